@@ -1,0 +1,64 @@
+# Dragoman's commands: `make help` lists them. Nothing but python3 (3.11 or newer, with venv), make and a network or a
+# local index of packages is needed. pip reads its own settings: where the usual index gives a CUDA build of torch and a
+# CPU one will do, say  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make setup
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest
+CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check slow coverage format clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
+
+setup: $(VENV)/.installed  ## make .venv with the dragoman command (again only when pyproject.toml or constraints.txt change)
+
+demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes runs/demo
+	$(BIN)/dragoman demo
+
+test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not slow"
+
+check: test  ## the same as test
+
+slow: $(VENV)/.developing  ## run the tests that take minutes
+	$(PYTEST) -m slow
+
+coverage: $(VENV)/.developing  ## say which lines the tests do not reach
+	$(BIN)/coverage run --source=src/dragoman -m pytest -m "not slow"
+	$(BIN)/coverage report --skip-covered --show-missing
+
+format: $(VENV)/.developing  ## format the code and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove .venv, caches and builds; runs stay
+	rm -rf $(VENV) $(CACHES)
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing Dragoman into $(VENV); the first time takes a few minutes."
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.developing: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing Dragoman and its developers' tools into $(VENV); the first time takes a few minutes."
+	$(INSTALL) --editable ".[dev]"
+	@touch $(VENV)/.installed $@
+
+$(BIN)/pip:
+	@$(PYTHON) -c "" 2>/dev/null || { \
+		echo "There is no $(PYTHON): install Python 3.11 or newer, or name one: make setup PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { \
+		echo "Dragoman needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1); name a newer one: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c "import venv, ensurepip" 2>/dev/null || { \
+		echo "$(PYTHON) lacks the module venv: install it (Debian and Ubuntu: apt install python3-venv), then try again" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
