@@ -1,0 +1,219 @@
+"""The nouns that all parts share: batches, what attention reads, what encoders and decoders give and take.
+
+A decoder maps (tokens, state) to (output, state), and one method serves training and search. State is a value: it comes
+in as an argument and goes out as a result. True in a mask means "may attend" or "is a real token".
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from dragoman.tree import map_tensors
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+"""Ids of the special tokens, the same in every vocabulary."""
+
+Source = TypeVar("Source")
+Past = TypeVar("Past")
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Sentences of different lengths in one rectangle; `mask` is True on real tokens. Padding is on the right."""
+
+    ids: Int[Tensor, "batch time"]
+    mask: Bool[Tensor, "batch time"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs. `source` ends with EOS; `target` begins with BOS and ends with EOS."""
+
+    source: Padded
+    target: Padded
+
+    @property
+    def inputs(self) -> Int[Tensor, "batch target"]:
+        """What the decoder reads: all but the last target token."""
+        return self.target.ids[:, :-1]
+
+    @property
+    def labels(self) -> Int[Tensor, "batch target"]:
+        """What it must predict: all but BOS."""
+        return self.target.ids[:, 1:]
+
+    @property
+    def real(self) -> Bool[Tensor, "batch target"]:
+        """True where a label is a token rather than padding."""
+        return self.target.mask[:, 1:]
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on `device`."""
+        return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), self)
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """What an attention looks up, made by `Attention.prepare`: one row per sentence or hypothesis, one set per head."""
+
+    keys: Float[Tensor, "batch head key _"]
+    values: Float[Tensor, "batch head key _"]
+
+    def extend(self, new: "KeyValues") -> "KeyValues":
+        """Append `new` along time."""
+        return KeyValues(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
+
+
+@dataclass(frozen=True)
+class Attended:
+    """The average of the values for each query and, where asked for, the weights of that average."""
+
+    context: Float[Tensor, "batch query dim"]
+    weights: Float[Tensor, "batch head query key"] | None
+
+
+@runtime_checkable
+class Attention(Protocol):
+    """Reads a weighted average of values, weighted by how well queries match keys.
+
+    Self-attention and attention over the source are the same module: they differ only in what is prepared and when. The
+    source is prepared once, before the first target position; a position's own keys are prepared as it is reached.
+    """
+
+    def prepare(
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"]
+    ) -> KeyValues:
+        """Do once the work that depends on keys and values alone."""
+        ...
+
+    def __call__(
+        self,
+        queries: Float[Tensor, "batch query query_dim"],
+        memory: KeyValues,
+        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        *,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Average the values in `memory` for each query."""
+        ...
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A batch of source sentences after the encoder."""
+
+    states: Float[Tensor, "batch source dim"]
+    mask: Bool[Tensor, "batch source"]
+    final: tuple[Float[Tensor, "batch layer _"], ...] = ()
+    """Last hidden state of each recurrent layer (and cell state, for an LSTM); empty for other encoders."""
+    penalty: Float[Tensor, ""] | None = None
+    """What the objective adds, per target token, for experts out of balance."""
+
+
+@runtime_checkable
+class Head(Protocol):
+    """Turns features into logits; for training it goes from features to loss without keeping the logits."""
+
+    def __call__(self, features: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch vocab"]:
+        """Return unnormalised log-probabilities."""
+        ...
+
+    def loss(
+        self, features: Float[Tensor, "tokens dim"], labels: Int[Tensor, " tokens"], smoothing: float
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return two sums over tokens: the label-smoothed cross-entropy, and the plain one without gradient."""
+        ...
+
+
+@dataclass(frozen=True)
+class DecoderOutput:
+    """What a decoder says at each position.
+
+    `features` are what the output layer `head` reads; `logits` applies it to all of them at once. Training calls
+    `head.loss`, so that the tensor of tokens x vocabulary never exists whole.
+    """
+
+    features: Float[Tensor, "batch target dim"]
+    head: Head
+    attention: Float[Tensor, "batch layer head target source"] | None = None
+    """Weights over the source, where asked for and where the decoder attends to it."""
+    penalty: Float[Tensor, ""] | None = None
+
+    @property
+    def logits(self) -> Float[Tensor, "batch target vocab"]:
+        """Unnormalised log-probabilities of the next token."""
+        return self.head(self.features)
+
+
+@dataclass(frozen=True)
+class DecoderState(Generic[Source, Past]):
+    """All that a decoder carries from one target position to the next.
+
+    `source` is fixed when decoding starts; `past` changes at every step. Every tensor in either has one row per
+    hypothesis on its first axis.
+    """
+
+    source: Source
+    past: Past
+
+    def expand(self, copies: int) -> "DecoderState[Source, Past]":
+        """Turn each row into `copies` equal rows, side by side."""
+        return map_tensors(lambda tensor: tensor.repeat_interleave(copies, 0), self)
+
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "DecoderState[Source, Past]":
+        """Follow hypotheses to new rows of the same sentence; `source` need not move."""
+        return DecoderState(self.source, map_tensors(lambda tensor: tensor.index_select(0, rows), self.past))
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState[Source, Past]":
+        """Keep only `rows`, for instance those of sentences not finished."""
+        return map_tensors(lambda tensor: tensor.index_select(0, rows), self)
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Reads source sentences."""
+
+    def __call__(self, source: Padded) -> Encoded:
+        """Return one state per source position."""
+        ...
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """Predicts each next target token.
+
+    One method serves training and search: training passes all target positions and a fresh state, search passes one
+    position and the state it got last time.
+    """
+
+    def start(self, encoded: Encoded) -> DecoderState[Any, Any]:
+        """Read the encoded source once and return the state before the first position."""
+        ...
+
+    def __call__(
+        self, tokens: Int[Tensor, "batch target"], state: DecoderState[Any, Any], *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, DecoderState[Any, Any]]:
+        """Read `tokens` after what `state` has seen; predict the token after each."""
+        ...
+
+
+@runtime_checkable
+class Step(Protocol):
+    """One position of decoding: all that search knows of a model, or of an ensemble of them."""
+
+    def __call__(self, tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        """Return log-probabilities of the next token of each row, and the state after it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A sum over target tokens, and how many there were: the mean is taken once, over all of them."""
+
+    total: Float[Tensor, ""]
+    tokens: int
+    plain: Float[Tensor, ""]
+    """The sum without label smoothing and penalties, for perplexity; carries no gradient."""

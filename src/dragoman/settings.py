@@ -1,0 +1,213 @@
+"""Strict, frozen settings: read from YAML, overridden by `a.b=c`, refused with their place and the nearest name."""
+
+import difflib
+import types
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dragoman.errors import SettingsError
+
+
+class Settings(BaseModel):
+    """A group of settings. Frozen; a key that names no field is refused; a value must have the field's type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, use_attribute_docstrings=True)
+
+
+Kind = TypeVar("Kind", bound=Settings)
+
+
+def parse(kind: type[Kind], table: Mapping[str, Any], where: str = "the recipe") -> Kind:
+    """Build `kind` from `table`. SettingsError names the first misfit, its place, and the nearest known name.
+
+    >>> class Example(Settings):
+    ...     dropout: float = 0.1
+    >>> parse(Example, {"droput": 0.3})
+    Traceback (most recent call last):
+    dragoman.errors.SettingsError: the recipe has no setting `droput`; did you mean `dropout`?
+    """
+    try:
+        return kind.model_validate(dict(table))
+    except ValidationError as error:
+        raise SettingsError(_sentence(kind, error, where)) from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML file that holds one table."""
+    try:
+        table = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except IsADirectoryError:
+        raise SettingsError(f"{path} is a directory; give the path of a recipe (a YAML file)") from None
+    except FileNotFoundError:
+        raise SettingsError(f"there is no file {path}; give the path of a recipe, or a name from `dragoman recipes`") from None
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 text (byte {error.start}); is it a recipe?") from None
+    except ValueError as error:  # PyYAML on a date that does not exist
+        raise SettingsError(f"{path} holds a value that cannot be read ({error}); put quotes around it") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        raise SettingsError(f"{path} is not valid YAML{line}: {getattr(error, 'problem', None) or 'unreadable'}") from None
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path} must hold sections such as `data:` and `model:`, but it holds {_name_of(table)}")
+    return table
+
+
+def override(table: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Return `table` with each `a.b=value` set; values are YAML, numbers in a path count list items from 0.
+
+    >>> override({"model": {"width": 256}}, ["model.width=512", "data.train.0.source=a.en"])
+    {'model': {'width': 512}, 'data': {'train': [{'source': 'a.en'}]}}
+    """
+    result: dict[str, Any] = yaml.safe_load(yaml.safe_dump(table))
+    for assignment in assignments:
+        path, equals, value = assignment.partition("=")
+        if not equals or not path:
+            raise SettingsError(f"`--set {assignment}` is not of the form a.b=value, for example training.steps=1000")
+        try:
+            _assign(result, path.strip().split("."), yaml.safe_load(value))
+        except (yaml.YAMLError, ValueError):
+            raise SettingsError(f"`--set {assignment}`: the value is not valid YAML; put quotes around it") from None
+    return result
+
+
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `changes` laid over it, table by table; a changed `kind` replaces the whole table.
+
+    >>> merge({"model": {"kind": "rnn", "cell": "gru"}}, {"model": {"kind": "transformer"}})
+    {'model': {'kind': 'transformer'}}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        same_kind = isinstance(old, dict) and isinstance(value, dict) and value.get("kind") in (None, old.get("kind"))
+        result[key] = merge(old, value) if same_kind and isinstance(old, dict) else value
+    return result
+
+
+def dump(settings: Settings) -> str:
+    """Return `settings` as YAML that `parse` reads back to an equal value."""
+    return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return the hint "; did you mean `x`?" for the nearest of `known`, or a list of them where none is near.
+
+    >>> nearest("transfomer", ["rnn", "transformer"])
+    '; did you mean `transformer`?'
+    """
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean `{near[0]}`?" if near else f"; known: {', '.join(known)}"
+
+
+def _assign(table: Any, path: Sequence[str], value: Any) -> None:
+    """Set `value` at `path`, making tables and lists on the way."""
+    key: Any = int(path[0]) if isinstance(table, list) and path[0].isdigit() else path[0]
+    if isinstance(table, list):
+        if not isinstance(key, int) or key > len(table):
+            raise SettingsError(f"`{path[0]}` is not an item of the list; items count from 0 and there are {len(table)}")
+        if key == len(table):
+            table.append(None)
+    elif not isinstance(table, dict):
+        raise SettingsError(f"`{path[0]}` cannot be set inside {_name_of(table)}")
+    if len(path) == 1:
+        table[key] = value
+        return
+    inner = table[key] if isinstance(table, list) else table.get(key)
+    if not isinstance(inner, dict | list):
+        inner = [] if path[1].isdigit() else {}
+        table[key] = inner
+    _assign(inner, path[1:], value)
+
+
+def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
+    """Turn the first misfit of a validation into one sentence."""
+    misfits = error.errors()
+    misfit = next((m for m in misfits if m["type"] == "extra_forbidden"), misfits[0])
+    location = [part for part in misfit["loc"] if not _is_tag(part, kind)]
+    place = ".".join(str(part) for part in location)
+    if misfit["type"] == "extra_forbidden":
+        parent = ".".join(str(part) for part in location[:-1])
+        section = f"{where}, section `{parent}`," if parent else where
+        known = _fields_at(kind, misfit["loc"][:-1])
+        return f"{section} has no setting `{location[-1]}`{nearest(str(location[-1]), known)}"
+    if misfit["type"] == "missing":
+        return f"{where} lacks the setting `{place}`; add it"
+    if misfit["type"].startswith("union_tag"):
+        context = misfit.get("ctx", {})
+        known = [tag.strip().strip("'") for tag in str(context.get("expected_tags", "")).split(",") if tag.strip()]
+        tag = str(context.get("tag", ""))
+        if not tag:
+            return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
+        return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
+    message = misfit["msg"].removeprefix("Value error, ")
+    if misfit["type"] == "value_error":
+        return f"{where}: {message}"
+    if misfit["type"] == "literal_error":
+        known = [word.strip().strip("'") for word in misfit["ctx"]["expected"].replace(" or ", ", ").split(",")]
+        return f"{where}: `{place}` cannot be `{misfit['input']}`{nearest(str(misfit['input']), known)}"
+    return f"{where}: `{place}` is {misfit['input']!r}, but {message[0].lower()}{message[1:]}"
+
+
+def _is_tag(part: object, kind: type[Settings]) -> bool:
+    """Tell whether a part of a pydantic location is the tag of a union rather than a setting."""
+    return isinstance(part, str) and part in _tags(kind)
+
+
+def _tags(kind: Any) -> set[str]:
+    """Collect the `kind` values of every settings class reachable from `kind`."""
+    found: set[str] = set()
+    for settings in _classes(kind, set()):
+        field = settings.model_fields.get("kind")
+        if field is not None:
+            found.update(str(value) for value in get_args(field.annotation))
+    return found - set(kind.model_fields)
+
+
+def _classes(annotation: Any, seen: set[type[Settings]]) -> set[type[Settings]]:
+    """Collect the settings classes that `annotation` mentions, and those that they mention."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        if annotation not in seen:
+            seen.add(annotation)
+            for field in annotation.model_fields.values():
+                _classes(field.annotation, seen)
+    elif get_origin(annotation) in (Union, types.UnionType, Annotated, list, tuple, dict):
+        for argument in get_args(annotation):
+            _classes(argument, seen)
+    return seen
+
+
+def _fields_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]:
+    """Return the names of the settings known at a location of a pydantic error."""
+    candidates: set[type[Settings]] = {kind}
+    for part in location:
+        inner: set[type[Settings]] = set()
+        for candidate in candidates:
+            field = candidate.model_fields.get(str(part))
+            if field is not None:
+                inner |= _direct(field.annotation)
+            elif isinstance(part, int):
+                inner.add(candidate)
+            elif "kind" in candidate.model_fields and part in get_args(candidate.model_fields["kind"].annotation):
+                inner.add(candidate)
+        candidates = inner or candidates
+    return sorted({name for candidate in candidates for name in candidate.model_fields})
+
+
+def _direct(annotation: Any) -> set[type[Settings]]:
+    """Return the settings classes that `annotation` itself names."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return {annotation}
+    return {found for argument in get_args(annotation) for found in _direct(argument)}
+
+
+def _name_of(value: object) -> str:
+    """Say what a YAML value is, in plain words."""
+    names = {dict: "a table", list: "a list", str: "text", bool: "yes or no", int: "a number", float: "a number"}
+    return "nothing" if value is None else names.get(type(value), type(value).__name__)
