@@ -1,0 +1,35 @@
+"""Every mask. True always means "may attend"; a mask has the shape (batch or 1, query or 1, key)."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+def causal(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "1 queries keys"]:
+    """Let each query see itself and what came before it.
+
+    The last query stands at the last key, so keys kept from earlier calls are all visible.
+
+    >>> causal(2, 4).int().tolist()
+    [[[1, 1, 1, 0], [1, 1, 1, 1]]]
+    """
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)[None]
+
+
+def to_source(real: Bool[Tensor, "batch source"]) -> Bool[Tensor, "batch 1 source"]:
+    """Let every query see every real source token.
+
+    >>> to_source(torch.tensor([[True, False]])).tolist()
+    [[[True, False]]]
+    """
+    return real[:, None, :]
+
+
+def from_lengths(lengths: Int[Tensor, "batch *query"], keys: int) -> Bool[Tensor, "batch _ keys"]:
+    """Let queries see the first `lengths` keys: one length per example, or one per query.
+
+    >>> from_lengths(torch.tensor([1, 3]), keys=3).int().tolist()
+    [[[1, 0, 0]], [[1, 1, 1]]]
+    """
+    per_query = lengths[:, None] if lengths.dim() == 1 else lengths
+    return torch.arange(keys, device=lengths.device) < per_query[:, :, None]

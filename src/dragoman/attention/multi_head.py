@@ -1,0 +1,83 @@
+"""Attention with several heads (Vaswani et al. 2017, section 3.2.2), around any score."""
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from dragoman.attention.attend import attend, attend_scaled_dot
+from dragoman.attention.scores import ScaledDot, ScoreName, build_score
+from dragoman.errors import SettingsError
+from dragoman.interfaces import Attended, KeyValues
+
+
+class MultiHead(nn.Module):
+    """`heads` projections in parallel, each attending by itself, concatenated and projected by W_O.
+
+    Self-attention and attention over the source are both this module. With the scaled dot product and no wish for weights
+    a fused kernel is used; a law says that it gives the same. Scores with parameters share them among heads: the projections
+    before them already differ. All projections have biases, as in the reference implementation.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        score: ScoreName = "scaled_dot",
+        key_dim: int | None = None,
+        positions: int = 512,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if width % heads:
+            raise SettingsError(f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads")
+        self.heads = heads
+        self.dropout = dropout
+        head_dim = width // heads
+        self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(key_dim or width, 2 * width)
+        self.output = nn.Linear(width, width)
+        for half in self.key_value.weight.chunk(2):
+            nn.init.xavier_uniform_(half.data)
+        for projection in (self.query, self.output):
+            nn.init.xavier_uniform_(projection.weight)
+        for projection in (self.query, self.key_value, self.output):
+            nn.init.zeros_(projection.bias)
+
+    def prepare(
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"]
+    ) -> KeyValues:
+        """Project keys and values for each head, in one product where they are the same tensor."""
+        if keys is values:
+            projected_keys, projected_values = self.key_value(keys).chunk(2, -1)
+        else:
+            key_weight, value_weight = self.key_value.weight.chunk(2)
+            key_bias, value_bias = self.key_value.bias.chunk(2)
+            projected_keys = F.linear(keys, key_weight, key_bias)
+            projected_values = F.linear(values, value_weight, value_bias)
+        return KeyValues(self.score.prepare(self._split(projected_keys)), self._split(projected_values))
+
+    def forward(
+        self,
+        queries: Float[Tensor, "batch query width"],
+        memory: KeyValues,
+        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        *,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Average the values in `memory` for each query and head."""
+        split = self._split(self.query(queries))
+        every_head = None if mask is None else mask[:, None]
+        dropout = self.dropout if self.training else 0.0
+        weights: Tensor | None = None
+        if isinstance(self.score, ScaledDot) and not need_weights:
+            context = attend_scaled_dot(split, memory.keys, memory.values, every_head, dropout=dropout)
+        else:
+            scores = self.score(split, memory.keys)
+            context, weights = attend(scores, memory.values, every_head, dropout=dropout)
+        return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if need_weights else None)
+
+    def _split(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch head time head_dim"]:
+        """Cut features into heads."""
+        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)

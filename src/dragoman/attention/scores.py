@@ -1,0 +1,200 @@
+"""How well each query matches each key: all that the classic kinds of attention differ in.
+
+| name           | score of query s and key h            | source                                    |
+| -------------- | ------------------------------------- | ----------------------------------------- |
+| `additive`     | v^T tanh(W_q s + W_k h)               | Bahdanau et al. 2015, appendix A.1.2      |
+| `dot`          | s^T h                                 | Luong et al. 2015, equation 8             |
+| `scaled_dot`   | s^T h / sqrt(d)                       | Vaswani et al. 2017, equation 1           |
+| `general`      | s^T W h                               | Luong et al. 2015, equation 8             |
+| `concat`       | v^T tanh(W [s; h])                    | Luong et al. 2015, equation 8             |
+| `cosine`       | beta cos(s, h), beta > 0 learned      | Graves et al. 2014, equations 5 and 6     |
+| `location`     | (W s)_i for the key at position i     | Luong et al. 2015, equation 9             |
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dragoman.errors import InputError, SettingsError
+
+ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "cosine", "location"]
+CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "cosine")
+"""Scores that do not look at where a key stands."""
+
+
+class Score(nn.Module, ABC):
+    """Says how well each query matches each key."""
+
+    def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
+        """Do once, for each source sentence, the work that depends on the keys alone."""
+        return keys
+
+    @abstractmethod
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key prepared"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Score every query against every prepared key."""
+
+
+class Dot(Score):
+    """s^T h (Luong et al. 2015). Queries and keys must have one size."""
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Multiply queries and keys."""
+        return queries @ keys.mT
+
+
+class ScaledDot(Score):
+    """s^T h / sqrt(d) (Vaswani et al. 2017, equation 1). Queries and keys must have one size."""
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Multiply queries, divided by the root of their size, and keys."""
+        return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
+
+
+class General(Score):
+    """s^T W h (Luong et al. 2015). W h is computed once per source."""
+
+    def __init__(self, query_dim: int, key_dim: int) -> None:
+        super().__init__()
+        self.key = nn.Linear(key_dim, query_dim, bias=False)
+
+    def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
+        """Multiply the keys by W."""
+        return self.key(keys)
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Multiply queries and prepared keys."""
+        return queries @ keys.mT
+
+
+class Additive(Score):
+    """v^T tanh(W_q s + W_k h), no biases (Bahdanau et al. 2015, appendix A.1.2). W_k h is computed once per source.
+
+    The tanh is of the sum; d2l's code takes it of each projection, which is an erratum (see docs/errata.md).
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_dim, hidden, bias=False)
+        self.key = nn.Linear(key_dim, hidden, bias=False)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+
+    def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
+        """Multiply the keys by W_k."""
+        return self.key(keys)
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Add each projected query to each prepared key, squash, and weigh the features."""
+        hidden = torch.tanh(self.query(queries)[..., :, None, :] + keys[..., None, :, :])
+        return self.energy(hidden).squeeze(-1)
+
+
+class Concat(Additive):
+    """v^T tanh(W [s; h]) (Luong et al. 2015, equation 8).
+
+    W [s; h] equals W_q s + W_k h with W cut in two, so this is `Additive` with the initial weights of one matrix that reads
+    query and key together.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
+        super().__init__(query_dim, key_dim, hidden)
+        bound = 1 / math.sqrt(query_dim + key_dim)
+        for half in (self.query, self.key):
+            nn.init.uniform_(half.weight, -bound, bound)
+
+
+class Cosine(Score):
+    """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6).
+
+    Deviations: beta is a parameter, softplus of a number, rather than an output of the controller; it starts at 10 because
+    cosines lie in [-1, 1], so that a smaller strength gives nearly even weights. A query of another size than the keys is
+    projected to theirs.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int) -> None:
+        super().__init__()
+        self.query = nn.Identity() if query_dim == key_dim else nn.Linear(query_dim, key_dim, bias=False)
+        self.raw_strength = nn.Parameter(torch.tensor(10.0))
+
+    @property
+    def strength(self) -> Float[Tensor, ""]:
+        """Return beta."""
+        return F.softplus(self.raw_strength)
+
+    def prepare(self, keys: Float[Tensor, "*batch key dim"]) -> Float[Tensor, "*batch key dim"]:
+        """Scale the keys to length 1."""
+        return F.normalize(keys, dim=-1)
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key dim"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Scale the queries to length beta and multiply."""
+        return (self.strength * F.normalize(self.query(queries), dim=-1)) @ keys.mT
+
+
+class Location(Score):
+    """(W s)_i for the key at position i (Luong et al. 2015, equation 9): the keys themselves are not looked at.
+
+    Sources are bounded in length by the rows of W; a longer one is an InputError.
+    """
+
+    def __init__(self, query_dim: int, positions: int) -> None:
+        super().__init__()
+        self.position = nn.Linear(query_dim, positions, bias=False)
+
+    def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key 1"]:
+        """Keep one number per key: only their count matters."""
+        return keys[..., :1]
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key 1"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Project each query to one score per position."""
+        length, bound = keys.shape[-2], self.position.out_features
+        if length > bound:
+            raise InputError(
+                f"a sentence of {length} tokens is longer than the {bound} positions of this model's location attention; "
+                "shorten it, or train with a larger model.max_positions"
+            )
+        return F.linear(queries, self.position.weight[:length])
+
+
+def build_score(name: ScoreName, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:
+    """Make the score called `name`. `hidden` is the size inside additive and concat, `positions` the bound of location.
+
+    SettingsError where dot or scaled dot would meet queries and keys of different sizes.
+    """
+    if name in ("dot", "scaled_dot") and query_dim != key_dim:
+        raise SettingsError(
+            f"the score `{name}` multiplies queries of size {query_dim} by keys of size {key_dim}, which must be equal; "
+            "choose equal sizes, or the score `general`"
+        )
+    match name:
+        case "additive":
+            return Additive(query_dim, key_dim, hidden)
+        case "dot":
+            return Dot()
+        case "scaled_dot":
+            return ScaledDot()
+        case "general":
+            return General(query_dim, key_dim)
+        case "concat":
+            return Concat(query_dim, key_dim, hidden)
+        case "cosine":
+            return Cosine(query_dim, key_dim)
+        case "location":
+            return Location(query_dim, positions)
