@@ -1,0 +1,1 @@
+"""Pieces that several models are made of: embeddings, positions, feed-forward, recurrent stacks, residuals, output."""

@@ -1,0 +1,48 @@
+"""Token embeddings and the output layer, which may share one matrix."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from dragoman.interfaces import PAD
+from dragoman.layers.cross_entropy import linear_cross_entropy
+
+
+class TokenEmbedding(nn.Module):
+    """Maps ids to vectors, scaled by sqrt(width) where `scaled` (Vaswani et al. 2017, section 3.4).
+
+    Starts as a normal distribution of deviation 1/sqrt(width), so that scaled embeddings have unit variance and tied logits
+    too. The vector of padding starts at zero, and stays zero unless an output layer shares the matrix; masks hide it anyway.
+    """
+
+    def __init__(self, vocabulary: int, width: int, *, scaled: bool = False) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
+        self.scale = math.sqrt(width) if scaled else 1.0
+        self.weight.data[PAD] = 0
+
+    def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time width"]:
+        """Look the ids up."""
+        return F.embedding(ids, self.weight, padding_idx=PAD) * self.scale
+
+
+class OutputLayer(nn.Module):
+    """Maps features to logits over the vocabulary; `tied` is an embedding whose matrix it shares."""
+
+    def __init__(self, width: int, vocabulary: int, tied: TokenEmbedding | None = None, *, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, width))) if tied is None else tied.weight
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+
+    def forward(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch vocab"]:
+        """Multiply features by the matrix."""
+        return F.linear(features, self.weight, self.bias)
+
+    def loss(
+        self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
+        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing)

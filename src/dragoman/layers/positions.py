@@ -1,0 +1,60 @@
+"""Absolute positions added to embeddings: sinusoidal (no parameters, any length) or learned (bounded)."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dragoman.errors import InputError
+
+PositionsName = Literal["sinusoidal", "learned"]
+
+
+def sinusoids(first: int, count: int, width: int, device: torch.device | None = None) -> Float[Tensor, "count width"]:
+    """Return PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos of the same angle (Vaswani et al. 2017, 3.5).
+
+    >>> sinusoids(0, 1, 4).tolist()
+    [[0.0, 1.0, 0.0, 1.0]]
+    """
+    positions = torch.arange(first, first + count, dtype=torch.float32, device=device)
+    pairs = torch.arange(0, width, 2, dtype=torch.float32, device=device)
+    angles = positions[:, None] * torch.exp(pairs * (-math.log(10000.0) / width))
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
+
+
+class SinusoidalPositions(nn.Module):
+    """Adds sinusoids; works past any length seen in training."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+        """Add the positions first, first + 1, ... to `states`."""
+        return states + sinusoids(first, states.shape[1], self.width, states.device).to(states.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """Adds one learned vector per position. A longer sequence is an InputError."""
+
+    def __init__(self, width: int, count: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(count, width)
+        nn.init.normal_(self.table.weight, std=0.02)
+
+    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+        """Add the positions first, first + 1, ... to `states`."""
+        end = first + states.shape[1]
+        if end > self.table.num_embeddings:
+            raise InputError(
+                f"a sentence of {end} tokens is longer than the {self.table.num_embeddings} positions of this model; "
+                "shorten it, or train with a larger model.max_positions or with sinusoidal positions"
+            )
+        return states + self.table.weight[first:end]
+
+
+def build_positions(name: PositionsName, width: int, count: int) -> SinusoidalPositions | LearnedPositions:
+    """Make the positions called `name`; `count` bounds the learned ones."""
+    return SinusoidalPositions(width) if name == "sinusoidal" else LearnedPositions(width, count)

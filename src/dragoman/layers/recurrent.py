@@ -1,0 +1,141 @@
+"""Recurrent stacks: GRU or LSTM, over a whole sequence at once or one position at a time with the same weights.
+
+The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GRU, (h, c) for an LSTM.
+"""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from dragoman.layers.dropout import Dropout
+
+CellName = Literal["gru", "lstm"]
+State = tuple[Float[Tensor, "batch layer hidden"], ...]
+
+
+class RecurrentStack(nn.Module):
+    """Layers of GRU (Cho et al. 2014) or LSTM (Hochreiter and Schmidhuber 1997) cells, dropout between the layers.
+
+    Equations, weights and biases are those of torch's nn.GRU and nn.LSTM; `forward` runs them over a sequence, `step` runs
+    one position. Deviation of that GRU from Cho's: the reset gate multiplies W h + b rather than h.
+    """
+
+    def __init__(self, cell: CellName, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        kind = nn.GRU if cell == "gru" else nn.LSTM
+        self.cell = cell
+        self.hidden = hidden
+        self.layers = layers
+        self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        self.dropout = Dropout(dropout)
+        initialise(self.stack)
+
+    def zero_state(self, like: Float[Tensor, "batch *rest"]) -> State:
+        """Return the state before the first position."""
+        zeros = like.new_zeros(like.shape[0], self.layers, self.hidden)
+        return (zeros,) if self.cell == "gru" else (zeros, zeros)
+
+    def forward(
+        self, inputs: Float[Tensor, "batch time dim"], state: State
+    ) -> tuple[Float[Tensor, "batch time hidden"], State]:
+        """Run over a sequence from `state`; return the last layer's outputs and the state after it."""
+        by_layer = tuple(part.transpose(0, 1).contiguous() for part in state)
+        outputs, after = self.stack(inputs, by_layer[0] if self.cell == "gru" else by_layer)
+        new = (after,) if self.cell == "gru" else after
+        return outputs, tuple(part.transpose(0, 1) for part in new)
+
+    def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
+        """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
+        weight = self.stack.weight_ih_l0[:, first : first + inputs.shape[-1]]
+        return F.linear(inputs, weight, self.stack.bias_ih_l0 if first == 0 else None)
+
+    def step(
+        self, projected: Float[Tensor, "batch gates"], state: State
+    ) -> tuple[Float[Tensor, "batch hidden"], State]:
+        """Run one position, its input given as the sum of what `project` returned for each part of it.
+
+        The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
+        """
+        new: list[tuple[Tensor, ...]] = []
+        output = projected
+        for layer in range(self.layers):
+            weights = [getattr(self.stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
+            entering = projected if layer == 0 else F.linear(self.dropout(output), weights[0], weights[1])
+            hidden = state[0][:, layer]
+            recurrent = F.linear(hidden, weights[2], weights[3]).float()
+            if self.cell == "gru":
+                output = _gru(entering.float(), recurrent, hidden.float())
+                new.append((output,))
+            else:
+                output, memory = _lstm(entering.float() + recurrent, state[1][:, layer].float())
+                new.append((output, memory))
+        return output, tuple(torch.stack(parts, 1) for parts in zip(*new, strict=True))
+
+
+class BidirectionalStack(nn.Module):
+    """A stack that reads padded sentences, in one direction or both, and never sees the padding.
+
+    `hidden` is the size of each direction; outputs of the two are concatenated.
+    """
+
+    def __init__(
+        self, cell: CellName, inputs: int, hidden: int, layers: int, *, dropout: float, bidirectional: bool
+    ) -> None:
+        super().__init__()
+        kind = nn.GRU if cell == "gru" else nn.LSTM
+        between = dropout if layers > 1 else 0.0
+        self.layers = layers
+        self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=between, bidirectional=bidirectional)
+        initialise(self.stack)
+
+    def forward(
+        self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch time both"], State]:
+        """Return the last layer's outputs (zeros on padding) and each layer's last states, both directions joined."""
+        packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        outputs, after = self.stack(packed)
+        padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
+        parts = after if isinstance(after, tuple) else (after,)
+        return padded, tuple(self._join(part) for part in parts)
+
+    def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
+        """Put the directions of a layer side by side."""
+        return part.unflatten(0, (self.layers, -1)).permute(2, 0, 1, 3).flatten(2)
+
+
+def initialise(stack: nn.GRU | nn.LSTM) -> None:
+    """Start recurrent matrices orthogonal gate by gate, input matrices Xavier gate by gate, biases zero.
+
+    Deviation from Bahdanau et al. 2015, appendix B.1, where input matrices are drawn from N(0, 0.01^2).
+    """
+    for name, parameter in stack.named_parameters():
+        if "bias" in name:
+            nn.init.zeros_(parameter)
+        else:
+            fill = nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_
+            for gate in parameter.data.split(stack.hidden_size):
+                fill(gate)
+
+
+def _gru(
+    entering: Float[Tensor, "batch gates"], recurrent: Float[Tensor, "batch gates"], hidden: Float[Tensor, "batch hidden"]
+) -> Float[Tensor, "batch hidden"]:
+    """Apply r, z = sigmoid; n = tanh(x + r h); h' = n + z (h - n)."""
+    size = hidden.shape[1]
+    gates = torch.sigmoid(entering[:, : 2 * size] + recurrent[:, : 2 * size])
+    reset, update = gates.chunk(2, 1)
+    candidate = torch.tanh(entering[:, 2 * size :] + reset * recurrent[:, 2 * size :])
+    return torch.lerp(candidate.to(hidden.dtype), hidden, update.to(hidden.dtype))
+
+
+def _lstm(
+    gates: Float[Tensor, "batch gates"], memory: Float[Tensor, "batch hidden"]
+) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]:
+    """Apply i, f, o = sigmoid, g = tanh; c' = f c + i g; h' = o tanh(c')."""
+    enter, forget, candidate, leave = gates.chunk(4, 1)
+    kept = torch.sigmoid(forget) * memory + torch.sigmoid(enter) * torch.tanh(candidate)
+    return torch.sigmoid(leave) * torch.tanh(kept), kept

@@ -1,0 +1,46 @@
+"""An encoder and a decoder together."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from dragoman.interfaces import Decoder, DecoderOutput, Encoder, Padded
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """How many pieces each side has, and whether the two sides share one vocabulary."""
+
+    source: int
+    target: int
+    shared: bool = False
+
+
+class Seq2Seq(nn.Module):
+    """An encoder and a decoder; `source_positions` and `target_positions` bound the tokens of a sentence, None does not."""
+
+    encoder: Encoder
+    decoder: Decoder
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        *,
+        source_positions: int | None = None,
+        target_positions: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.source_positions = source_positions
+        self.target_positions = target_positions
+        self.encoder = encoder  # type: ignore[assignment]  # torch types attributes of modules as modules
+        self.decoder = decoder  # type: ignore[assignment]
+
+    def forward(
+        self, source: Padded, target: Int[Tensor, "batch target"], *, need_weights: bool = False
+    ) -> DecoderOutput:
+        """Encode `source` and predict the token after each of `target`."""
+        state = self.decoder.start(self.encoder(source))
+        output, _ = self.decoder(target, state, need_weights=need_weights)
+        return output
