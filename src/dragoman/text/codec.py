@@ -1,0 +1,229 @@
+"""One language's way from text to ids and back."""
+
+import base64
+import hashlib
+import json
+import os
+import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from dragoman.errors import TextError
+from dragoman.text.normalize import normalize
+from dragoman.text.pieces import SentencePiece, learn_pieces
+from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
+from dragoman.text.vocabulary import BOS, EOS, PAD, SPECIAL, Vocabulary
+from dragoman.text.words import Characters, Words, learn_characters, learn_words
+
+FORMAT = 1
+"""Version of the files that `Codec.save` writes."""
+
+Pairs = Callable[[], Iterable[tuple[str, str]]]
+"""Starts a new reading of a corpus: source and target of each pair."""
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Cuts normalised text into pieces of a vocabulary and says how pieces are spelled together."""
+
+    vocabulary: Vocabulary
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the pieces of `text`."""
+        ...
+
+    def split(self, text: str) -> list[str]:
+        """Return the pieces of `text`, unknown ones as they are spelled, one for each id of `encode`."""
+        ...
+
+    def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
+        """Cut `text` at random, farther from `encode` the higher the rate."""
+        ...
+
+    def surfaces(self, pieces: Sequence[str]) -> list[str]:
+        """Return what each piece adds to the text, spaces included."""
+        ...
+
+
+class Codec:
+    """Turns text into ids and ids into text.
+
+    `decode(encode(text)) == normalize(text, lower)` for every text whose pieces are known. Codecs with equal
+    fingerprints are equal.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, lower: bool = False) -> None:
+        self.tokenizer = tokenizer
+        self.lower = lower
+        self.fingerprint: str = _fingerprint(_describe(self))
+
+    def __len__(self) -> int:
+        return len(self.tokenizer.vocabulary)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Codec) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def normalize(self, text: str) -> str:
+        """Return `text` as it will be decoded."""
+        return normalize(text, self.lower)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`, without BOS and EOS."""
+        return self.tokenizer.encode(self.normalize(text))
+
+    def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
+        """Return the ids of one of the ways to cut `text`, chosen by `rng` alone; a rate of 0 gives `encode(text)`.
+
+        Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
+        characters can be cut in one way only.
+        """
+        return self.tokenizer.sample(self.normalize(text), rng, rate)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown piece is shown as "<unk>"."""
+        before_end = ids[: list(ids).index(EOS)] if EOS in ids else ids
+        return self.join(self.pieces([index for index in before_end if index not in (PAD, BOS)]))
+
+    def split(self, text: str) -> list[str]:
+        """Return the pieces of `text`, one for each id of `encode(text)`; an unknown one is as it is spelled."""
+        return self.tokenizer.split(self.normalize(text))
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the text that pieces spell, of the vocabulary or not: `join(split(text)) == normalize(text)`."""
+        return " ".join("".join(self.tokenizer.surfaces(pieces)).split())
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the piece of each id, special ones by their names."""
+        return [self.tokenizer.vocabulary.piece(index) for index in ids]
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of normalised `text`, cut at spaces."""
+        return self.normalize(text).split()
+
+    def piece_words(self, ids: Sequence[int]) -> list[int]:
+        """Return for each id which space-separated word of the text it belongs to, counted from 0.
+
+        PAD, BOS and EOS belong to none: -1. A piece that is but a space belongs to the word after it.
+        """
+        real = [index for index in ids if index not in (PAD, BOS, EOS)]
+        owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
+        return [-1 if index in (PAD, BOS, EOS) else next(owners) for index in ids]
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write `name`.json into `folder`."""
+        description = _describe(self)
+        table = {"format": FORMAT, "fingerprint": self.fingerprint, **description}
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = folder / f".{name}.json.{os.getpid()}"
+        try:
+            beside.write_text(json.dumps(table, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+            os.replace(beside, folder / f"{name}.json")
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> "Codec":
+        """Read what `save` wrote. TextError where the file is missing, damaged or newer than this program."""
+        path = folder / f"{name}.json"
+        table = _read(path)
+        try:
+            codec = _build(table)
+        except (KeyError, TypeError, ValueError, TextError):
+            raise TextError(f"{path} is damaged; copy it again from where the run was trained") from None
+        if codec.fingerprint != table.get("fingerprint"):
+            raise TextError(
+                f"{path} has been changed since it was written; copy it again from where the run was trained"
+            )
+        return codec
+
+
+def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
+    """Learn the codecs of source and target from a corpus; where `settings.joint`, both are the same object.
+
+    The corpus is read once for a joint vocabulary and twice otherwise. TextError where the text does not allow the
+    vocabulary asked for.
+    """
+    if settings.joint:
+        codec = _learn(settings, chain.from_iterable(pairs()))
+        return codec, codec
+    return _learn(settings, (source for source, _ in pairs())), _learn(settings, (target for _, target in pairs()))
+
+
+def _learn(settings: TextSettings, texts: Iterable[str]) -> Codec:
+    """Learn one codec."""
+    normalized = (normalize(text, settings.lower) for text in texts)
+    match settings:
+        case SentencePieceSettings():
+            return Codec(learn_pieces(normalized, settings), lower=settings.lower)
+        case WordsSettings():
+            return Codec(learn_words(normalized, settings), lower=settings.lower)
+        case CharactersSettings():
+            return Codec(learn_characters(normalized, settings), lower=settings.lower)
+
+
+def _describe(codec: Codec) -> dict[str, Any]:
+    """Return all that makes a codec what it is, ready for JSON."""
+    tokenizer = codec.tokenizer
+    if isinstance(tokenizer, SentencePiece):
+        model = base64.b64encode(tokenizer.model).decode("ascii")
+        return {"kind": "sentencepiece", "lower": codec.lower, "algorithm": tokenizer.algorithm, "model": model}
+    kind = "words" if isinstance(tokenizer, Words) else "characters"
+    return {"kind": kind, "lower": codec.lower, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
+
+
+def _build(table: dict[str, Any]) -> Codec:
+    """Make the codec that `_describe` described."""
+    match table["kind"]:
+        case "sentencepiece":
+            model = base64.b64decode(table["model"], validate=True)
+            return Codec(SentencePiece(model, table["algorithm"]), lower=table["lower"])
+        case "words":
+            return Codec(Words(Vocabulary(table["pieces"])), lower=table["lower"])
+        case "characters":
+            return Codec(Characters(Vocabulary(table["pieces"])), lower=table["lower"])
+    raise ValueError(table["kind"])
+
+
+def _fingerprint(description: dict[str, Any]) -> str:
+    """Hash a description."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode("ascii")).hexdigest()[:32]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read the table in a codec's file."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TextError(f"there is no tokeniser {path}; give the folder of a trained run") from None
+    except OSError as error:
+        raise TextError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+    except ValueError:
+        raise TextError(f"{path} is damaged; copy it again from where the run was trained") from None
+    if not isinstance(table, dict) or not isinstance(table.get("format"), int):
+        raise TextError(f"{path} is not a tokeniser; give the folder of a trained run")
+    if table["format"] > FORMAT:
+        raise TextError(f"{path} was written by a newer Dragoman; update this one to read it")
+    return table
+
+
+def _owners(surfaces: Sequence[str]) -> list[int]:
+    """Return for each surface the number of the word that its first sign belongs to.
+
+    >>> _owners([" Hel", "lo", ",", " ", "wor", "ld"])
+    [0, 0, 0, 1, 1, 1]
+    """
+    owners = []
+    words, in_word = 0, False
+    for surface in surfaces:
+        starts = surface[:1].isspace() or not in_word
+        owners.append(words if starts else words - 1)
+        for sign in surface:
+            if not sign.isspace() and not in_word:
+                words += 1
+            in_word = not sign.isspace()
+    return owners

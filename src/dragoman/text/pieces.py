@@ -1,0 +1,133 @@
+"""Subwords by SentencePiece: byte pair encoding or a unigram language model."""
+
+import io
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from dragoman.errors import TextError
+from dragoman.text.sampling import BpeDropout, CutWord, UnigramSampler
+from dragoman.text.settings import SentencePieceSettings
+from dragoman.text.vocabulary import SPECIAL, Vocabulary
+
+SPACE = "▁"
+"""A space, at the beginning of a piece; `normalize` leaves none in text."""
+
+LARGEST_SAMPLE = 2_000_000
+"""Sentences that a vocabulary is learned from at the most, drawn at random, so that memory is bounded."""
+
+LONGEST_SENTENCE = 1 << 16
+"""Bytes of the longest sentence that a vocabulary is learned from."""
+
+
+class SentencePiece:
+    """A SentencePiece model whose first four pieces are the special ones; TextError where `model` is no such model."""
+
+    def __init__(self, model: bytes, algorithm: Literal["bpe", "unigram"]) -> None:
+        self.model = model
+        self.algorithm = algorithm
+        self._processor = _processor(model)
+        size = len(self._processor)
+        pieces = [self._processor.id_to_piece(index) for index in range(size)]
+        if tuple(pieces[:4]) != SPECIAL:
+            raise TextError(f"the SentencePiece model begins with the pieces {pieces[:4]}, not with {list(SPECIAL)}")
+        self.vocabulary = Vocabulary(pieces[4:])
+        self._cut_word: CutWord = BpeDropout(self.vocabulary)
+        if algorithm == "unigram":
+            self._cut_word = UnigramSampler(
+                self.vocabulary, [self._processor.get_score(index) for index in range(size)]
+            )
+
+    def __reduce__(self) -> tuple[Callable[..., "SentencePiece"], tuple[bytes, str]]:
+        return SentencePiece, (self.model, self.algorithm)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the pieces of normalised `text`."""
+        return self._processor.encode(text)
+
+    def split(self, text: str) -> list[str]:
+        """Return the pieces of normalised `text`, unknown ones as they are spelled."""
+        return self._processor.encode(text, out_type=str)
+
+    def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
+        """Cut each word of normalised `text` at random; a rate of 0 gives `encode(text)`."""
+        if rate == 0:
+            return self.encode(text)
+        return [piece for word in text.split() for piece in self._cut_word(SPACE + word, rng, rate)]
+
+    def surfaces(self, pieces: Sequence[str]) -> list[str]:
+        """Return what each piece adds to the text, spaces included."""
+        return [piece.replace(SPACE, " ") for piece in pieces]
+
+
+def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
+    """Learn a vocabulary from normalised texts; the same texts give the same model.
+
+    TextError where the texts are empty or their vocabulary cannot have the size asked for.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=_separate_special_names(texts),
+            model_writer=model,
+            model_type=settings.algorithm,
+            vocab_size=settings.size,
+            character_coverage=settings.character_coverage,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            input_sentence_size=LARGEST_SAMPLE,
+            max_sentence_length=LONGEST_SENTENCE,
+            num_threads=4,
+            minloglevel=2,
+            pad_id=0,
+            bos_id=1,
+            eos_id=2,
+            unk_id=3,
+            pad_piece=SPECIAL[0],
+            bos_piece=SPECIAL[1],
+            eos_piece=SPECIAL[2],
+            unk_piece=SPECIAL[3],
+        )
+    except (RuntimeError, OSError) as error:
+        raise TextError(_sentence(str(error), settings)) from None
+    return SentencePiece(model.getvalue(), settings.algorithm)
+
+
+def _separate_special_names(texts: Iterable[str]) -> Iterator[str]:
+    """Break up "</s>" and the like inside text: SentencePiece would leave their characters out of the vocabulary."""
+    name = re.compile("|".join(SPECIAL))
+    for text in texts:
+        yield name.sub(lambda match: " ".join(match.group()), text) if "<" in text else text
+
+
+def _processor(model: bytes) -> Any:
+    """Read a serialised model."""
+    from sentencepiece import SentencePieceProcessor
+
+    try:
+        processor = SentencePieceProcessor(model_proto=model)
+        if len(processor) >= len(SPECIAL):
+            return processor
+    except RuntimeError:
+        pass
+    raise TextError("this is not a SentencePiece model")
+
+
+def _sentence(error: str, settings: SentencePieceSettings) -> str:
+    """Turn the trainer's complaint into one sentence."""
+    if too_large := re.search(r"set it to a value <= (\d+)", error):
+        return (
+            f"text.size is {settings.size}, but this text allows a vocabulary of at most {too_large[1]} pieces; "
+            f"set text.size to {too_large[1]} or less"
+        )
+    if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", error):
+        return (
+            f"text.size is {settings.size}, but the characters of this text and the special pieces alone are "
+            f"{too_small[1]}; set text.size to {too_small[1]} or more, or lower text.character_coverage"
+        )
+    if "sentences_.empty()" in error:
+        return "there is no text to learn a vocabulary from; are the training files empty?"
+    return f"SentencePiece cannot learn a vocabulary of {settings.size} pieces from this text ({error})"

@@ -1,0 +1,146 @@
+"""Subword regularisation: one word cut in many ways, each a pure function of the random numbers given.
+
+SentencePiece can sample too, but from a generator of its own that cannot be read or put back, so that a resumed run
+would see other cuts than an unbroken one.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from dragoman.text.vocabulary import UNK, Vocabulary
+
+REMEMBERED = 1 << 20
+"""Pieces of the words cut so far that are kept in memory, some 100 MB; when there are more, all are forgotten."""
+
+UNKNOWN_PENALTY = 10.0
+"""By how much an unknown character scores below the worst piece, as in SentencePiece."""
+
+CutWord = Callable[[str, random.Random, float], Sequence[int]]
+"""Samples the ids of one word at a rate above 0."""
+
+
+class _State:
+    """A word cut into pieces, and the merges that are possible, the best one first."""
+
+    __slots__ = ("ids", "merged", "merges", "pieces")
+
+    def __init__(self, pieces: tuple[str, ...], vocabulary: Vocabulary) -> None:
+        joined = ((vocabulary.id(left + right), at) for at, (left, right) in enumerate(pairwise(pieces)))
+        self.pieces = pieces
+        self.ids = merge_unknown([vocabulary.id(piece) for piece in pieces])
+        self.merges = [at for rank, at in sorted(joined) if rank != UNK]
+        self.merged: list[_State | None] = [None] * len(self.merges)
+
+
+class BpeDropout:
+    """Cuts words by byte pair encoding in which each merge is dropped with probability `rate`.
+
+    Provilkov et al. 2020, algorithm 1: before each merge, every merge possible is dropped or kept anew, and the best
+    one kept is done; the word is finished when none is kept. A piece learned earlier is a better merge, and of two
+    equal ones the one further left.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._words: dict[str, _State] = {}
+        self._states: dict[tuple[str, ...], _State] = {}
+        self._remembered = 0
+
+    def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
+        """Sample the ids of `word`."""
+        state, draw = self._words.get(word) or self._start(word), rng.random
+        while True:
+            for choice, merged in enumerate(state.merged):
+                if draw() >= rate:
+                    state = merged or self._merge(state, choice)
+                    break
+            else:
+                return state.ids
+
+    def _start(self, word: str) -> _State:
+        """Return the state of a word not met before."""
+        state = self._words[word] = self._state(tuple(word))
+        return state
+
+    def _merge(self, state: _State, choice: int) -> _State:
+        """Return the state after one of the merges possible."""
+        at, pieces = state.merges[choice], state.pieces
+        merged = state.merged[choice] = self._state((*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]))
+        return merged
+
+    def _state(self, pieces: tuple[str, ...]) -> _State:
+        """Return the one state for `pieces`."""
+        state = self._states.get(pieces)
+        if state is None:
+            if self._remembered > REMEMBERED:
+                self._words.clear()
+                self._states.clear()
+                self._remembered = 0
+            self._remembered += len(pieces)
+            state = self._states[pieces] = _State(pieces, self._vocabulary)
+        return state
+
+
+class UnigramSampler:
+    """Draws the cut of a word with a probability proportional to that under the model to the power of 1 / `rate`.
+
+    Kudo 2018, section 3.2, with l = infinity and alpha = 1 / `rate`: forward filtering, backward sampling.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, scores: Sequence[float]) -> None:
+        self._scores = dict(zip(vocabulary, scores, strict=True))
+        self._ids = vocabulary
+        self._unknown = min(scores) - UNKNOWN_PENALTY
+        self._longest = max(len(piece) for piece in vocabulary)
+        self._ends: dict[tuple[str, float], list[list[tuple[float, int, int]]]] = {}
+
+    def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
+        """Sample the ids of `word`."""
+        ends = self._ends.get((word, rate))
+        if ends is None:
+            if len(self._ends) > REMEMBERED // 32:
+                self._ends.clear()
+            ends = self._ends[word, rate] = self._filter(word, rate)
+        ids, end = [], len(word)
+        while end:
+            chance = rng.random()
+            _, end, piece = next(option for option in ends[end] if chance < option[0])
+            ids.append(piece)
+        return merge_unknown(ids[::-1])
+
+    def _filter(self, word: str, rate: float) -> list[list[tuple[float, int, int]]]:
+        """Return for each end the pieces that may stand before it: cumulative probability, start and id."""
+        totals, ends = [0.0], [list[tuple[float, int, int]]()]
+        for end in range(1, len(word) + 1):
+            found = [
+                (s, self._ids.id(word[s:end]), self._score(word[s:end]))
+                for s in range(max(0, end - self._longest), end)
+            ]
+            weights = [
+                (totals[start] + score / rate, start, piece) for start, piece, score in found if score is not None
+            ]
+            top = max(weight for weight, _, _ in weights)
+            total = math.fsum(math.exp(weight - top) for weight, _, _ in weights)
+            totals.append(top + math.log(total))
+            cumulative, column = 0.0, []
+            for weight, start, piece in weights:
+                cumulative += math.exp(weight - top) / total
+                column.append((cumulative, start, piece))
+            column[-1] = (math.inf, *column[-1][1:])
+            ends.append(column)
+        return ends
+
+    def _score(self, piece: str) -> float | None:
+        """Return the log-probability of `piece`; an unknown character has one, a longer unknown string has none."""
+        return self._scores.get(piece, self._unknown if len(piece) == 1 else None)
+
+
+def merge_unknown(ids: Sequence[int]) -> list[int]:
+    """Make one of neighbouring UNKs, as SentencePiece does.
+
+    >>> merge_unknown([7, 3, 3, 9, 3])
+    [7, 3, 9, 3]
+    """
+    return [piece for at, piece in enumerate(ids) if piece != UNK or at == 0 or ids[at - 1] != UNK]

@@ -1,0 +1,127 @@
+"""Words and characters as pieces."""
+
+import random
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from dragoman.errors import TextError
+from dragoman.text.settings import CharactersSettings, WordsSettings
+from dragoman.text.vocabulary import Vocabulary
+
+JOINER = "￭"
+"""On the side of a punctuation mark where no space stands; `normalize` leaves none in text."""
+
+SPACE = "▁"
+"""A space, as a piece or part of one; `normalize` leaves none in text."""
+
+
+class Words:
+    """Words and punctuation marks as pieces; a mark remembers on which sides it touches its neighbours."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the words of normalised `text`."""
+        return [self.vocabulary.id(piece) for piece in self.split(text)]
+
+    def split(self, text: str) -> list[str]:
+        """Return the words of normalised `text`, unknown ones too."""
+        return split_words(text)
+
+    def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
+        """Return `encode(text)`: words can be cut in one way only."""
+        return self.encode(text)
+
+    def surfaces(self, pieces: Sequence[str]) -> list[str]:
+        """Return what each piece adds to the text, spaces included."""
+        return join_words(pieces)
+
+
+class Characters:
+    """Characters as pieces."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the characters of normalised `text`."""
+        return [self.vocabulary.id(piece) for piece in self.split(text)]
+
+    def split(self, text: str) -> list[str]:
+        """Return the characters of normalised `text`, unknown ones too."""
+        return list(text.replace(" ", SPACE))
+
+    def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
+        """Return `encode(text)`: characters can be cut in one way only."""
+        return self.encode(text)
+
+    def surfaces(self, pieces: Sequence[str]) -> list[str]:
+        """Return what each piece adds to the text, spaces included."""
+        return [piece.replace(SPACE, " ") for piece in pieces]
+
+
+def split_words(text: str) -> list[str]:
+    """Cut normalised text into words and single punctuation marks, from which `join_words` makes the same text.
+
+    >>> split_words('He said: "don\\'t (yet)"')
+    ['He', 'said', '￭:', '"￭', 'don', "￭'￭", 't', '(￭', 'yet', '￭)', '￭"']
+    """
+    return [piece for chunk in text.split() for piece in _split_chunk(chunk)]
+
+
+def join_words(pieces: Sequence[str]) -> list[str]:
+    """Return what each piece adds to the text: its spelling, after a space unless it touches the piece before it.
+
+    >>> "".join(join_words(["(￭", "yet", "￭)", "now"]))
+    ' (yet) now'
+    """
+    surfaces = []
+    touching = False
+    for piece in pieces:
+        spelling = piece.strip(JOINER)
+        surfaces.append(spelling if touching or piece.startswith(JOINER) else " " + spelling)
+        touching = piece.endswith(JOINER)
+    return surfaces
+
+
+def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
+    """Make a vocabulary of the words that are frequent enough, the most frequent first."""
+    counts = Counter(piece for text in texts for piece in split_words(text))
+    return Words(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
+
+
+def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Characters:
+    """Make a vocabulary of the characters that are frequent enough, the most frequent first."""
+    counts = Counter(piece for text in texts for piece in text.replace(" ", SPACE))
+    return Characters(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
+
+
+def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
+    """Return the pieces counted at least `minimum` times, `size` of them with the special pieces at the most."""
+    if not counts:
+        raise TextError("there is no text to learn a vocabulary from; are the training files empty?")
+    kept = sorted((piece for piece, count in counts.items() if count >= minimum), key=lambda p: (-counts[p], p))
+    if not kept:
+        raise TextError(f"no piece of the text occurs {minimum} times; set text.minimum_count to 1")
+    return kept if size is None else kept[: size - 4]
+
+
+@lru_cache(maxsize=1 << 16)
+def _split_chunk(chunk: str) -> tuple[str, ...]:
+    """Cut text without spaces; at each cut one of the marks beside it carries the joiner."""
+    pieces: list[str] = []
+    inside = False
+    for character in chunk:
+        is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
+        if is_letter and inside:
+            pieces[-1] += character
+        elif is_letter and pieces:
+            pieces[-1] += JOINER
+            pieces.append(character)
+        else:
+            pieces.append(JOINER + character if pieces else character)
+        inside = is_letter
+    return tuple(pieces)
