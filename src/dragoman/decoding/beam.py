@@ -1,0 +1,181 @@
+"""Beam search over any `Step`; size 1 is greedy search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from dragoman.decoding.constraints import Constraint, constrain, rules_of
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import RunError
+from dragoman.interfaces import BOS, EOS, PAD, Step
+from dragoman.tree import map_tensors
+
+
+@dataclass(frozen=True)
+class Beams:
+    """Hypotheses that have not ended; `ids` begin with BOS, and `log_prob` is minus infinity on empty places."""
+
+    ids: Int[Tensor, "batch beam length"]
+    log_prob: Float[Tensor, "batch beam"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The best hypotheses that have ended, best first; `ids` run from BOS to EOS, then PAD."""
+
+    ids: Int[Tensor, "batch beam length"]
+    log_prob: Float[Tensor, "batch beam"]
+    score: Float[Tensor, "batch beam"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The sentences still searched, and where they stand."""
+
+    sentences: Int[Tensor, " batch"]
+    maximum: Int[Tensor, " batch"]
+    beams: Beams
+    finished: Finished
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best continuations of each sentence's beams, best first."""
+
+    parents: Int[Tensor, "batch choice"]
+    tokens: Int[Tensor, "batch choice"]
+    log_prob: Float[Tensor, "batch choice"]
+
+
+@torch.no_grad()
+def beam_search(
+    step: Step,
+    state: Any,
+    maximum: Int[Tensor, " batch"],
+    *,
+    settings: DecodingSettings,
+    constraints: Sequence[Constraint] = (),
+) -> Hypotheses:
+    """Find the best continuations of BOS for each sentence.
+
+    `state` has one row per sentence; `maximum` is the most tokens each translation may have, before EOS. At that length
+    EOS is forced, so every score is the model's own. Hypotheses that end are kept apart from those that go on, and end
+    only where EOS is among the `beam` best continuations. With `stopping: exact` a sentence ends when the best open
+    hypothesis, were all its further tokens certain, could not enter the n best; with a beam of 1, at its first EOS.
+    Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
+    RunError where the model's probabilities are not numbers.
+    """
+    rules = [*rules_of(settings), *constraints]
+    search, state = start(maximum, settings.size), state.expand(settings.size)
+    found: dict[int, list[Hypothesis]] = {}
+    while len(search.sentences) > 0:
+        log_probs, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
+        choice = choose(search, log_probs, rules)
+        finished = finish(search, choice, settings)
+        beams, parents = follow(search.beams, choice)
+        search = Search(search.sentences, search.maximum, beams, finished)
+        ended = has_ended(search, settings)
+        rows = parents + settings.size * torch.arange(len(parents), device=parents.device)[:, None]
+        if ended.any():
+            found.update(read(select(search, ended)))
+            search, state = select(search, ~ended), state.select(rows[~ended].flatten())
+        elif settings.size > 1:
+            state = state.reorder(rows.flatten())
+    return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
+
+
+def start(maximum: Int[Tensor, " batch"], size: int) -> Search:
+    """Return a search in which each sentence has one open hypothesis, BOS, and none that ended."""
+    batch, device = len(maximum), maximum.device
+    ids = torch.full((batch, size, 1), BOS, device=device)
+    nothing = torch.full((batch, size), -torch.inf, device=device)
+    log_prob = nothing.clone()
+    log_prob[:, 0] = 0
+    return Search(torch.arange(batch, device=device), maximum, Beams(ids, log_prob), Finished(ids, nothing, nothing))
+
+
+def choose(search: Search, log_probs: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
+    """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough go on."""
+    batch, size, length = search.beams.ids.shape
+    allowed = constrain(
+        rules,
+        search.beams.ids[:, :, 1:].flatten(0, 1),
+        log_probs,
+        sentences=search.sentences.repeat_interleave(size),
+        at_limit=(search.maximum <= length - 1).repeat_interleave(size),
+    )
+    candidates = search.beams.log_prob[:, :, None] + allowed.view(batch, size, -1)
+    log_prob, places = candidates.flatten(1).topk(2 * size)
+    vocabulary = log_probs.shape[-1]
+    return Choice(places // vocabulary, places % vocabulary, log_prob)
+
+
+def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:
+    """Return the best of the hypotheses that had ended and those that end now."""
+    old, beams, size = search.finished, search.beams, settings.size
+    ended = choice.tokens[:, :size] == EOS
+    log_prob = choice.log_prob[:, :size].masked_fill(~ended, -torch.inf)
+    score = settings.normalise(log_prob, beams.ids.shape[-1])  # BOS does not count, EOS does
+    ids = extend(beams.ids, choice.parents[:, :size], choice.tokens[:, :size])
+    score, places = torch.cat([old.score, score], 1).topk(size)
+    return Finished(
+        ids=pick(torch.cat([torch.nn.functional.pad(old.ids, (0, 1), value=PAD), ids], 1), places),
+        log_prob=torch.cat([old.log_prob, log_prob], 1).gather(1, places),
+        score=score,
+    )
+
+
+def follow(beams: Beams, choice: Choice) -> tuple[Beams, Int[Tensor, "batch beam"]]:
+    """Return the best continuations that have not ended, and which beam each came from."""
+    going = choice.log_prob.masked_fill(choice.tokens == EOS, -torch.inf)
+    log_prob, places = going.topk(beams.ids.shape[1])
+    parents, tokens = choice.parents.gather(1, places), choice.tokens.gather(1, places)
+    return Beams(extend(beams.ids, parents, tokens), log_prob), parents
+
+
+def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batch"]:
+    """Tell for which sentences nothing better can be found, or nothing is left to follow."""
+    best_open, score = search.beams.log_prob[:, 0], search.finished.score
+    over = search.beams.ids.shape[-1] - 1 > search.maximum
+    if settings.size == 1 or settings.stopping == "full":
+        return over | (score[:, -1] > -torch.inf) | (best_open == -torch.inf)
+    attainable = settings.normalise(best_open, search.maximum + 1)  # scores are below 0: longest is best
+    return over | (attainable <= score[:, settings.wanted - 1])
+
+
+def read(search: Search) -> dict[int, list[Hypothesis]]:
+    """Return the finished hypotheses of each sentence as lists."""
+    finished, found = search.finished, {}
+    rows = zip(finished.ids.tolist(), finished.log_prob.tolist(), finished.score.tolist(), strict=True)
+    for sentence, row in zip(search.sentences.tolist(), rows, strict=True):
+        hypotheses = [Hypothesis(ids[1 : ids.index(EOS)], *rest) for ids, *rest in zip(*row, strict=True) if EOS in ids]
+        found[sentence] = [one for one in hypotheses if one.score > -torch.inf]
+        if not found[sentence]:
+            raise RunError(
+                "the model's probabilities are not numbers; its weights are damaged, take another checkpoint"
+            )
+    return found
+
+
+def select(search: Search, which: Bool[Tensor, " batch"]) -> Search:
+    """Keep only some sentences."""
+    return map_tensors(lambda tensor: tensor[which], search)
+
+
+def extend(
+    ids: Int[Tensor, "batch beam length"], parents: Int[Tensor, "batch choice"], tokens: Int[Tensor, "batch choice"]
+) -> Int[Tensor, "batch choice longer"]:
+    """Write each token after the ids of its parent."""
+    return torch.cat([pick(ids, parents), tokens[:, :, None]], -1)
+
+
+def pick(
+    ids: Int[Tensor, "batch beam length"], places: Int[Tensor, "batch choice"]
+) -> Int[Tensor, "batch choice length"]:
+    """Gather whole rows of ids along the beam axis."""
+    return ids.gather(1, places[:, :, None].expand(-1, -1, ids.shape[-1]))

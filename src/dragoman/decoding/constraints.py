@@ -1,0 +1,119 @@
+"""Rules on what may follow: each forbids tokens by setting their log-probability to minus infinity.
+
+What is left is not scaled up again, so a hypothesis keeps the model's own probability.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.interfaces import BOS, EOS, PAD, Padded
+
+
+@runtime_checkable
+class Constraint(Protocol):
+    """A rule on the next token of each hypothesis."""
+
+    def __call__(
+        self,
+        prefix: Int[Tensor, "rows length"],
+        log_probs: Float[Tensor, "rows vocab"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocab"]:
+        """Return `log_probs` with what may not follow `prefix` (without BOS) at minus infinity.
+
+        `sentences` says which sentence of the batch, as it was given to the search, each row belongs to.
+        """
+        ...
+
+
+def forbid(tokens: Sequence[int]) -> Constraint:
+    """Return the rule that none of `tokens` ever occurs."""
+
+    def rule(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        allowed = log_probs.clone()
+        for token in tokens:  # an index list would be copied to the device at every step
+            allowed[:, token] = -torch.inf
+        return allowed
+
+    return rule
+
+
+def minimum_length(length: int) -> Constraint:
+    """Return the rule that EOS does not follow fewer than `length` tokens."""
+    no_end = forbid([EOS])
+
+    def rule(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        return log_probs if prefix.shape[1] >= length else no_end(prefix, log_probs, sentences)
+
+    return rule
+
+
+def no_repeated_ngram(size: int) -> Constraint:
+    """Return the rule that no sequence of `size` tokens occurs twice in a hypothesis."""
+
+    def rule(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        length = prefix.shape[1]
+        if length < size:
+            return log_probs
+        ngrams = prefix.unfold(1, size, 1)  # (rows, ngram, size)
+        begun = prefix[:, None, length - size + 1 :]
+        again = (ngrams[..., :-1] == begun).all(-1)
+        banned = torch.where(again, ngrams[..., -1], PAD)  # PAD is forbidden anyway
+        return log_probs.scatter(1, banned, -torch.inf)
+
+    return rule
+
+
+def forced_prefix(prefixes: Padded) -> Constraint:
+    """Return the rule that each sentence's hypotheses begin with its tokens in `prefixes` (without BOS and EOS)."""
+
+    def rule(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        position = prefix.shape[1]
+        if position >= prefixes.ids.shape[1]:
+            return log_probs
+        wanted, forced = prefixes.ids[sentences, position], prefixes.mask[sentences, position]
+        others = torch.arange(log_probs.shape[1], device=log_probs.device) != wanted[:, None]
+        return log_probs.masked_fill(forced[:, None] & others, -torch.inf)
+
+    return rule
+
+
+def rules_of(settings: DecodingSettings) -> list[Constraint]:
+    """Return the rules that hold in every search with these settings; PAD and BOS never occur."""
+    rules = [forbid([PAD, BOS])]
+    if settings.minimum_length > 0:
+        rules.append(minimum_length(settings.minimum_length))
+    if settings.no_repeat_ngram > 0:
+        rules.append(no_repeated_ngram(settings.no_repeat_ngram))
+    return rules
+
+
+def constrain(
+    rules: Sequence[Constraint],
+    prefix: Int[Tensor, "rows length"],
+    log_probs: Float[Tensor, "rows vocab"],
+    *,
+    sentences: Int[Tensor, " rows"],
+    at_limit: Bool[Tensor, " rows"],
+) -> Float[Tensor, "rows vocab"]:
+    """Apply `rules`. A hypothesis at its maximum length, or that the rules leave no way on, can only end there."""
+    allowed = log_probs
+    for rule in rules:
+        allowed = rule(prefix, allowed, sentences)
+    must_end = at_limit | (allowed.amax(-1) == -torch.inf)
+    end = torch.full_like(log_probs, -torch.inf)
+    end[:, EOS] = log_probs[:, EOS]
+    return torch.where(must_end[:, None], end, allowed)

@@ -1,0 +1,87 @@
+"""How translations are searched for or drawn: the `decoding` section of a recipe."""
+
+from typing import Literal
+
+from jaxtyping import Float, Int
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from dragoman.settings import Settings
+
+
+class DecodingSettings(Settings):
+    """Settings of search and sampling. Lengths count target tokens without BOS and EOS."""
+
+    method: Literal["beam", "greedy", "sample"] = "beam"
+    """Beam search, its size 1 (greedy), or drawing each token from the model's distribution."""
+    beam: int = Field(default=5, ge=1)
+    """Hypotheses followed side by side for each sentence."""
+    n_best: int = Field(default=1, ge=1)
+    """Translations returned for each sentence; at most `beam`, except for samples."""
+    stopping: Literal["exact", "full"] = "exact"
+    """When a sentence ends: `exact` when no open hypothesis can still enter the n best, `full` (quicker) when `beam`
+    hypotheses have ended."""
+    length_normalisation: Literal["wu", "average", "none"] = "wu"
+    """What a log-probability is divided by: ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
+    length ** length_penalty, or 1. The length counts EOS."""
+    length_penalty: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    """The exponent above; larger favours longer translations."""
+    coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Weight of the penalty for source tokens attended to too little (beta in Wu et al. 2016, equation 14)."""
+    minimum_length: int = Field(default=0, ge=0)
+    """Fewest tokens of a translation."""
+    maximum_length: int | None = Field(default=None, ge=1)
+    """Most tokens of a translation, whatever the length of its source."""
+    maximum_ratio: float = Field(default=2.0, ge=0, allow_inf_nan=False)
+    """A translation has at most maximum_ratio * source length + maximum_extra tokens."""
+    maximum_extra: int = Field(default=20, ge=1)
+    """See `maximum_ratio`."""
+    no_repeat_ngram: int = Field(default=0, ge=0)
+    """Sequences of this many tokens occur at most once in a translation; 0 for no such rule."""
+    temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Samples only: logits are divided by it; below 1 favours the likely tokens."""
+    top_k: int = Field(default=0, ge=0)
+    """Samples only: draw among the k likeliest tokens; 0 for all."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Samples only: draw among the fewest tokens whose probabilities reach this sum (Holtzman et al. 2020)."""
+    seed: int = 1
+    """Samples only: seed of the draw."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "DecodingSettings":
+        if self.method != "sample" and self.n_best > self.size:
+            raise ValueError(f"`n_best` is {self.n_best}, but only {self.size} hypotheses are followed; raise `beam`")
+        if self.maximum_length is not None and self.minimum_length > self.maximum_length:
+            raise ValueError(
+                f"`minimum_length` is {self.minimum_length}, above `maximum_length` {self.maximum_length}; lower it"
+            )
+        return self
+
+    @property
+    def size(self) -> int:
+        """The size of the beam, 1 for greedy search."""
+        return 1 if self.method == "greedy" else self.beam
+
+    @property
+    def wanted(self) -> int:
+        """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
+        return self.size if self.coverage_penalty > 0 else self.n_best
+
+    def limits(self, source_lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """Return the most tokens that the translation of each sentence may have.
+
+        >>> import torch
+        >>> DecodingSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
+        tensor([26, 40, 50])
+        """
+        limits = (source_lengths * self.maximum_ratio).floor().to(source_lengths.dtype) + self.maximum_extra
+        return limits.clamp(min=self.minimum_length, max=self.maximum_length)
+
+    def normalise(
+        self, log_prob: Float[Tensor, "*rows"], length: Int[Tensor, "*#rows"] | int
+    ) -> Float[Tensor, "*rows"]:
+        """Divide log-probabilities by the length normaliser; `length` counts EOS."""
+        if self.length_normalisation == "none":
+            return log_prob
+        base = (length + 5) / 6 if self.length_normalisation == "wu" else length
+        return log_prob / base**self.length_penalty

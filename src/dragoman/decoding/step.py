@@ -1,0 +1,81 @@
+"""A model, or several, as a `Step`: all that search knows of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dragoman.errors import InputError
+from dragoman.interfaces import Decoder, Step
+
+
+def step_of(decoder: Decoder) -> Step:
+    """Return the step of one decoder: float32 log-probabilities of the token after the last position."""
+
+    def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        output, state = decoder(tokens, state)
+        return output.logits[:, -1].float().log_softmax(-1), state
+
+    return step
+
+
+@dataclass(frozen=True)
+class EnsembleState:
+    """The states of the models of an ensemble, in their order."""
+
+    states: tuple[Any, ...]
+
+    def expand(self, copies: int) -> "EnsembleState":
+        """Turn each row of each state into `copies` equal rows, side by side."""
+        return EnsembleState(tuple(state.expand(copies) for state in self.states))
+
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
+        """Follow hypotheses to new rows of the same sentence."""
+        return EnsembleState(tuple(state.reorder(rows) for state in self.states))
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
+        """Keep only `rows`."""
+        return EnsembleState(tuple(state.select(rows) for state in self.states))
+
+
+def ensemble(steps: Sequence[Step], weights: Sequence[float] | None = None) -> Step:
+    """Return the step that averages the probabilities (not their logarithms) of `steps`; its state is an EnsembleState.
+
+    `weights` need not sum to 1. InputError where they do not fit the models, or the vocabularies differ in size.
+    """
+    log_weights = _log_weights(len(steps), weights)
+
+    def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        results = [one(tokens, past) for one, past in zip(steps, state.states, strict=True)]
+        sizes = [log_probs.shape[-1] for log_probs, _ in results]
+        if len(set(sizes)) > 1:
+            raise InputError(
+                f"the models of an ensemble have target vocabularies of {_listed(sizes)} tokens; "
+                "give models trained with the same vocabulary"
+            )
+        weighted = [log_probs + weight for (log_probs, _), weight in zip(results, log_weights, strict=True)]
+        return torch.stack(weighted).logsumexp(0), EnsembleState(tuple(after for _, after in results))
+
+    return step
+
+
+def _log_weights(models: int, weights: Sequence[float] | None) -> list[float]:
+    """Return the logarithms of the weights after scaling them to the sum 1."""
+    if models == 0:
+        raise InputError("an ensemble needs at least one model; give one or more runs")
+    given = [1.0] * models if weights is None else list(weights)
+    if len(given) != models:
+        raise InputError(f"an ensemble of {models} models needs {models} weights but has {len(given)}")
+    if not all(0 < weight < math.inf for weight in given):
+        raise InputError(f"the weights of an ensemble are {_listed(given)}; give positive numbers")
+    return [math.log(weight / sum(given)) for weight in given]
+
+
+def _listed(values: Sequence[object]) -> str:
+    """Join values with commas and a last "and"."""
+    words = [str(value) for value in values]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,89 @@
+"""BLEU, chrF and TER by sacreBLEU, each with the signature that says how it was computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.errors import InputError
+from dragoman.settings import nearest
+
+TOKENIZERS = ("13a", "char", "intl", "none", "zh")
+"""Tokenisers of BLEU that need neither a download nor another package."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A corpus score from 0 to 100 (TER may be higher) and sacreBLEU's signature of it."""
+
+    name: str
+    score: float
+    signature: str
+
+
+def bleu(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> Score:
+    """Compute corpus BLEU. `references` holds one sequence per reference set, each as long as `hypotheses`.
+
+    >>> round(bleu(["the cat sat on the mat"], [["the cat sat on the rug"]]).score, 1)
+    76.0
+    """
+    return scored(bleu_metric(tokenize=tokenize, lowercase=lowercase), hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, word_order: int = 0) -> Score:
+    """Compute corpus chrF2, or chrF2++ with `word_order` 2."""
+    return scored(chrf_metric(word_order=word_order), hypotheses, references)
+
+
+def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """Compute the corpus translation edit rate; lower is better."""
+    return scored(ter_metric(), hypotheses, references)
+
+
+def bleu_metric(*, tokenize: str = "13a", lowercase: bool = False) -> Any:
+    """Return sacreBLEU's metric behind `bleu`. InputError for an unknown tokeniser."""
+    if tokenize not in TOKENIZERS:
+        raise InputError(f"BLEU has no tokeniser `{tokenize}`{nearest(tokenize, TOKENIZERS)}")
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize=tokenize, lowercase=lowercase)
+
+
+def chrf_metric(*, word_order: int = 0) -> Any:
+    """Return sacreBLEU's metric behind `chrf`."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF(word_order=word_order)
+
+
+def ter_metric() -> Any:
+    """Return sacreBLEU's metric behind `ter`."""
+    from sacrebleu.metrics.ter import TER
+
+    return TER()
+
+
+def scored(metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    """Apply a sacreBLEU metric to whole corpora."""
+    check_counts(hypotheses, references)
+    result = metric.corpus_score(list(hypotheses), [list(one) for one in references])
+    return Score(result.name, float(result.score), str(metric.get_signature()))
+
+
+def check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Refuse corpora that are not parallel, or empty."""
+    if not references:
+        raise InputError("there is nothing to compare the translations with; give at least one reference")
+    if not hypotheses:
+        raise InputError("there are no translations to score; the file is empty")
+    for number, reference in enumerate(references, 1):
+        if len(reference) != len(hypotheses):
+            raise InputError(
+                f"there are {len(hypotheses)} translations but reference {number} has {len(reference)} lines; "
+                "they must match line by line"
+            )

@@ -1,0 +1,102 @@
+"""Whether a difference between two systems may be chance: intervals and paired tests by sacreBLEU."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.metrics.scores import bleu_metric, check_counts, chrf_metric, ter_metric
+
+Metric = Literal["bleu", "chrf", "ter"]
+PairedTestKind = Literal["bootstrap", "randomisation"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A corpus score with its 95% interval over bootstrap samples of the sentences."""
+
+    score: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems on the same sentences, and how likely chance alone makes such a difference.
+
+    `difference` is the system's score minus the baseline's; `signature` is sacreBLEU's, with test, samples and seed.
+    """
+
+    name: str
+    baseline: Estimate
+    system: Estimate
+    difference: float
+    p_value: float
+    signature: str
+
+
+def compare(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: Metric = "bleu",
+    test: PairedTestKind = "bootstrap",
+    samples: int = 1000,
+) -> Comparison:
+    """Test two outputs by paired bootstrap (Koehn 2004) or approximate randomisation (Riezler and Maxwell 2005).
+
+    `samples` counts resamples of the bootstrap, or shuffles. InputError where the line counts differ. Deviation from
+    sacreBLEU: equal scores have the p-value 1, where it gives 1 / (samples + 1).
+    """
+    check_counts(baseline, references)
+    check_counts(system, references)
+    name, signature, (first, second) = _paired(
+        [baseline, system], references, metric=metric, test=test, samples=samples
+    )
+    difference = second.score - first.score
+    return Comparison(
+        name=name,
+        baseline=_estimate(first),
+        system=_estimate(second),
+        difference=difference,
+        p_value=float(second.p_value) if difference else 1.0,
+        signature=signature,
+    )
+
+
+def interval(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, metric: Metric = "bleu", samples: int = 1000
+) -> Estimate:
+    """Return the score of one output with its 95% bootstrap interval."""
+    check_counts(hypotheses, references)
+    _, _, (result,) = _paired([hypotheses], references, metric=metric, test="bootstrap", samples=samples)
+    return _estimate(result)
+
+
+def _paired(
+    outputs: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: Metric,
+    test: PairedTestKind,
+    samples: int,
+) -> tuple[str, str, list[Any]]:
+    """Run sacreBLEU's paired test; return the metric's name, the signature and one result per output."""
+    from sacrebleu.significance import PairedTest
+
+    metrics: dict[Metric, Callable[[], Any]] = {"bleu": bleu_metric, "chrf": chrf_metric, "ter": ter_metric}
+    signatures, results = PairedTest(
+        [(str(number), list(output)) for number, output in enumerate(outputs)],
+        {metric: metrics[metric]()},
+        [list(one) for one in references],
+        test_type={"bootstrap": "bs", "randomisation": "ar"}[test],
+        n_samples=samples,
+        n_ar_confidence=-1 if test == "bootstrap" else 1000,
+    )()
+    name = next(iter(signatures))
+    return name, str(signatures[name]), results[name]
+
+
+def _estimate(result: Any) -> Estimate:
+    """Turn sacreBLEU's mean and half-width into an interval."""
+    return Estimate(float(result.score), float(result.mean - result.ci), float(result.mean + result.ci))

@@ -1,0 +1,250 @@
+"""Law 8 on a toy that can be enumerated, and what users expect of search."""
+
+import math
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+import torch
+from jaxtyping import Float, Int
+from tests.decoding.toys import ToyDecoder, encoded, log_prob
+from torch import Tensor
+
+from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, step_of
+from dragoman.errors import RunError
+from dragoman.interfaces import BOS, EOS, UNK, DecoderState, Padded
+
+SOURCES = [3, 11, 42]
+WIDE = 128
+PENALTIES = [("wu", 0.0), ("wu", 0.6), ("wu", 1.0), ("wu", 3.0), ("average", 1.0), ("none", 1.0)]
+
+
+def search(decoder: ToyDecoder, sources: list[int], limits: list[int], **settings: Any) -> Hypotheses:
+    """Search for translations of `sources` with at most `limits` tokens."""
+    state = decoder.start(encoded(sources))
+    return beam_search(step_of(decoder), state, torch.tensor(limits), settings=DecodingSettings(**settings))
+
+
+def divisor(kind: str, alpha: float, length: int) -> float:
+    """The length normaliser, written out: `length` counts EOS."""
+    return {"wu": ((5 + length) / 6) ** alpha, "average": length**alpha, "none": 1.0}[kind]
+
+
+def every_sequence(vocabulary: int, longest: int) -> list[list[int]]:
+    """All translations of up to `longest` tokens."""
+    tokens = range(UNK, vocabulary)
+    return [list(ids) for length in range(longest + 1) for ids in product(tokens, repeat=length)]
+
+
+@pytest.mark.parametrize(("kind", "alpha"), PENALTIES)
+@pytest.mark.parametrize("stopping", ["exact", "full"])
+def test_a_wide_beam_finds_the_best_sequences(kind: str, alpha: float, stopping: str) -> None:
+    decoder, limits = ToyDecoder(), [4, 3, 4]
+    found = search(
+        decoder,
+        SOURCES,
+        limits,
+        beam=WIDE,
+        n_best=5,
+        length_normalisation=kind,
+        length_penalty=alpha,
+        stopping=stopping,
+    )
+    for source, limit, alternatives in zip(SOURCES, limits, found.alternatives(), strict=True):
+        scored = [
+            (log_prob(decoder, source, ids) / divisor(kind, alpha, len(ids) + 1), ids)
+            for ids in every_sequence(6, limit)
+        ]
+        scored.sort(reverse=True)
+        assert [one.ids for one in alternatives] == [ids for _, ids in scored[:5]]
+        assert [one.score for one in alternatives] == pytest.approx([score for score, _ in scored[:5]], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_every_score_is_the_models_own(seed: int, size: int) -> None:
+    decoder = ToyDecoder(vocabulary=9, seed=seed)
+    found = search(decoder, SOURCES, [3, 6, 9], beam=size, n_best=size, length_penalty=0.8)
+    for source, alternatives in zip(SOURCES, found.alternatives(), strict=True):
+        for one in alternatives:
+            own = log_prob(decoder, source, one.ids)
+            assert one.log_prob == pytest.approx(own, abs=1e-5)
+            assert one.score == pytest.approx(own / divisor("wu", 0.8, len(one.ids) + 1), abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_beam_of_one_takes_the_likeliest_token_each_time(seed: int) -> None:
+    decoder = ToyDecoder(vocabulary=9, seed=seed)
+    for source in SOURCES:
+        ids, state, token = [], decoder.start(encoded([source])), BOS
+        while token != EOS and len(ids) < 12:
+            output, state = decoder(torch.tensor([[token]]), state)
+            logits = output.logits[0, -1]
+            token = int(logits[EOS:].argmax()) + EOS
+            ids += [token] if token != EOS else []
+        assert search(decoder, [source], [12], beam=1).best()[0].ids == ids
+        assert search(decoder, [source], [12], method="greedy").best()[0].ids == ids
+
+
+def test_a_wider_beam_finds_better_translations() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    decoder.table[:, EOS] -= 2
+    sources = list(range(20))
+    scores = [sum(one.score for one in search(decoder, sources, [8] * 20, beam=size).best()) for size in (1, 4, 64)]
+    assert scores[0] < scores[1] < scores[2]
+
+
+def test_alternatives_are_sorted_and_distinct() -> None:
+    for alternatives in search(ToyDecoder(vocabulary=9), SOURCES, [9] * 3, beam=6, n_best=6).alternatives():
+        scores = [one.score for one in alternatives]
+        assert len(alternatives) == 6
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.ids) for one in alternatives}) == 6
+
+
+@pytest.mark.parametrize("stopping", ["exact", "full"])
+def test_sentences_alone_and_together_give_the_same(stopping: str) -> None:
+    decoder, limits = ToyDecoder(vocabulary=9), {3: 5, 11: 2, 42: 9, 7: 0, 100: 7}
+    options = {"beam": 4, "n_best": 3, "stopping": stopping}
+    together = search(decoder, list(limits), list(limits.values()), **options).alternatives()
+    backwards = search(decoder, list(limits)[::-1], list(limits.values())[::-1], **options).alternatives()
+    alone = [search(decoder, [source], [limit], **options).alternatives()[0] for source, limit in limits.items()]
+    assert together == alone == backwards[::-1]
+
+
+def test_more_alternatives_do_not_change_the_best() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    one = search(decoder, SOURCES, [9] * 3, beam=5, n_best=1)
+    five = search(decoder, SOURCES, [9] * 3, beam=5, n_best=5)
+    assert one.best() == five.best()
+
+
+def test_translations_keep_to_the_maximum_length() -> None:
+    found = search(ToyDecoder(vocabulary=9), SOURCES, [0, 1, 2], beam=4, minimum_length=0)
+    assert found.best()[0].ids == []
+    assert [len(one.ids) <= limit for one, limit in zip(found.best(), [0, 1, 2], strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_translations_keep_to_the_minimum_length(size: int) -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    decoder.table[:, EOS] += 9
+    assert {len(one.ids) for one in search(decoder, SOURCES, [9] * 3, beam=size).best()} == {0}
+    found = search(decoder, SOURCES, [9] * 3, beam=size, minimum_length=3)
+    assert all(len(one.ids) >= 3 for one in found.best())
+
+
+def test_padding_and_bos_never_occur() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    decoder.table[:, : BOS + 1] += 10
+    found = search(decoder, SOURCES, [9] * 3, beam=5, n_best=5)
+    assert all(token > EOS for sentence in found.ids for ids in sentence for token in ids)
+
+
+def test_no_ngram_occurs_twice() -> None:
+    decoder = ToyDecoder(vocabulary=6)
+    decoder.table[:, EOS] -= 4
+    free = search(decoder, SOURCES, [12] * 3, beam=4).ids
+    found = search(decoder, SOURCES, [12] * 3, beam=4, no_repeat_ngram=2).ids
+
+    def repeats(ids: list[int]) -> bool:
+        pairs = list(pairwise(ids))
+        return len(set(pairs)) < len(pairs)
+
+    assert any(repeats(sentence[0]) for sentence in free)
+    assert not any(repeats(sentence[0]) for sentence in found)
+
+
+def test_forced_prefixes_stay_with_their_sentences() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    prefixes = torch.tensor([[5, 0, 0, 0], [0, 0, 0, 0], [8, 7, 8, 6]])
+    found = beam_search(
+        step_of(decoder),
+        decoder.start(encoded(SOURCES)),
+        torch.tensor([1, 6, 9]),
+        settings=DecodingSettings(beam=5, n_best=5),
+        constraints=[forced_prefix(Padded(prefixes, prefixes > 0))],
+    )
+    assert {tuple(ids[:1]) for ids in found.ids[0]} == {(5,)}
+    assert {tuple(ids[:4]) for ids in found.ids[2]} == {(8, 7, 8, 6)}
+    assert found.alternatives()[1] == search(decoder, SOURCES, [1, 6, 9], beam=5, n_best=5).alternatives()[1]
+    assert found.best()[2].log_prob == pytest.approx(log_prob(decoder, 42, found.best()[2].ids), abs=1e-5)
+
+
+def test_a_hypothesis_with_no_way_on_ends_there() -> None:
+    decoder = ToyDecoder(vocabulary=6)
+    found = beam_search(
+        step_of(decoder),
+        decoder.start(encoded(SOURCES)),
+        torch.tensor([9, 9, 9]),
+        settings=DecodingSettings(beam=2, minimum_length=5),
+        constraints=[forbid([3, 4, 5])],
+    )
+    assert found.ids == [[[]], [[]], [[]]]
+
+
+def test_a_beam_wider_than_the_vocabulary_works() -> None:
+    found = search(ToyDecoder(vocabulary=4), [3], [2], beam=50, n_best=50)
+    assert sorted(found.ids[0]) == [[], [3], [3, 3]]
+
+
+def test_no_sentences_give_no_hypotheses() -> None:
+    assert len(search(ToyDecoder(), [3], [4]).best()) == 1
+    decoder = ToyDecoder()
+    state = decoder.start(encoded([3])).select(torch.tensor([], dtype=torch.long))
+    none = torch.tensor([], dtype=torch.long)
+    assert beam_search(step_of(decoder), state, none, settings=DecodingSettings()).best() == []
+
+
+def test_all_of_the_beam_comes_back_where_coverage_will_rank_it() -> None:
+    found = search(ToyDecoder(vocabulary=9), SOURCES, [9] * 3, beam=4, n_best=1, coverage_penalty=0.2)
+    assert [len(sentence) for sentence in found.ids] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_probabilities_that_are_not_numbers_are_refused(size: int) -> None:
+    def broken(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        return torch.full((len(tokens), 6), torch.nan), state
+
+    with pytest.raises(RunError) as caught:
+        beam_search(broken, DecoderState(None, None), torch.tensor([3]), settings=DecodingSettings(beam=size))
+    assert str(caught.value) == (
+        "the model's probabilities are not numbers; its weights are damaged, take another checkpoint"
+    )
+
+
+def test_exact_search_stops_before_the_limit() -> None:
+    calls = 0
+
+    def sure(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        nonlocal calls
+        calls += 1
+        likely = 4 if calls < 4 else EOS
+        log_probs = torch.full((len(tokens), 6), -9.0)
+        log_probs[:, likely] = -0.001
+        return log_probs, state
+
+    found = beam_search(sure, DecoderState(None, None), torch.tensor([100]), settings=DecodingSettings())
+    assert found.ids == [[[4, 4, 4]]]
+    assert calls == 4
+
+
+def test_exact_search_waits_for_a_longer_translation_that_can_win() -> None:
+    def patient(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        begun = torch.tensor([-50.0, -50.0, math.log(0.6), -50.0, math.log(0.4)])
+        later = torch.tensor([-50.0, -50.0, -50.0, -50.0, 0.0])
+        return torch.where(tokens == BOS, begun, later), state
+
+    def translate(**settings: Any) -> list[list[list[int]]]:
+        chosen, nothing = DecodingSettings(**settings), DecoderState(None, None)
+        return beam_search(patient, nothing, torch.tensor([20]), settings=chosen, constraints=[end_after_ten]).ids
+
+    def end_after_ten(prefix: Tensor, log_probs: Tensor, sentences: Tensor) -> Tensor:
+        return (
+            torch.where(torch.arange(5) == EOS, 0.0, -torch.inf).expand_as(log_probs)
+            if prefix.shape[1] == 10
+            else log_probs
+        )
+
+    assert translate(beam=2) == [[[4] * 10]]
+    assert translate(beam=1) == [[[]]]

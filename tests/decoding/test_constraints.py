@@ -1,0 +1,54 @@
+"""Rules on the next token, one by one."""
+
+import pytest
+import torch
+
+from dragoman.decoding import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
+from dragoman.interfaces import EOS, Padded
+
+LOG_PROBS = torch.full((2, 8), -2.0)
+SENTENCES = torch.tensor([0, 1])
+
+
+def forbidden(rule: Constraint, prefix: list[list[int]]) -> list[list[int]]:
+    """The tokens that `rule` forbids in each row; the others must be untouched."""
+    ids = torch.tensor(prefix, dtype=torch.long).reshape(2, -1)
+    result = rule(ids, LOG_PROBS, SENTENCES)
+    assert set(result.flatten().tolist()) <= {-2.0, -torch.inf}
+    assert bool((LOG_PROBS == -2.0).all())
+    return [row.isinf().nonzero().flatten().tolist() for row in result]
+
+
+def test_forbidden_tokens_never_follow() -> None:
+    assert forbidden(forbid([0, 5]), [[3], [4]]) == [[0, 5], [0, 5]]
+
+
+def test_eos_waits_for_the_minimum_length() -> None:
+    assert forbidden(minimum_length(2), [[3], [4]]) == [[EOS], [EOS]]
+    assert forbidden(minimum_length(2), [[3, 4], [4, 4]]) == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("size", "prefix", "expected"),
+    [
+        (1, [[3, 4], [5, 5]], [[3, 4], [5]]),
+        (2, [[3, 4, 3], [3, 4, 5]], [[4], []]),
+        (2, [[3, 3, 3], [3, 4, 4]], [[3], [4]]),
+        (3, [[3, 4, 5, 3, 4], [3, 4, 5, 4, 3]], [[5], []]),
+        (3, [[3, 4], [3, 3]], [[], []]),
+    ],
+)
+def test_ngrams_that_occurred_may_not_follow_again(
+    size: int, prefix: list[list[int]], expected: list[list[int]]
+) -> None:
+    found = forbidden(no_repeated_ngram(size), prefix)
+    assert [[token for token in row if token != 0] for row in found] == expected
+
+
+def test_rows_follow_the_prefix_of_their_own_sentence() -> None:
+    prefixes = Padded(torch.tensor([[7, 7], [6, 5], [4, 0]]), torch.tensor([[True] * 2, [True] * 2, [True, False]]))
+    rule = forced_prefix(prefixes)
+    result = rule(torch.tensor([[6], [4]]), LOG_PROBS, torch.tensor([1, 2]))
+    assert result[0].isfinite().nonzero().flatten().tolist() == [5]
+    assert bool(result[1].isfinite().all())
+    assert bool(rule(torch.tensor([[6, 5], [4, 3]]), LOG_PROBS, torch.tensor([1, 2])).isfinite().all())

@@ -1,0 +1,63 @@
+"""Coverage of the source, and ranking by it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.decoding.toys import ToyDecoder, encoded
+
+from dragoman.decoding import Hypotheses, coverage, force, rerank
+from dragoman.errors import InputError
+from dragoman.interfaces import BOS, EOS, Padded
+
+FOUND = Hypotheses(ids=[[[3], [4, 5, 3, 4]], [[5]]], log_prob=[[-1.0, -1.1], [-2.0]], score=[[-1.0, -1.1], [-2.0]])
+
+
+def test_coverage_is_the_equation_of_wu() -> None:
+    weights = torch.tensor([[[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.0, 0.0, 1.0]]])
+    target, source = torch.tensor([[True, True, False]]), torch.tensor([[True, True, True]])
+    expected = math.log(min(0.6, 1)) + math.log(min(1.1, 1)) + math.log(min(0.3, 1))
+    assert coverage(weights, target, source).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_padding_of_the_source_needs_no_coverage() -> None:
+    weights = torch.tensor([[[0.5, 0.5, 0.0]]])
+    source = torch.tensor([[True, True, False]])
+    assert coverage(weights, torch.tensor([[True]]), source).item() == pytest.approx(2 * math.log(0.5))
+
+
+def test_source_tokens_that_got_nothing_give_a_finite_penalty() -> None:
+    penalty = coverage(torch.tensor([[[1.0, 0.0]]]), torch.tensor([[True]]), torch.tensor([[True, True]]))
+    assert -100 < penalty.item() < -50
+
+
+def test_reranking_adds_the_penalty_of_each_hypothesis() -> None:
+    decoder, source = ToyDecoder(), encoded([3, 11])
+    found = rerank(FOUND, decoder, source, beta=1.0, n_best=2)
+    for row, alternatives in enumerate(found.alternatives()):
+        for one in alternatives:
+            target = torch.tensor([[BOS, *one.ids, EOS]])
+            everything = torch.ones_like(target, dtype=torch.bool)
+            alone = replace(source, states=source.states[row : row + 1], mask=source.mask[row : row + 1])
+            weights = force(decoder, alone, Padded(target, everything), need_weights=True).attention
+            assert weights is not None
+            penalty = coverage(weights[:, 0, 0], everything[:, 1:], alone.mask).item()
+            assert one.score == pytest.approx(one.log_prob + penalty, abs=1e-5)
+    assert found.ids[0] == [[4, 5, 3, 4], [3]]
+    assert found.log_prob[0] == [-1.1, -1.0]
+
+
+def test_reranking_keeps_what_is_asked_for() -> None:
+    assert rerank(FOUND, ToyDecoder(), encoded([3, 11]), beta=0.0, n_best=1).ids == [[[3]], [[5]]]
+
+
+def test_the_penalty_of_experts_is_no_hindrance() -> None:
+    source = replace(encoded([3, 11]), penalty=torch.tensor(0.5))
+    assert len(rerank(FOUND, ToyDecoder(), source, beta=1.0, n_best=1)) == 2
+
+
+def test_a_model_without_attention_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        rerank(FOUND, ToyDecoder(attends=False), encoded([3, 11]), beta=1.0, n_best=1)
+    assert str(caught.value) == "this model has no attention over the source; set decoding.coverage_penalty=0"

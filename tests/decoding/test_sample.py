@@ -1,0 +1,73 @@
+"""Samples: the right distribution, the same for the same seed, scored by the model."""
+
+from collections import Counter
+
+import pytest
+import torch
+from tests.decoding.toys import ToyDecoder, encoded, log_prob
+
+from dragoman.decoding import DecodingSettings, Hypotheses, sample, step_of
+from dragoman.decoding.sample import shape
+
+LIKELY = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
+
+
+def draw(decoder: ToyDecoder, sources: list[int], *, seed: int = 1, limit: int = 6, **settings: float) -> Hypotheses:
+    return sample(
+        step_of(decoder),
+        decoder.start(encoded(sources)),
+        torch.full((len(sources),), limit),
+        settings=DecodingSettings.model_validate({"method": "sample", **settings}),
+        generator=torch.Generator().manual_seed(seed),
+    )
+
+
+def test_the_same_seed_gives_the_same_samples() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    assert draw(decoder, [3, 11], n_best=4) == draw(decoder, [3, 11], n_best=4)
+    assert draw(decoder, [3, 11], n_best=4) != draw(decoder, [3, 11], n_best=4, seed=2)
+
+
+def test_samples_follow_the_models_distribution() -> None:
+    decoder = ToyDecoder(vocabulary=5)
+    decoder.table[:, :2] = -torch.inf
+    count = 4000
+    drawn = Counter(tuple(ids) for ids in draw(decoder, [3], n_best=count, limit=2).ids[0])
+    for ids in [(), (3,), (4,)]:
+        probability = torch.tensor(log_prob(decoder, 3, list(ids))).exp().item()
+        assert drawn[ids] / count == pytest.approx(probability, abs=0.03)
+
+
+def test_scores_of_samples_are_the_models_own_at_any_temperature() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    found = draw(decoder, [3, 11], n_best=3, temperature=0.3, top_k=4, top_p=0.9)
+    for source, alternatives in zip([3, 11], found.alternatives(), strict=True):
+        assert len(alternatives) == 3
+        for one in alternatives:
+            assert len(one.ids) <= 6
+            assert one.log_prob == pytest.approx(log_prob(decoder, source, one.ids), abs=1e-4)
+            assert one.score == pytest.approx(one.log_prob / ((5 + len(one.ids) + 1) / 6), abs=1e-4)
+
+
+def test_drawing_among_one_token_is_greedy() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    best = draw(decoder, [3, 11], n_best=2, top_k=1)
+    assert best.ids == draw(decoder, [3, 11], n_best=2, top_p=1e-6, seed=9).ids
+    assert best.ids[0][0] == best.ids[0][1]
+
+
+def test_top_k_keeps_the_likeliest() -> None:
+    kept = shape(LIKELY, DecodingSettings(top_k=2)).exp()
+    torch.testing.assert_close(kept, torch.tensor([[0.0, 4 / 7, 0.0, 3 / 7]]))
+
+
+def test_the_nucleus_is_the_fewest_tokens_that_reach_the_sum() -> None:
+    kept = shape(LIKELY, DecodingSettings(top_p=0.65)).exp()
+    torch.testing.assert_close(kept, torch.tensor([[0.0, 4 / 7, 0.0, 3 / 7]]))
+    kept = shape(LIKELY, DecodingSettings(top_p=0.75)).exp()
+    torch.testing.assert_close(kept, torch.tensor([[0.0, 4 / 9, 2 / 9, 3 / 9]]))
+
+
+def test_temperature_sharpens() -> None:
+    sharp = shape(LIKELY, DecodingSettings(temperature=0.5)).exp()
+    torch.testing.assert_close(sharp, torch.tensor([[1.0, 16.0, 4.0, 9.0]]) / 30)

@@ -1,0 +1,44 @@
+"""Settings of decoding, and what they refuse."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.decoding import DecodingSettings
+from dragoman.errors import SettingsError
+from dragoman.settings import parse
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"beam": 0}, "decoding: `beam` is 0, but input should be greater than or equal to 1"),
+        ({"method": "bean"}, "decoding: `method` cannot be `bean`; did you mean `beam`?"),
+        ({"beams": 3}, "decoding has no setting `beams`; did you mean `beam`?"),
+        ({"n_best": 6}, "decoding: `n_best` is 6, but only 5 hypotheses are followed; raise `beam`"),
+        (
+            {"method": "greedy", "n_best": 2},
+            "decoding: `n_best` is 2, but only 1 hypotheses are followed; raise `beam`",
+        ),
+        (
+            {"minimum_length": 9, "maximum_length": 5},
+            "decoding: `minimum_length` is 9, above `maximum_length` 5; lower it",
+        ),
+        ({"top_p": 1.5}, "decoding: `top_p` is 1.5, but input should be less than or equal to 1"),
+        ({"temperature": 0}, "decoding: `temperature` is 0, but input should be greater than 0"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(DecodingSettings, table, "decoding")
+    assert str(caught.value) == message
+
+
+def test_limits_grow_with_the_source_up_to_the_maximum() -> None:
+    settings = DecodingSettings(maximum_ratio=1.5, maximum_extra=2, maximum_length=20, minimum_length=6)
+    assert settings.limits(torch.tensor([1, 5, 100])).tolist() == [6, 9, 20]
+
+
+def test_samples_may_be_more_than_the_beam() -> None:
+    assert DecodingSettings(method="sample", beam=1, n_best=9).n_best == 9

@@ -1,0 +1,72 @@
+"""Corpus scores are sacreBLEU's, with its signature."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import sacrebleu
+
+from dragoman.errors import InputError
+from dragoman.metrics import Score, bleu, chrf, ter
+
+HYPOTHESES = ["the fast brown fox jumped over the sleepy dog", "", "A cat, sitting on the mat."]
+REFERENCES = [
+    ["the quick brown fox jumped over the lazy dog", "nothing here", "a cat sat on the mat."],
+    ["a quick brown fox leapt over the lazy dog", "nothing", "A cat was sitting on the mat."],
+]
+
+
+def test_bleu_of_several_references_is_sacrebleus() -> None:
+    found = bleu(HYPOTHESES, REFERENCES)
+    assert found.name == "BLEU"
+    assert found.score == sacrebleu.corpus_bleu(HYPOTHESES, REFERENCES).score
+    assert found.signature.startswith("nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+
+
+def test_chrf_and_ter_are_sacrebleus() -> None:
+    assert chrf(HYPOTHESES, REFERENCES).score == sacrebleu.corpus_chrf(HYPOTHESES, REFERENCES).score
+    assert ter(HYPOTHESES, REFERENCES).score == sacrebleu.corpus_ter(HYPOTHESES, REFERENCES).score
+    assert chrf(HYPOTHESES, REFERENCES).name == "chrF2"
+    assert ter(HYPOTHESES, REFERENCES).name == "TER"
+
+
+def test_word_order_makes_chrf_plus_plus() -> None:
+    found = chrf(HYPOTHESES, REFERENCES, word_order=2)
+    assert found.name == "chrF2++"
+    assert found.score == sacrebleu.corpus_chrf(HYPOTHESES, REFERENCES, word_order=2).score
+    assert "nw:2" in found.signature
+
+
+def test_case_and_tokenisation_are_options_named_in_the_signature() -> None:
+    found = bleu(["A CAT on the mat."], [["a cat on the mat."]], lowercase=True, tokenize="char")
+    assert found.score == pytest.approx(100)
+    assert "case:lc" in found.signature
+    assert "tok:char" in found.signature
+    assert bleu(["A CAT on the mat."], [["a cat on the mat."]]).score < 60
+
+
+def test_a_perfect_translation_scores_best() -> None:
+    assert bleu(REFERENCES[0], [REFERENCES[0]]).score == pytest.approx(100)
+    assert chrf(REFERENCES[0], [REFERENCES[0]]).score == pytest.approx(100)
+    assert ter(REFERENCES[0], [REFERENCES[0]]).score == 0
+
+
+@pytest.mark.parametrize("metric", [bleu, chrf, ter])
+def test_different_line_counts_are_refused(metric: Callable[[Sequence[str], Sequence[Sequence[str]]], Score]) -> None:
+    with pytest.raises(InputError) as caught:
+        metric(HYPOTHESES, [REFERENCES[0], ["one line"]])
+    assert str(caught.value) == ("there are 3 translations but reference 2 has 1 lines; they must match line by line")
+
+
+def test_nothing_to_score_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        bleu([], [[]])
+    assert str(caught.value) == "there are no translations to score; the file is empty"
+    with pytest.raises(InputError) as caught:
+        bleu(HYPOTHESES, [])
+    assert str(caught.value) == ("there is nothing to compare the translations with; give at least one reference")
+
+
+def test_an_unknown_tokeniser_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        bleu(HYPOTHESES, REFERENCES, tokenize="13")
+    assert str(caught.value) == "BLEU has no tokeniser `13`; did you mean `13a`?"

@@ -1,0 +1,62 @@
+"""Intervals and paired tests."""
+
+from typing import Literal
+
+import pytest
+
+from dragoman.errors import InputError
+from dragoman.metrics import bleu, chrf, compare, interval
+
+REFERENCE = [
+    f"the {animal} sat on the {thing} and slept well" for animal in ("cat", "dog", "owl") for thing in "abcdefgh"
+]
+GOOD = [line.replace("slept", "dozed") if number % 3 == 0 else line for number, line in enumerate(REFERENCE)]
+BAD = [line.replace("sat on", "was at").replace("well", "long") for line in REFERENCE]
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_a_clear_difference_is_significant(test: Literal["bootstrap", "randomisation"]) -> None:
+    found = compare(BAD, GOOD, [REFERENCE], test=test, samples=200)
+    assert found.name == "BLEU"
+    assert found.baseline.score == pytest.approx(bleu(BAD, [REFERENCE]).score)
+    assert found.system.score == pytest.approx(bleu(GOOD, [REFERENCE]).score)
+    assert found.difference == pytest.approx(found.system.score - found.baseline.score)
+    assert found.difference > 20
+    assert found.p_value < 0.01
+    assert found.system.low < found.system.score < found.system.high
+    assert found.baseline.high < found.system.low
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_equal_systems_do_not_differ(test: Literal["bootstrap", "randomisation"]) -> None:
+    found = compare(GOOD, GOOD, [REFERENCE], test=test, samples=100)
+    assert found.difference == 0
+    assert found.p_value == 1
+
+
+def test_another_metric_can_be_compared() -> None:
+    found = compare(BAD, GOOD, [REFERENCE], metric="chrf", samples=50)
+    assert found.name == "chrF2"
+    assert found.system.score == pytest.approx(chrf(GOOD, [REFERENCE]).score)
+
+
+def test_the_signature_names_test_samples_and_seed() -> None:
+    signature = compare(BAD, GOOD, [REFERENCE], samples=50).signature
+    assert "bs:50" in signature
+    assert "seed:" in signature
+    assert "ar:50" in compare(BAD, GOOD, [REFERENCE], test="randomisation", samples=50).signature
+
+
+def test_the_interval_of_one_system_surrounds_its_score() -> None:
+    found = interval(GOOD, [REFERENCE], samples=200)
+    assert found.score == pytest.approx(bleu(GOOD, [REFERENCE]).score)
+    assert found.low < found.score < found.high
+    assert found.high - found.low < 20
+
+
+def test_different_line_counts_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        compare(GOOD, BAD[:5], [REFERENCE])
+    assert str(caught.value) == "there are 5 translations but reference 1 has 24 lines; they must match line by line"
+    with pytest.raises(InputError):
+        interval(GOOD[:5], [REFERENCE])
