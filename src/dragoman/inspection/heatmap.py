@@ -1,0 +1,148 @@
+"""Draw attention as in figure 3 of Bahdanau et al. (2015): a row per target word, a column per source word."""
+
+import io
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import InputError
+from dragoman.inspection.files import write_whole
+from dragoman.inspection.page import attention_page
+from dragoman.inspection.picture import AttentionPicture, Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure
+
+FONT = "DejaVu Sans"
+"""Comes with matplotlib, and has the letters of every European language and of Vietnamese."""
+COLOURS = "Blues"
+CELL = 0.34
+"""Inches of one cell, where there is room."""
+SIDE = 18.0
+"""Inches that all cells together may take, along either side; cells get smaller to fit."""
+POINTS = 72
+"""Points in an inch."""
+
+
+def draw(picture: AttentionPicture, path: Path) -> None:
+    """Write `picture` as PNG, SVG or HTML, whichever the suffix of `path` names; InputError for any other.
+
+    PNG and SVG show several heads or layers as a grid, a row of it for each layer and a column for each head; HTML lets
+    the reader choose. The same picture gives the same bytes. Text in an SVG stays text.
+    """
+    match path.suffix.lower():
+        case ".html":
+            write_whole(path, attention_page([picture]).encode())
+        case ".png" | ".svg" as suffix:
+            write_whole(path, _render(picture, suffix.removeprefix(".")))
+        case suffix:
+            raise InputError(
+                f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"
+            )
+
+
+def _render(picture: AttentionPicture, kind: str) -> bytes:
+    """Draw with matplotlib, which takes its time to import."""
+    import matplotlib
+
+    settings: dict[Any, Any] = {
+        "font.family": [FONT, *_fallbacks(picture)] if kind == "png" else [FONT],
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "dragoman",
+    }
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    content = io.BytesIO()
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # readers of an SVG bring their own
+        _figure(picture).savefig(content, format=kind, dpi=160, metadata=metadata)
+    return content.getvalue()
+
+
+def _figure(picture: AttentionPicture) -> "Figure":
+    """Lay out the panels, the title and the scale."""
+    from matplotlib.figure import Figure
+
+    rows, columns = len(picture.target_words), len(picture.source_words)
+    cell = min(CELL, SIDE / (columns * picture.heads), SIDE / (rows * picture.layers))
+    font = min(11.0, 0.72 * cell * POINTS)
+    width = max(2.2, cell * columns * picture.heads + _margin(picture.target_words, font)) + 1.2
+    height = max(1.8, cell * rows * picture.layers + _margin(picture.source_words, font)) + 0.4
+    figure = Figure(figsize=(width, height), layout="constrained")
+    panels = figure.subplots(picture.layers, picture.heads, squeeze=False)
+    for layer, heads in enumerate(picture.weights):
+        for head, matrix in enumerate(heads):
+            image = _panel(panels[layer, head], matrix)
+            panels[layer, head].tick_params(length=0, labelsize=font)
+            if picture.layers * picture.heads > 1:
+                panels[layer, head].set_xlabel(
+                    f"layer {layer + 1}, head {head + 1}", fontsize=max(font, 7), color="0.35"
+                )
+    for panel in panels[0]:
+        _name_columns(panel, picture.source_words, cell * POINTS / font)
+    for panel in panels[:, 0]:
+        panel.set_yticks(range(rows), picture.target_words)
+    small = 7 + width / 4
+    _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
+    if picture.title:
+        figure.suptitle(picture.title, fontsize=small + 3, fontweight="bold", wrap=True)
+    return figure
+
+
+def _panel(panel: "Axes", matrix: Matrix) -> Any:
+    """Draw one head: square cells, 0 light and 1 dark, with hairlines between them."""
+    image = panel.imshow(matrix, cmap=COLOURS, vmin=0, vmax=1, interpolation="none")
+    panel.set_xticks([])
+    panel.set_yticks([])
+    for edge in range(1, len(matrix)):
+        panel.axhline(edge - 0.5, color="white", linewidth=0.6)
+    for edge in range(1, len(matrix[0])):
+        panel.axvline(edge - 0.5, color="white", linewidth=0.6)
+    panel.spines[:].set(color="0.7", linewidth=0.6)
+    return image
+
+
+def _scale(bar: "Colorbar", font: float) -> None:
+    """Label the key to the colours."""
+    bar.set_ticks([0, 0.5, 1], labels=["0", "0.5", "1"])
+    bar.ax.tick_params(labelsize=font, length=2)
+    bar.set_label("attention weight", fontsize=font)
+    bar.outline.set_linewidth(0.4)
+
+
+def _name_columns(panel: "Axes", words: Sequence[str], room: float) -> None:
+    """Write the source words on top, level where each fits into `room` (a cell's width, in letter heights)."""
+    level = max(len(word) for word in words) * 0.65 <= room
+    panel.xaxis.tick_top()
+    panel.set_xticks(range(len(words)), words, rotation=0 if level else 90)
+
+
+def _margin(words: Sequence[str], font: float) -> float:
+    """Guess the inches that the longest word takes."""
+    return 0.65 * font * max(len(word) for word in words) / POINTS + 0.1
+
+
+def _fallbacks(picture: AttentionPicture) -> list[str]:
+    """Name installed fonts for the letters that FONT lacks; InputError where no font has one of them."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+    def lacking(letters: set[str], file: str) -> set[str]:
+        known = get_font(file).get_charmap()
+        return {letter for letter in letters if ord(letter) not in known}
+
+    text = "".join([picture.title, *picture.source_words, *picture.target_words])
+    missing = lacking({letter for letter in text if letter.isprintable()}, findfont(FontProperties(family=FONT)))
+    fonts = []
+    for font in sorted(fontManager.ttflist, key=lambda font: font.name):
+        if missing and (left := lacking(missing, font.fname)) != missing:
+            fonts.append(font.name)
+            missing = left
+    if missing:
+        raise InputError(
+            f"no font of this machine has the letter {min(missing)} (U+{ord(min(missing)):04X}) for a PNG;"
+            " write .svg or .html, which use the fonts of their reader"
+        )
+    return fonts

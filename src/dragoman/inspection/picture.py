@@ -1,0 +1,78 @@
+"""What every picture of attention shows: two sentences, and the weights of each layer and head between their words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from dragoman.errors import InputError
+
+Matrix = Sequence[Sequence[float]]
+"""One head's weights: a row for each target word, a column for each source word."""
+
+ROUNDING = 1e-3
+"""How far beyond 1 a weight may lie: half-precision models round a little over."""
+
+
+@dataclass(frozen=True)
+class AttentionPicture:
+    """Where each target word looked in the source sentence.
+
+    `weights` are numbers between 0 and 1, as `tensor.tolist()` gives them, indexed by layer, head, target word and
+    source word. InputError where they do not fit the words or are not such numbers.
+    """
+
+    source_words: Sequence[str]
+    target_words: Sequence[str]
+    weights: Sequence[Sequence[Matrix]]
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        if not self.source_words or not self.target_words or not self.weights or not self.weights[0]:
+            raise InputError(
+                "there is no attention to draw; give at least one word on each side, one layer and one head"
+            )
+        for layer, heads in enumerate(self.weights, start=1):
+            if len(heads) != self.heads:
+                raise InputError(
+                    f"layer {layer} has {len(heads)} heads but layer 1 has {self.heads}; give each as many"
+                )
+            for head, matrix in enumerate(heads, start=1):
+                self._check(matrix, f"layer {layer}, head {head}")
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are."""
+        return len(self.weights)
+
+    @property
+    def heads(self) -> int:
+        """How many heads each layer has."""
+        return len(self.weights[0])
+
+    @property
+    def mean(self) -> list[list[float]]:
+        """The average of all heads of all layers.
+
+        >>> AttentionPicture(["cat"], ["mèo"], [[[[1.0]], [[0.5]]]]).mean
+        [[0.75]]
+        """
+        matrices = list(chain.from_iterable(self.weights))
+        return [
+            [sum(weights) / len(matrices) for weights in zip(*rows, strict=True)]
+            for rows in zip(*matrices, strict=True)
+        ]
+
+    def _check(self, matrix: Matrix, place: str) -> None:
+        """Compare one head's weights with the words."""
+        rows, columns = len(self.target_words), len(self.source_words)
+        widths = {len(row) for row in matrix}
+        if len(matrix) != rows or widths != {columns}:
+            found = f"{len(matrix)} x {' or '.join(str(width) for width in sorted(widths)) or '0'}"
+            raise InputError(
+                f"the weights of {place} are {found}, but there are {rows} target words and {columns} source words;"
+                " give one row per target word and one column per source word"
+            )
+        for weight in chain.from_iterable(matrix):
+            if not 0 <= weight <= 1 + ROUNDING:
+                raise InputError(f"{place} holds the weight {weight}, but attention weights lie between 0 and 1")
