@@ -1,0 +1,1 @@
+"""Training: objectives, one step, schedules, optimisers, the loop, checkpoints and reports."""

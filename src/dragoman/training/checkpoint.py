@@ -1,0 +1,115 @@
+"""Tensors on disk: one safetensors file each, written beside and renamed, with a checksum of its content inside."""
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from dragoman.errors import RunError, TrainingError
+
+FORMAT = 1
+"""Version of run folders and checkpoints; a program reads its own and older ones."""
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
+    """Write tensors and a small JSON table `about` them. An interrupted or failed write leaves the old file as it was.
+
+    TrainingError where the disk is full or the folder cannot be written.
+    """
+    prepared = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+    text = json.dumps(dict(about or {}), sort_keys=True)
+    metadata = {"format": str(FORMAT), "about": text, "sha256": _digest(prepared, f"{FORMAT} {text}")}
+    beside = path.with_name(f"{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(prepared, beside, metadata)
+        with beside.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(beside, path)
+    except (OSError, SafetensorError) as error:
+        with suppress(OSError):
+            beside.unlink()
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC or "No space left" in str(error)
+        reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
+        kept = "; the checkpoint saved before is kept" if path.exists() else ""
+        raise TrainingError(f"{path} could not be saved: {reason}{kept}; make room or choose another folder") from None
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote. RunError where the file is missing, cut short, changed or of a newer format."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing; the run is incomplete: copy it again, or train it again") from None
+    except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
+        raise RunError(f"{path} is damaged ({error}); copy it again from a good place, or train again") from None
+    written = metadata.get("format", "")
+    if written.isdigit() and int(written) > FORMAT:
+        raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+    text = metadata.get("about", "")
+    if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
+        raise RunError(f"{path} is damaged (its checksum does not match); copy it again from a good place, or train again")
+    return tensors, json.loads(text)
+
+
+def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any] | None = None) -> None:
+    """Write a model's weights; a tensor that several parameters share is written once."""
+    save_tensors(path, own_tensors(model), about)
+
+
+def load_weights(path: Path, model: nn.Module) -> dict[str, Any]:
+    """Fill `model` with the weights at `path`, and return what was written about them."""
+    tensors, about = load_tensors(path)
+    fill(model, tensors, path)
+    return about
+
+
+def own_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Return the model's parameters and buffers by name, shared ones under their first name alone."""
+    named = dict(model.named_parameters())
+    return {name: tensor.detach() for name, tensor in (*named.items(), *model.named_buffers())}
+
+
+def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Copy `tensors` into the model in place. RunError where names or shapes are not those of the model."""
+    own = own_tensors(model)
+    unknown = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
+    if unknown:
+        raise RunError(f"{path} does not fit the model of its recipe (first misfit: {unknown[0]}); was recipe.yaml edited?")
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(tensors[name])
+
+
+def average(paths: list[Path]) -> dict[str, Tensor]:
+    """Return the mean of the weights in several files, one file in memory at a time."""
+    mean: dict[str, Tensor] = {}
+    for count, path in enumerate(paths, 1):
+        tensors, _ = load_tensors(path)
+        if mean and set(mean) != set(tensors):
+            raise RunError(f"{path} holds other weights than {paths[0]}; average checkpoints of one run")
+        for name, tensor in tensors.items():
+            wide = tensor.double()
+            mean[name] = wide if count == 1 else mean[name] + (wide - mean[name]) / count
+    return {name: tensor.float() for name, tensor in mean.items()}
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    """Return a checksum of names, shapes, types and contents."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.reshape(-1).contiguous().view(torch.uint8).numpy())
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""Where a training step happens."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+
+from dragoman.errors import TrainingError
+from dragoman.interfaces import Batch
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.training.objectives import Objective
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step saw: sums over its target tokens, before the update."""
+
+    total: float
+    plain: float
+    tokens: int
+    norm: float
+    """Norm of the gradient before clipping."""
+
+
+class NotFiniteError(TrainingError):
+    """The loss or the gradient is not a number; the weights were not touched."""
+
+
+def train_step(
+    model: Seq2Seq,
+    objective: Objective,
+    optimizer: Optimizer,
+    *,
+    batches: Sequence[Batch],
+    clip: float,
+    precision: AbstractContextManager[Any],
+) -> StepResult:
+    """Take one optimiser step on the mean loss over every target token of `batches`.
+
+    Uneven batches weigh by their tokens: the gradient is that of one big batch. NotFiniteError leaves the weights as they
+    were.
+    """
+    optimizer.zero_grad(set_to_none=True)
+    tokens = sum(int(batch.real.sum()) for batch in batches)
+    total = plain = 0.0
+    for batch in batches:
+        with precision:
+            loss = objective(model, batch)
+        (loss.total / tokens).backward()
+        total += loss.total.item()
+        plain += loss.plain.item()
+    norm = clip_grad_norm_(model.parameters(), clip, foreach=True).item()
+    if not (math.isfinite(total) and math.isfinite(norm)):
+        raise NotFiniteError(f"the loss is {total / tokens} and the norm of the gradient {norm}")
+    optimizer.step()
+    return StepResult(total, plain, tokens, norm)
+
+
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Give every parameter group the rate of the coming step."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+

@@ -1,0 +1,280 @@
+"""The training loop: take batches, step, report; now and then validate and save."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from dragoman.data.stream import BatchStream
+from dragoman.errors import RunError, TrainingError
+from dragoman.interfaces import Batch
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.training.checkpoint import fill, load_tensors, own_tensors, save_tensors, save_weights
+from dragoman.training.objectives import Objective
+from dragoman.training.optimizers import build_optimizer
+from dragoman.training.precision import PrecisionName, arithmetic
+from dragoman.training.reports import Listener, MetricsFile
+from dragoman.training.schedules import learning_rate
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
+
+Validate = Callable[[Seq2Seq], Mapping[str, Any]]
+"""Returns `dev_loss`, `dev_bleu` and whatever else is worth a record."""
+
+
+@dataclass
+class Progress:
+    """Where training stands; saved with every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    best: float | None = None
+    best_step: int = 0
+    stale: int = 0
+    """Validations since the best one."""
+    finished: bool = False
+
+
+@dataclass
+class Window:
+    """Sums since the last record in metrics.jsonl."""
+
+    total: float = 0.0
+    plain: float = 0.0
+    tokens: int = 0
+    padded: int = 0
+    cells: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, result: StepResult, batches: list[Batch]) -> None:
+        """Count one step."""
+        self.total += result.total
+        self.plain += result.plain
+        self.tokens += result.tokens
+        for batch in batches:
+            for side in (batch.source, batch.target):
+                self.cells += side.mask.numel()
+                self.padded += side.mask.numel() - int(side.mask.sum())
+
+
+class Trainer:
+    """Trains a model until its budget is used, Ctrl-C asks it to stop, or dev stops getting better.
+
+    A run that was stopped and resumed gives the weights of the unbroken one, bit for bit on one machine, where the budget
+    is in steps or epochs; a budget in minutes depends on the clock.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        objective: Objective,
+        stream: BatchStream,
+        *,
+        settings: TrainingSettings,
+        precision: PrecisionName,
+        folder: Path,
+        validate: Validate,
+        listener: Listener,
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.stream = stream
+        self.settings = settings
+        self.device = next(model.parameters()).device
+        self.precision = arithmetic(precision, self.device)
+        self.folder = folder
+        self.validate = validate
+        self.listener = listener
+        self.optimizer: Optimizer = build_optimizer(model, settings)
+        self.metrics = MetricsFile(folder / "metrics.jsonl")
+        self.progress = Progress()
+        self.stop_requested = False
+
+    def run(self) -> Progress:
+        """Train to the end of the budget, or until `stop_requested`; save in either case."""
+        self.model.train()
+        window, saved = Window(), time.monotonic()
+        while not self.progress.finished and not self.stop_requested:
+            begin = time.monotonic()
+            self._step(window)
+            self.progress.seconds += time.monotonic() - begin
+            if self.progress.step % self.settings.log_every == 0:
+                self._record(window)
+                window = Window()
+            ended = self.share() >= 1
+            if ended or self.progress.step % self.settings.validate_every == 0:
+                self._validate()
+                window.began = time.monotonic()
+                saved = time.monotonic()
+                self.progress.finished = ended or self._out_of_patience()
+                self.save()
+            elif time.monotonic() - saved > 60 * self.settings.save_minutes:
+                self.save()
+                saved = time.monotonic()
+        if self.stop_requested:
+            self.save()
+        return self.progress
+
+    def share(self) -> float:
+        """Return how much of the budget is used: the largest share of those given."""
+        shares = [0.0]
+        if self.settings.steps:
+            shares.append(self.progress.step / self.settings.steps)
+        if self.settings.epochs:
+            shares.append(self.stream.epochs_done / self.settings.epochs)
+        if self.settings.minutes:
+            shares.append(self.progress.seconds / (60 * self.settings.minutes))
+        return min(max(shares), 1.0)
+
+    def save(self) -> None:
+        """Write all that resuming needs into one file."""
+        tensors = {f"model.{name}": tensor for name, tensor in own_tensors(self.model).items()}
+        state = self.optimizer.state_dict()["state"]
+        for index, entries in state.items():
+            tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
+        tensors["random.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        about = {"progress": asdict(self.progress), "position": self.stream.position}
+        save_tensors(self.folder / "training" / "last.safetensors", tensors, about)
+
+    def restore(self) -> None:
+        """Continue from what `save` wrote."""
+        path = self.folder / "training" / "last.safetensors"
+        tensors, about = load_tensors(path)
+        fill(self.model, _part(tensors, "model."), path)
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _part(tensors, "optimizer.").items():
+            index, key = name.split(".", 1)
+            state.setdefault(int(index), {})[key] = tensor
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state})
+        torch.set_rng_state(tensors["random.cpu"])
+        if self.device.type == "cuda" and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"])
+        try:
+            self.progress = Progress(**about["progress"])
+            self.stream.seek(about["position"])
+        except (KeyError, TypeError):
+            raise RunError(f"{path} says nothing of where training stood; train again") from None
+        self.progress.finished = self.share() >= 1
+        self.metrics.forget_after(self.progress.step)
+
+    def _step(self, window: Window) -> None:
+        """Gather batches, take one optimiser step, and tell the listener."""
+        at, batches = self.stream.position, self._gather()
+        rate = learning_rate(
+            self.settings.schedule,
+            self.progress.step + 1,
+            self.share(),
+            peak=self.settings.learning_rate,
+            warmup=self.settings.warmup,
+        )
+        set_learning_rate(self.optimizer, rate)
+        try:
+            result = train_step(
+                self.model,
+                self.objective,
+                self.optimizer,
+                batches=batches,
+                clip=self.settings.clip,
+                precision=self.precision,
+            )
+        except NotFiniteError as error:
+            raise TrainingError(self._diverged(error, at, batches)) from None
+        self.progress.step += 1
+        self.progress.tokens += result.tokens
+        window.add(result, batches)
+        self.listener.progress(self._numbers(window, rate))
+
+    def _gather(self) -> list[Batch]:
+        """Take batches until they hold the target tokens of one step."""
+        batches = [next(self.stream).to(self.device)]
+        wanted = self.settings.tokens_per_step
+        while wanted and sum(int(batch.real.sum()) for batch in batches) < wanted:
+            batches.append(next(self.stream).to(self.device))
+        return batches
+
+    def _diverged(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:
+        """Say where training broke and what is left."""
+        shape = ", ".join(f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches)
+        return (
+            f"{error} at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape}); the last "
+            f"checkpoint in {self.folder} is kept: lower training.learning_rate or training.clip, and resume"
+        )
+
+    def _numbers(self, window: Window, rate: float) -> dict[str, Any]:
+        """Return the numbers of the progress line."""
+        tokens = max(window.tokens, 1)
+        passed = max(time.monotonic() - window.began, 1e-9)
+        share = self.share()
+        plain = window.plain / tokens
+        return {
+            "step": self.progress.step,
+            "epoch": round(self.stream.epochs_done, 3),
+            "seconds": round(self.progress.seconds, 3),
+            "tokens": self.progress.tokens,
+            "loss": window.total / tokens,
+            "perplexity": math.exp(min(plain, 50)),
+            "learning_rate": rate,
+            "tokens_per_second": window.tokens / passed,
+            "padding": window.padded / max(window.cells, 1),
+            "share": share,
+            "seconds_left": self.progress.seconds * (1 - share) / share if share else None,
+        }
+
+    def _record(self, window: Window) -> None:
+        """Write the window's numbers to metrics.jsonl."""
+        record = self._numbers(window, self.optimizer.param_groups[0]["lr"])
+        self.metrics.append(record)
+        self.listener.record(record)
+
+    def _validate(self) -> None:
+        """Measure on dev, keep the weights, and note whether they are the best."""
+        begin = time.monotonic()
+        self.model.eval()
+        scores = dict(self.validate(self.model))
+        self.model.train()
+        value = scores["dev_bleu"] if self.settings.metric == "bleu" else -scores["dev_loss"]
+        progress = self.progress
+        better = progress.best is None or value > progress.best
+        progress.stale = 0 if better else progress.stale + 1
+        if better:
+            progress.best, progress.best_step = value, progress.step
+            save_weights(self.folder / "model.safetensors", self.model, {"step": progress.step, **scores})
+        self._keep_weights()
+        progress.seconds += time.monotonic() - begin
+        record = {"step": progress.step, "seconds": round(progress.seconds, 3), **scores, "best": better}
+        self.metrics.append(record)
+        self.listener.record(record)
+
+    def _keep_weights(self) -> None:
+        """Write the weights for averaging, and delete the oldest beyond `keep`."""
+        if not self.settings.keep:
+            return
+        folder = self.folder / "checkpoints"
+        save_weights(folder / f"step-{self.progress.step:08d}.safetensors", self.model, {"step": self.progress.step})
+        for old in sorted(folder.glob("step-*.safetensors"))[: -self.settings.keep]:
+            old.unlink()
+
+    def _out_of_patience(self) -> bool:
+        """Tell whether dev has not got better for `patience` validations."""
+        patience = self.settings.patience
+        if patience is None or self.progress.stale < patience:
+            return False
+        self.listener.say(
+            f"Stopped early: {patience} validations without a better dev {self.settings.metric} than at step "
+            f"{self.progress.best_step}."
+        )
+        return True
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the tensors whose name begins with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
