@@ -1,0 +1,1 @@
+"""Parallel data: corpora, filters, the store of encoded pairs, and batches."""

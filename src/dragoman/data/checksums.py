@@ -1,0 +1,54 @@
+"""Checksums of files, remembered for as long as size and time of change stay the same."""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from dragoman.errors import CorpusError
+
+
+class Checksums:
+    """SHA-256 of files; `memory` is a JSON file that keeps them between runs, where one is given."""
+
+    def __init__(self, memory: Path | None = None) -> None:
+        self._memory = memory
+        self._known: dict[str, list[int | str]] = {}
+        if memory is not None:
+            with suppress(OSError, ValueError, AttributeError):
+                table = json.loads(memory.read_text(encoding="utf-8")).items()
+                self._known = {path: entry for path, entry in table if isinstance(entry, list) and len(entry) == 3}
+
+    def of(self, path: Path) -> str:
+        """Return the checksum of a file. CorpusError where it cannot be read."""
+        try:
+            status = path.stat()
+            known = self._known.get(str(path.resolve()))
+            if known is None or known[:2] != [status.st_size, status.st_mtime_ns]:
+                known = [status.st_size, status.st_mtime_ns, file_checksum(path)]
+                self._known[str(path.resolve())] = known
+        except FileNotFoundError:
+            raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
+        except IsADirectoryError:
+            raise CorpusError(f"{path} is a directory; give the path of a file") from None
+        except OSError as error:
+            raise CorpusError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+        return str(known[2])
+
+    def save(self) -> None:
+        """Write what is known, whole or not at all; a folder that cannot be written costs but time."""
+        if self._memory is None:
+            return
+        beside = self._memory.with_name(f".{self._memory.name}.{os.getpid()}")
+        try:
+            beside.write_text(json.dumps(self._known, indent=0) + "\n", encoding="utf-8")
+            os.replace(beside, self._memory)
+        except OSError:
+            beside.unlink(missing_ok=True)
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,96 @@
+"""Lines of text files, compressed or not, in constant memory."""
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from io import BufferedIOBase
+from pathlib import Path
+
+from dragoman.errors import CorpusError
+
+CHUNK = 1 << 18
+"""Bytes read at a time."""
+
+LONGEST_LINE = 1 << 24
+"""Bytes; no sentence is that long, so such a file is not one of sentences."""
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Read the lines of a file, plain or .gz, .xz or .zst; a "\\r" at the end of a line is left out.
+
+    Lines end at "\\n" alone. CorpusError where the file is missing, unreadable, damaged or not UTF-8.
+    """
+    for number, line in enumerate(_read_bytes(path), 1):
+        try:
+            yield line.decode("utf-8").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{path}, line {number} is not UTF-8 text (at its byte {error.start + 1}); convert the file to UTF-8"
+            ) from None
+
+
+def _read_bytes(path: Path) -> Iterator[bytes]:
+    """Read lines, turning what may go wrong into sentences."""
+    try:
+        with _open(path) as stream:
+            chunks = _decompress(stream) if path.suffix == ".zst" else iter(lambda: stream.read(CHUNK), b"")
+            yield from _split(chunks, path)
+    except FileNotFoundError:
+        raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
+    except IsADirectoryError:
+        raise CorpusError(f"{path} is a directory; give the path of a file") from None
+    except PermissionError:
+        raise CorpusError(f"{path} may not be read; check its permissions") from None
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error):
+        raise CorpusError(
+            f"{path} is damaged or cut short and cannot be decompressed; fetch or make it again"
+        ) from None
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from None
+
+
+def _open(path: Path) -> BufferedIOBase:
+    """Open a file; gzip and xz are decompressed on the way."""
+    match path.suffix:
+        case ".gz":
+            return gzip.open(path, "rb")
+        case ".xz":
+            return lzma.open(path, "rb")
+        case _:
+            return path.open("rb")
+
+
+def _decompress(stream: BufferedIOBase) -> Iterator[bytes]:
+    """Decompress Zstandard frames; EOFError where the last one is cut short."""
+    import zstandard
+
+    decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
+    try:
+        while chunk := stream.read(CHUNK):
+            while chunk:
+                fresh = False
+                yield decoder.decompress(chunk)
+                chunk = b""
+                if decoder.eof:
+                    chunk = decoder.unused_data
+                    decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
+    except zstandard.ZstdError:
+        raise EOFError from None
+    if not fresh:
+        raise EOFError
+
+
+def _split(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """Cut chunks into lines."""
+    rest = b""
+    for chunk in chunks:
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        yield from lines
+        if len(rest) > LONGEST_LINE:
+            raise CorpusError(
+                f"{path} has a line of more than {LONGEST_LINE >> 20} MiB; a corpus is text with one sentence a line"
+            )
+    if rest:
+        yield rest

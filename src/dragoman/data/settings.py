@@ -1,0 +1,150 @@
+"""Settings of the corpora that a run reads."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, WrapValidator, model_validator
+
+from dragoman.settings import Settings
+
+
+class HoldOutSettings(Settings):
+    """A split of a corpus that has none: some source sentences are held out, each with all its translations."""
+
+    modulo: int = Field(default=50, ge=2)
+    """One in so many source sentences is held out, chosen by a hash of the sentence."""
+    keep: Literal["rest", "held"]
+    """Which part this corpus is: `rest` to train on, `held` for dev or test."""
+
+
+class PartSettings(Settings):
+    """What all corpora have in common: which part is taken, and how often."""
+
+    repeat: int = Field(default=1, ge=1)
+    """How many times each pair stands in an epoch."""
+    hold_out: HoldOutSettings | None = None
+    """Take only a part of the corpus."""
+
+
+class LinesSettings(PartSettings):
+    """Two files of which line n of one is the translation of line n of the other."""
+
+    source: Path
+    """Source sentences: plain text, .gz, .xz or .zst."""
+    target: Path
+    """Target sentences."""
+
+
+class TsvSettings(PartSettings):
+    """A file with tab-separated columns."""
+
+    tsv: Path
+    """The file: plain text, .gz, .xz or .zst."""
+    columns: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = (0, 1)
+    """Columns of source and target, counted from 0."""
+
+
+class JsonSettings(PartSettings):
+    """A file with one JSON object a line; the object, or the one in its field `translation`, holds both sentences."""
+
+    jsonl: Path = Field(validation_alias=AliasChoices("jsonl", "json"))
+    """The file: plain text, .gz, .xz or .zst."""
+    fields: tuple[str, str] | None = None
+    """Fields of source and target; by default the codes of the languages."""
+
+
+class PhrasebookSettings(PartSettings):
+    """The built-in corpus: English with Vietnamese or French."""
+
+    phrasebook: Literal["train", "dev", "test", "compositional"]
+    """Which of its splits."""
+    pairs: int = Field(ge=1)
+    """How many sentence pairs."""
+    seed: int = 1
+    """Which of its many sentences."""
+
+
+KINDS: dict[str, type[PartSettings]] = {
+    "tsv": TsvSettings,
+    "jsonl": JsonSettings,
+    "json": JsonSettings,
+    "phrasebook": PhrasebookSettings,
+    "source": LinesSettings,
+    "target": LinesSettings,
+}
+"""The setting by which each kind of corpus is known."""
+
+
+def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
+    """Validate a corpus as the kind that its keys tell, so that a misfit is described in the terms of that kind."""
+    if not isinstance(value, dict):
+        return handler(value)
+    for key, kind in KINDS.items():
+        if key in value:
+            return kind.model_validate(value)
+    given = f"`{'`, `'.join(map(str, value))}`" if value else "nothing"
+    raise ValueError(
+        f"a corpus is given by `source` and `target`, by `tsv`, by `jsonl` or by `phrasebook`, but one has {given}"
+    )
+
+
+CorpusSettings = Annotated[LinesSettings | TsvSettings | JsonSettings | PhrasebookSettings, WrapValidator(_choose)]
+"""One corpus; its keys tell its kind."""
+
+
+class FilterSettings(Settings):
+    """Which pairs are left out of training. A pair with an empty side always is."""
+
+    max_words: int | None = Field(default=250, ge=1)
+    """Most space-separated words on either side; null for no limit."""
+    max_characters: int | None = Field(default=2000, ge=1)
+    """Most characters on either side; null for no limit."""
+    max_ratio: float | None = Field(default=None, gt=1)
+    """Most that the longer side may exceed the shorter, in characters, with 10 added to both; null for no limit."""
+    drop_duplicates: bool = False
+    """Keep only the first of equal pairs; takes 16 to 32 bytes of memory a pair."""
+
+
+class DataSettings(Settings):
+    """What a run reads."""
+
+    source: str = Field(min_length=1)
+    """Code of the source language, such as `en`."""
+    target: str = Field(min_length=1)
+    """Code of the target language."""
+    root: Path = Path(".")
+    """Folder that the paths of corpora start from. In paths, {source} and {target} stand for the languages' codes."""
+    train: tuple[CorpusSettings, ...] = Field(min_length=1)
+    """What to train on."""
+    dev: tuple[CorpusSettings, ...] = Field(min_length=1)
+    """What to choose the best checkpoint by."""
+    test: tuple[CorpusSettings, ...] = ()
+    """What to measure at the end."""
+    filters: FilterSettings = FilterSettings()
+    """Which training pairs are left out."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "DataSettings":
+        needs_english = any(isinstance(corpus, PhrasebookSettings) for corpus in (*self.train, *self.dev, *self.test))
+        if needs_english and ("en" not in (self.source, self.target) or self.english_with not in ("vi", "fr")):
+            raise ValueError(
+                f"the phrasebook is between `en` and `vi` or `fr`, but `data.source` is `{self.source}` and "
+                f"`data.target` is `{self.target}`"
+            )
+        return self
+
+    @property
+    def english_with(self) -> str:
+        """The other language of a corpus that is between English and another."""
+        return self.target if self.source == "en" else self.source
+
+    def place(self, path: Path) -> Path:
+        """Return where a corpus file stands: below `root`, with the codes of the languages in it filled in.
+
+        >>> data = DataSettings(source="en", target="vi", root="texts", train=[{"tsv": "a"}], dev=[{"tsv": "b"}])
+        >>> data.place(Path("train.{target}")).as_posix()
+        'texts/train.vi'
+        """
+        name = str(self.root / path)
+        return Path(name.replace("{source}", self.source).replace("{target}", self.target))

@@ -1,0 +1,195 @@
+"""Encoded corpora on disk: made once, memory-mapped ever after.
+
+A store is a folder with `pairs.arrow` (Arrow IPC file: source ids, target ids, source text, target text),
+`lengths.int32` (little endian; source and target of each pair) and `store.json`. Its name is a hash of all that it was
+made from.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int32
+
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import corpus_files, read_pairs
+from dragoman.data.encode import ROWS, encode_all, encode_rows
+from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
+from dragoman.errors import CorpusError
+from dragoman.text.codec import Codec
+
+FORMAT = 1
+"""Version of the files of a store."""
+
+Ids = Int32[np.ndarray, " _"]
+Lengths = Int32[np.ndarray, " pairs"]
+
+
+class Store:
+    """Encoded sentence pairs, read from disk as they are needed.
+
+    CorpusError where `folder` holds no whole store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow
+
+        try:
+            self._lengths = np.memmap(folder / "lengths.int32", dtype="<i4", mode="r").reshape(-1, 2)
+            self._reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / "pairs.arrow")))
+            about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+            self.summary = Summary.from_table(about["summary"])
+        except (OSError, ValueError, KeyError, pyarrow.ArrowInvalid):
+            raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it made again") from None
+        self.folder = folder
+        self._rows = lru_cache(maxsize=256)(self._reader.get_batch)
+
+    def __len__(self) -> int:
+        return int(self._lengths.shape[0])
+
+    @property
+    def source_lengths(self) -> Lengths:
+        """Pieces of each source sentence, without EOS; memory-mapped."""
+        return self._lengths[:, 0]
+
+    @property
+    def target_lengths(self) -> Lengths:
+        """Pieces of each target sentence, without BOS and EOS; memory-mapped."""
+        return self._lengths[:, 1]
+
+    def pair(self, index: int) -> tuple[Ids, Ids]:
+        """Return the ids of source and target, without special pieces."""
+        rows, row = self._find(index)
+        return rows.column("source")[row].values.to_numpy(), rows.column("target")[row].values.to_numpy()
+
+    def text(self, index: int) -> tuple[str, str]:
+        """Return the texts of source and target as they stand in the corpus."""
+        rows, row = self._find(index)
+        return rows.column("source_text")[row].as_py(), rows.column("target_text")[row].as_py()
+
+    def _find(self, index: int) -> tuple[Any, int]:
+        """Return the record batch that holds a pair, and its row there."""
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._rows(index // ROWS), index % ROWS
+
+
+def build_store(
+    folder: Path,
+    data: DataSettings,
+    corpora: Sequence[CorpusSettings],
+    *,
+    codecs: tuple[Codec, Codec],
+    filters: FilterSettings | None = None,
+    workers: int = 1,
+) -> tuple[Store, Summary]:
+    """Return the store of `corpora` in the cache `folder`, made now unless it is there already.
+
+    A corpus, a filter or a codec that has changed makes another store. A store that could not be finished leaves
+    nothing behind. `filters` are those of `data` unless given. CorpusError where no pair is left, or the disk is full.
+    """
+    filters = data.filters if filters is None else filters
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made_from = {
+            "format": FORMAT,
+            "corpora": fingerprints(data, corpora, folder / "checksums.json"),
+            "filters": filters.model_dump(mode="json"),
+            "codecs": [codec.fingerprint for codec in codecs],
+        }
+        place = folder / f"store-{_hash(made_from)}"
+        if not place.exists():
+            _forget_abandoned(folder)
+            summary = Summary()
+            _make(place, _read_all(data, corpora, filters, summary), codecs, summary=summary, workers=workers)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
+    store = Store(place)
+    return store, store.summary
+
+
+def fingerprints(
+    data: DataSettings, corpora: Sequence[CorpusSettings], memory: Path | None = None
+) -> list[dict[str, Any]]:
+    """Describe corpora by their settings and the SHA-256 of their files, ready for JSON.
+
+    `memory` keeps checksums between calls: a file is read again only where its size or its time of change is new.
+    CorpusError where a file is missing or cannot be read.
+    """
+    checksums = Checksums(memory)
+    described = [
+        {
+            "settings": corpus.model_dump(mode="json"),
+            "languages": [data.source, data.target],
+            "sha256": [checksums.of(path) for path in corpus_files(corpus, data)],
+        }
+        for corpus in corpora
+    ]
+    checksums.save()
+    return described
+
+
+def _read_all(
+    data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings, summary: Summary
+) -> Iterator[tuple[str, str]]:
+    """Read the pairs of all corpora that pass the filters, each as often as its corpus says."""
+    for corpus in corpora:
+        for pair in keep_fitting(read_pairs(corpus, data), filters, summary):
+            for _ in range(corpus.repeat):
+                yield pair.source, pair.target
+
+
+def _make(
+    place: Path, pairs: Iterator[tuple[str, str]], codecs: tuple[Codec, Codec], *, summary: Summary, workers: int
+) -> None:
+    """Write a store beside its place and move it there when it is whole."""
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        _write(beside, pairs, codecs, workers)
+        if summary.kept == 0:
+            raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({summary})")
+        (beside / "store.json").write_text(json.dumps({"format": FORMAT, "summary": summary.table()}) + "\n", "utf-8")
+        try:
+            os.replace(beside, place)
+        except OSError:
+            if not place.exists():
+                raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _write(folder: Path, pairs: Iterator[tuple[str, str]], codecs: tuple[Codec, Codec], workers: int) -> None:
+    """Write ids, texts and lengths of all pairs."""
+    import pyarrow
+
+    schema = encode_rows([], codecs).schema
+    with (
+        pyarrow.ipc.new_file(folder / "pairs.arrow", schema) as arrow,
+        (folder / "lengths.int32").open("wb") as lengths,
+    ):
+        for rows in encode_all(pairs, codecs, workers):
+            arrow.write_batch(rows)
+            sides = [np.diff(rows.column(side).offsets.to_numpy()) for side in ("source", "target")]
+            lengths.write(np.stack(sides, axis=1).astype("<i4").tobytes())
+
+
+def _hash(table: dict[str, Any]) -> str:
+    """Hash a table to a name."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode("ascii")).hexdigest()[:20]
+
+
+def _forget_abandoned(folder: Path) -> None:
+    """Delete what encodings that were killed left behind more than a day ago."""
+    for path in folder.glob(".store-*"):
+        if time.time() - path.stat().st_mtime > 24 * 3600:
+            shutil.rmtree(path, ignore_errors=True)

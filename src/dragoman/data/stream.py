@@ -1,0 +1,122 @@
+"""An endless stream of training batches that can be left and taken up at any batch."""
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.buckets import Members, batches, pools
+from dragoman.data.collate import collate
+from dragoman.data.store import Store
+from dragoman.errors import RunError
+from dragoman.interfaces import Batch
+from dragoman.text.codec import Codec
+
+
+class BatchStream(Iterator[Batch]):
+    """Batches of at most `tokens` tokens on either side, padding included; each pair once in an epoch, without end.
+
+    The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream that is sent to the `position` of
+    another goes on exactly as it does. `sampling` above 0 cuts the texts anew in each epoch (see `Codec.sample`);
+    batches are grouped by the usual cuts, so they may then be larger than `tokens`. The next batch is made in the
+    background. `tokens` smaller than a sentence gives it a batch of its own.
+    """
+
+    def __init__(
+        self, store: Store, codecs: tuple[Codec, Codec], tokens: int, *, seed: int, sampling: float = 0.0
+    ) -> None:
+        self.store = store
+        self.codecs = codecs
+        self.tokens = tokens
+        self.seed = seed
+        self.sampling = sampling
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
+        self._enter(epoch=0, pool=0)
+        self._index = 0
+        self._batch = 0
+        self._next: Future[Batch] | None = None
+
+    def __next__(self) -> Batch:
+        ready = self._next or self._prepare()
+        batch = ready.result()
+        self._advance()
+        self._next = self._prepare()
+        return batch
+
+    @property
+    def position(self) -> dict[str, int]:
+        """Where the next batch stands: its epoch and its index in the epoch, its pool and its index in the pool."""
+        return {"epoch": self._epoch, "index": self._index, "pool": self._pool, "batch": self._batch}
+
+    @property
+    def epochs_done(self) -> float:
+        """Passes over the corpus so far, in pairs given out."""
+        here = self._plan[: self._batch]
+        return self._epoch + (self._before + sum(len(indices) for indices in here)) / len(self.store)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Batches in the current epoch; for a corpus of several pools, an estimate from the current one."""
+        pairs = sum(len(indices) for indices in self._plan)
+        return round(len(self._plan) * len(self.store) / pairs)
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go to a position that a stream over the same corpus had. RunError where there is no such position."""
+        epoch, index, pool, batch = (int(position[key]) for key in ("epoch", "index", "pool", "batch"))
+        fits = min(epoch, index, pool, batch) >= 0
+        if fits:
+            try:
+                self._enter(epoch, pool)
+                fits = batch < len(self._plan)
+            except IndexError:
+                fits = False
+        if not fits:
+            raise RunError(
+                f"the corpus has no batch {index} in epoch {epoch}, for it or the batch size has changed since "
+                "training began; begin a new run"
+            )
+        self._index, self._batch, self._next = index, batch, None
+
+    def close(self) -> None:
+        """Wait for the batch in the making, and end the background thread."""
+        self._worker.shutdown(cancel_futures=True)
+
+    def _enter(self, epoch: int, pool: int) -> None:
+        """Plan the batches of one pool."""
+        runs = pools(len(self.store), np.random.default_rng((self.seed, epoch)))
+        chosen = runs[pool]
+        indices = np.concatenate([np.arange(run.start, run.stop) for run in chosen])
+        source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
+        target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
+        rng = np.random.default_rng((self.seed, epoch, pool))
+        self._plan: list[Members] = batches(indices, source + 1, target + 1, tokens=self.tokens, rng=rng)
+        self._epoch, self._pool, self._pools = epoch, pool, len(runs)
+        self._before = sum(len(run) for before in runs[:pool] for run in before)
+
+    def _advance(self) -> None:
+        """Go one batch further."""
+        self._index += 1
+        self._batch += 1
+        if self._batch < len(self._plan):
+            return
+        self._batch = 0
+        if self._pool + 1 < self._pools:
+            self._enter(self._epoch, self._pool + 1)
+        else:
+            self._enter(self._epoch + 1, 0)
+            self._index = 0
+
+    def _prepare(self) -> Future[Batch]:
+        """Begin to make the next batch."""
+        return self._worker.submit(self._make, self._plan[self._batch], self._epoch, self._index)
+
+    def _make(self, indices: Members, epoch: int, index: int) -> Batch:
+        """Read, cut and pad the pairs of one batch."""
+        if self.sampling == 0:
+            return collate([self.store.pair(at) for at in indices.tolist()])
+        rng = random.Random(f"{self.seed} {epoch} {index}")
+        texts = [self.store.text(at) for at in indices.tolist()]
+        source, target = self.codecs
+        return collate([(source.sample(s, rng, self.sampling), target.sample(t, rng, self.sampling)) for s, t in texts])

@@ -1,0 +1,40 @@
+"""Sentences into rectangles."""
+
+import numpy as np
+import pytest
+import torch
+
+from dragoman.data.collate import collate, pad, padding
+from dragoman.interfaces import BOS, EOS, PAD
+
+A, B, C = 11, 12, 13
+
+
+def test_padding_stands_on_the_right_and_is_masked() -> None:
+    padded = pad([[A, B], [], [C]])
+    assert padded.ids.tolist() == [[A, B, EOS], [EOS, PAD, PAD], [C, EOS, PAD]]
+    assert padded.mask.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
+    assert padded.ids.dtype == torch.int64
+
+
+def test_a_target_is_shifted_once() -> None:
+    batch = collate([([A], [B, C]), ([A], [B])])
+    assert batch.inputs.tolist() == [[BOS, B, C], [BOS, B, EOS]]
+    assert batch.labels.tolist() == [[B, C, EOS], [B, EOS, PAD]]
+    assert batch.real.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.source.ids.tolist() == [[A, EOS], [A, EOS]]
+
+
+def test_arrays_and_lists_are_alike() -> None:
+    lists = collate([([A], [B, C])])
+    arrays = collate([(np.int32([A]), np.int32([B, C]))])
+    assert torch.equal(lists.target.ids, arrays.target.ids)
+
+
+def test_no_sentences_make_an_empty_rectangle() -> None:
+    assert pad([]).ids.shape == (0, 0)
+
+
+def test_padding_is_measured_over_both_sides() -> None:
+    assert padding(collate([([A], [B]), ([A], [B])])) == 0
+    assert padding(collate([([A, A, A], [B]), ([A], [B])])) == pytest.approx(2 / 14)

@@ -1,0 +1,85 @@
+"""Pairs of text turned into rows."""
+
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from dragoman.data import encode as module
+from dragoman.data.encode import encode_all, encode_rows
+from dragoman.text import Codec
+
+
+def test_rows_hold_ids_and_texts(codecs: tuple[Codec, Codec]) -> None:
+    rows = encode_rows([("the cat", "eht tac"), ("", "a")], codecs).to_pylist()
+    assert rows[0] == {
+        "source": codecs[0].encode("the cat"),
+        "target": codecs[1].encode("eht tac"),
+        "source_text": "the cat",
+        "target_text": "eht tac",
+    }
+    assert rows[1]["source"] == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("count", [0, 5, 6, 29, 30])
+def test_all_pairs_are_encoded_in_order(
+    workers: int, count: int, codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROWS", 3)
+    monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
+    pairs = [(f"the cat {'a ' * n}", str(n)) for n in range(count)]
+    batches = list(encode_all(iter(pairs), codecs, workers))
+    assert [row["target_text"] for rows in batches for row in rows.to_pylist()] == [target for _, target in pairs]
+    assert all(rows.num_rows == 3 for rows in batches[:-1])
+    assert Here.started == (1 if workers == 2 and count > 21 else 0)
+
+
+def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(f"the cat {'a ' * (n % 7)}", str(n)) for n in range(40)]
+    monkeypatch.setattr(module, "ROWS", 4)
+    there = list(encode_all(pairs, codecs, 2))
+    assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, 1)]
+
+
+def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS", 1)
+    monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
+    read = 0
+
+    def long() -> Iterator[tuple[str, str]]:
+        nonlocal read
+        for _ in range(300):
+            read += 1
+            yield "the cat", "eht tac"
+
+    list(itertools.islice(encode_all(long(), codecs, 2), 50))
+    assert read <= 50 + module.SMALL + 4
+
+
+class Here:
+    """Does in this process what others would do."""
+
+    started = 0
+
+    def __init__(self, workers: int, context: object) -> None:
+        Here.started = 1
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        """Do it now."""
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+@pytest.fixture(autouse=True)
+def _nothing_started() -> None:
+    Here.started = 0

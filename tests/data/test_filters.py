@@ -1,0 +1,76 @@
+"""Pairs that teach nothing are left out."""
+
+import random
+
+import pytest
+
+from dragoman.data.corpus import Pair
+from dragoman.data.filters import Seen, Summary, keep_fitting, misfit
+from dragoman.data.settings import FilterSettings
+
+SETTINGS = FilterSettings(max_words=4, max_characters=20, max_ratio=2, drop_duplicates=True)
+
+
+def kept(pairs: list[tuple[str, str]], settings: FilterSettings) -> tuple[list[tuple[str, str]], Summary]:
+    """Filter pairs that stand on the lines of a file."""
+    summary = Summary()
+    numbered = [Pair(source, target, f"line {number}") for number, (source, target) in enumerate(pairs, 1)]
+    return [pair[:2] for pair in keep_fitting(numbered, settings, summary)], summary
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("a b c d", "a b c d", None),
+        ("", "a", "with an empty side"),
+        ("a", "", "with an empty side"),
+        ("a b c d e", "a b c d", "with more than 4 words"),
+        ("a b c d", "a b c d e", "with more than 4 words"),
+        ("a" * 20, "a" * 20, None),
+        ("a" * 20, "a" * 21, "with more than 20 characters"),
+        ("a" * 5, "a" * 20, None),
+        ("a" * 4, "a" * 20, "with sides whose lengths differ more than 2 times"),
+        ("a" * 20, "a" * 4, "with sides whose lengths differ more than 2 times"),
+    ],
+)
+def test_a_pair_is_left_out_for_a_reason(source: str, target: str, reason: str | None) -> None:
+    assert misfit(source, target, SETTINGS) == reason
+
+
+def test_limits_can_be_lifted() -> None:
+    settings = FilterSettings(max_words=None, max_characters=None)
+    assert misfit("a " * 9999, "b", settings) is None
+
+
+def test_text_is_judged_as_it_will_be_read() -> None:
+    assert kept([("a", "\u00a0\u200b "), ("  a  \u200b", "b" * 20)], FilterSettings())[0] == [("  a  \u200b", "b" * 20)]
+
+
+def test_equal_pairs_are_kept_once_where_asked_for() -> None:
+    pairs = [("a", "b"), ("a", "c"), (" a", "b "), ("b", "a"), ("a", "b")]
+    assert kept(pairs, SETTINGS)[0] == [("a", "b"), ("a", "c"), ("b", "a")]
+    assert kept(pairs, FilterSettings())[0] == pairs
+
+
+def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
+    _, summary = kept([("a", "b")] * 2 + [("", "x")] * 4 + [("a b c d e", "a")], SETTINGS)
+    assert str(summary).splitlines() == [
+        "1 pairs kept, 6 left out",
+        "  4 with an empty side: line 3; line 4; line 5, ...",
+        "  1 seen before: line 2",
+        "  1 with more than 4 words: line 7",
+    ]
+    assert Summary.from_table(summary.table()) == summary
+
+
+def test_hashes_are_new_once() -> None:
+    rng = random.Random(1)
+    keys = [
+        rng.choice((rng.getrandbits(64), rng.randrange(1, 5000), rng.randrange(1, 50) << 40)) or 1
+        for _ in range(20_000)
+    ]
+    seen, expected = Seen(), set[int]()
+    for key in keys:
+        assert seen.add(key) == (key not in expected)
+        expected.add(key)
+    assert len(seen) == len(expected)

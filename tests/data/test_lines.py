@@ -1,0 +1,124 @@
+"""Lines of text files."""
+
+import gzip
+import lzma
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from dragoman.data import lines as module
+from dragoman.data.lines import read_lines
+from dragoman.errors import CorpusError
+
+TEXT = "one\ntwo\u2028still two\x0b\x0c\x85\n\nfour\r\nfi\rve"
+LINES = ["one", "two\u2028still two\x0b\x0c\x85", "", "four", "fi\rve"]
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+@pytest.mark.parametrize("chunk", [1, 2, 1 << 18])
+def test_lines_end_at_line_feeds_alone(
+    suffix: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSIONS[suffix](TEXT.encode()))
+    assert list(read_lines(path)) == LINES
+    path.write_bytes(COMPRESSIONS[suffix](TEXT.encode() + b"\n"))
+    assert list(read_lines(path)) == LINES
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+def test_compressed_parts_one_after_the_other_are_one_text(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSIONS[suffix](b"a\nb") + COMPRESSIONS[suffix](b"c\n"))
+    assert list(read_lines(path)) == ["a", "bc"]
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+def test_an_empty_file_has_no_lines(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSIONS[suffix](b""))
+    assert list(read_lines(path)) == []
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "other"])
+def test_a_damaged_file_is_refused(suffix: str, damage: str, tmp_path: Path) -> None:
+    whole = COMPRESSIONS[suffix](os.urandom(5000).hex().encode())
+    middle = len(whole) // 2
+    flipped = bytes(255 - byte for byte in whole[middle : middle + 64])
+    content = {"cut": whole[:middle], "changed": whole[:middle] + flipped + whole[middle + 64 :], "other": b"plain\n"}
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(content[damage])
+    with pytest.raises(CorpusError, match=rf"text{suffix} is damaged or cut short and cannot be decompressed"):
+        list(read_lines(path))
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes("één\nau caf".encode() + "é".encode("latin-1") + b"!\n")
+    with pytest.raises(
+        CorpusError, match=r"text, line 2 is not UTF-8 text \(at its byte 7\); convert the file to UTF-8"
+    ):
+        list(read_lines(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check `data\.root` and the path of the corpus"):
+        next(read_lines(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("name", ["folder", "folder.gz", "folder.xz", "folder.zst"])
+def test_a_directory_is_not_a_corpus(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(CorpusError, match=rf"{name} is a directory; give the path of a file"):
+        next(read_lines(tmp_path / name))
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, mode: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(CorpusError, match="secret may not be read; check its permissions"):
+        next(read_lines(tmp_path / "secret"))
+
+
+def test_a_disk_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path, mode: str) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(CorpusError, match=r"text cannot be read \(Input/output error\)"):
+        next(read_lines(tmp_path / "text"))
+
+
+def test_a_file_without_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(module, "CHUNK", 100)
+    path = tmp_path / "text"
+    path.write_bytes(bytes(2000))
+    with pytest.raises(
+        CorpusError, match=r"text has a line of more than 0 MiB; a corpus is text with one sentence a line"
+    ):
+        list(read_lines(path))
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"a line of a text that is long\n" * 400_000)
+    tracemalloc.start()
+    assert sum(1 for _ in read_lines(path)) == 400_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < path.stat().st_size / 4

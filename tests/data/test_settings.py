@@ -1,0 +1,97 @@
+"""Settings of the corpora that a run reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.data.settings import DataSettings, JsonSettings, LinesSettings, PhrasebookSettings, TsvSettings
+from dragoman.errors import SettingsError
+from dragoman.settings import Settings, dump, parse, read_yaml
+
+
+class Recipe(Settings):
+    """Something that has data."""
+
+    data: DataSettings
+
+
+def data(*train: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a table of settings with these training corpora."""
+    return {"source": "en", "target": "fr", "train": list(train), "dev": [{"tsv": "dev.tsv"}], **changes}
+
+
+def test_a_corpus_is_known_by_its_keys() -> None:
+    train = parse(
+        DataSettings,
+        data(
+            {"source": "a.en", "target": "a.fr", "repeat": 2},
+            {"tsv": "a.tsv"},
+            {"jsonl": "a.jsonl"},
+            {"json": "a.jsonl"},
+            {"phrasebook": "train", "pairs": 10},
+        ),
+    ).train
+    assert [type(corpus) for corpus in train] == [
+        LinesSettings,
+        TsvSettings,
+        JsonSettings,
+        JsonSettings,
+        PhrasebookSettings,
+    ]
+
+
+def test_settings_survive_a_file(tmp_path: Path) -> None:
+    table = data(
+        {"source": "a.en", "target": "a.fr", "repeat": 2},
+        {"tsv": "a.tsv", "columns": [2, 0], "hold_out": {"keep": "rest"}},
+        {"json": "a.jsonl", "fields": ["x", "y"]},
+        {"phrasebook": "train", "pairs": 10, "seed": 3},
+        filters={"max_words": None, "drop_duplicates": True},
+        root="/corpora",
+    )
+    recipe = parse(Recipe, {"data": table})
+    (tmp_path / "recipe.yaml").write_text(dump(recipe), encoding="utf-8")
+    assert parse(Recipe, read_yaml(tmp_path / "recipe.yaml")) == recipe
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            data({"tsv": "a", "colums": [0, 1]}),
+            r"section `data\.train\.0`, has no setting `colums`; did you mean `columns`\?",
+        ),
+        (data({"source": "a.en"}), r"the recipe lacks the setting `data\.train\.0\.target`; add it"),
+        (data({"target": "a.en"}), r"the recipe lacks the setting `data\.train\.0\.source`; add it"),
+        (data({"jsonl": "a", "target": "b"}), r"section `data\.train\.0`, has no setting `target`"),
+        (data({"tvs": "a"}), r"a corpus is given by `source` and `target`, by `tsv`, .* but one has `tvs`"),
+        (data({}), "a corpus is given by .* but one has nothing"),
+        (
+            data({"tsv": "a", "repeat": 0}),
+            r"`data\.train\.0\.repeat` is 0, but input should be greater than or equal to 1",
+        ),
+        (data({"tsv": "a", "columns": [0]}), r"`data\.train\.0\.columns"),
+        (
+            data({"tsv": "a", "hold_out": {"keep": "hold"}}),
+            r"`data\.train\.0\.hold_out\.keep` cannot be `hold`; did you",
+        ),
+        (
+            data({"phrasebook": "tests", "pairs": 1}),
+            r"`data\.train\.0\.phrasebook` cannot be `tests`; did you mean `test`",
+        ),
+        (data("a.tsv"), r"`data\.train\.0"),  # type: ignore[arg-type]
+        (data(), r"`data\.train` is \[\], but "),
+        (
+            data({"phrasebook": "train", "pairs": 1}, target="de"),
+            "the phrasebook is between `en` and `vi` or `fr`, but `data.source` is `en` and `data.target` is `de`",
+        ),
+    ],
+)
+def test_a_misfit_is_named_with_its_place(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        parse(Recipe, {"data": table})
+
+
+def test_settings_have_a_schema() -> None:
+    assert "columns" in str(Recipe.model_json_schema())

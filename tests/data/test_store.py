@@ -1,0 +1,183 @@
+"""Encoded corpora on disk."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dragoman.data import encode
+from dragoman.data import store as module
+from dragoman.data.corpus import read_pairs
+from dragoman.data.settings import DataSettings, FilterSettings
+from dragoman.data.store import Store, build_store, fingerprints
+from dragoman.errors import CorpusError
+from dragoman.text import CharactersSettings, Codec, learn_codecs
+
+
+@pytest.fixture
+def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows with every corpus encoded."""
+    made: list[int] = []
+    whole = module.encode_all
+
+    def note(pairs: Any, codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
+        made.append(workers)
+        return whole(pairs, codecs, workers)
+
+    monkeypatch.setattr(module, "encode_all", note)
+    return made
+
+
+@pytest.mark.parametrize("rows", [7, 8192])
+def test_a_store_gives_back_the_corpus(
+    rows: int, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode, "ROWS", rows)
+    monkeypatch.setattr(module, "ROWS", rows)
+    store, summary = build_store(cache, data, data.train, codecs=codecs)
+    pairs = list(read_pairs(data.train[0], data))
+    assert len(store) == summary.kept == len(pairs)
+    assert store.source_lengths.dtype == store.target_lengths.dtype == np.int32
+    for index, pair in enumerate(pairs):
+        source, target = store.pair(index)
+        assert source.tolist() == codecs[0].encode(pair.source)
+        assert target.tolist() == codecs[1].encode(pair.target)
+        assert (len(source), len(target)) == (store.source_lengths[index], store.target_lengths[index])
+        assert store.text(index) == (pair.source, pair.target)
+
+
+@pytest.mark.parametrize("index", [-1, 1500])
+def test_a_pair_that_is_not_there_is_an_index_error(index: int, store: Store) -> None:
+    with pytest.raises(IndexError):
+        store.pair(index)
+
+
+def test_an_unchanged_corpus_is_encoded_once(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, encodings: list[int]
+) -> None:
+    first, first_summary = build_store(cache, data, data.train, codecs=codecs)
+    again, summary = build_store(cache, data, data.train, codecs=codecs, workers=2)
+    assert encodings == [1]
+    assert again.folder == first.folder
+    assert summary == first_summary
+
+
+def test_a_changed_corpus_codec_or_filter_is_encoded_anew(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, tmp_path: Path
+) -> None:
+    text = (data.root / "train.tsv").read_text(encoding="utf-8")
+    (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
+    here = data.model_copy(update={"root": tmp_path})
+    characters = learn_codecs(CharactersSettings(), lambda: [("abcd", "efgh")])
+    folders = [build_store(cache, data, data.train, codecs=codecs)[0].folder]
+    assert build_store(cache, here, here.train, codecs=codecs)[0].folder == folders[0]
+    folders.append(build_store(cache, data, data.train, codecs=characters)[0].folder)
+    folders.append(build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(max_words=9))[0].folder)
+    (tmp_path / "train.tsv").write_text("the cat\teht tac\n" + text, encoding="utf-8")
+    changed = build_store(cache, here, here.train, codecs=codecs)[0]
+    folders.append(changed.folder)
+    assert len(set(folders)) == 4
+    assert changed.text(0) == ("the cat", "eht tac")
+
+
+def test_several_corpora_stand_one_after_the_other_as_often_as_they_say(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    twice = data.train[0].model_copy(update={"repeat": 2})
+    store, summary = build_store(cache, data, [twice, data.train[0]], codecs=codecs)
+    assert len(store) == 3 * 1500
+    assert store.text(0) == store.text(1) == store.text(3000)
+    assert summary.kept == 3000
+
+
+def test_pairs_left_out_are_counted(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:
+    store, summary = build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(max_words=9))
+    assert len(store) == summary.kept == 1500 - summary.dropped["with more than 9 words"]
+    assert 0 < summary.kept < 1500
+
+
+def test_a_corpus_of_which_nothing_is_left_is_refused(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "train.tsv").write_text("the cat\t\n\teht tac\n", encoding="utf-8")
+    empty = data.model_copy(update={"root": tmp_path})
+    with pytest.raises(
+        CorpusError, match=r"no sentence pair is left to train on; look at `data\.filters` \(0 pairs kept"
+    ):
+        build_store(cache, empty, empty.train, codecs=codecs)
+    assert [path.name for path in cache.iterdir()] == ["checksums.json"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_an_encoding_broken_off_leaves_nothing(
+    error: BaseException, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = module.encode_all
+
+    def stop(*arguments: Any) -> Iterator[Any]:
+        yield from whole(*arguments)
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "encode_all", stop)
+        with pytest.raises((KeyboardInterrupt, CorpusError)) as raised:
+            build_store(cache, data, data.train, codecs=codecs)
+    assert isinstance(error, KeyboardInterrupt) or "cannot be written to" in str(raised.value)
+    assert [path.name for path in cache.iterdir()] == ["checksums.json"]
+    assert len(build_store(cache, data, data.train, codecs=codecs)[0]) == 1500
+
+
+def test_what_a_killed_encoding_left_is_deleted_after_a_day(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    for name in (".store-old", ".store-new"):
+        (cache / name).mkdir(parents=True)
+    os.utime(cache / ".store-old", (0, 0))
+    build_store(cache, data, data.train, codecs=codecs)
+    assert not (cache / ".store-old").exists()
+    assert (cache / ".store-new").exists()
+
+
+def test_a_store_made_meanwhile_by_another_process_is_taken(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = module.encode_all
+
+    def slow(*arguments: Any) -> Iterator[Any]:
+        yield from whole(*arguments)
+        monkeypatch.setattr(module, "encode_all", whole)
+        build_store(cache, data, data.train, codecs=codecs)
+
+    monkeypatch.setattr(module, "encode_all", slow)
+    assert len(build_store(cache, data, data.train, codecs=codecs)[0]) == 1500
+    assert len(list(cache.glob("*store-*"))) == 1
+
+
+@pytest.mark.parametrize("name", ["pairs.arrow", "lengths.int32", "store.json"])
+@pytest.mark.parametrize("content", [None, b"", b"junk!"])
+def test_a_damaged_store_is_refused(
+    name: str, content: bytes | None, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    folder = build_store(cache, data, data.train, codecs=codecs)[0].folder
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=r"the encoded corpus .* is damaged; delete it to have it made again"):
+        build_store(cache, data, data.train, codecs=codecs)
+
+
+def test_a_folder_that_cannot_be_made_is_named(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:
+    cache.write_text("a file")
+    with pytest.raises(CorpusError, match=r"the encoded corpus cannot be written to .*cache \(File exists\)"):
+        build_store(cache, data, data.train, codecs=codecs)
+
+
+def test_corpora_are_described_by_their_files(data: DataSettings) -> None:
+    (described,) = fingerprints(data, data.train)
+    assert described["settings"]["tsv"] == "train.tsv"
+    assert described["languages"] == ["en", "ne"]
+    assert len(described["sha256"][0]) == 64

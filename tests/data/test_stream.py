@@ -1,0 +1,173 @@
+"""The endless stream of batches."""
+
+import itertools
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from dragoman.data import buckets
+from dragoman.data import stream as module
+from dragoman.data.store import Store
+from dragoman.data.stream import BatchStream
+from dragoman.errors import RunError
+from dragoman.interfaces import BOS, EOS, Batch
+from dragoman.text import Codec
+
+
+@pytest.fixture(params=["one pool", "many pools"])
+def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Sort the corpus as a whole, or in parts."""
+    if request.param == "many pools":
+        monkeypatch.setattr(module, "pools", lambda pairs, rng: buckets.pools(pairs, rng, pool=400, run=50))
+    return str(request.param)
+
+
+@pytest.fixture
+def make(store: Store, codecs: tuple[Codec, Codec]) -> Iterator[Any]:
+    """Return a function that makes streams, closed when the test ends."""
+    made: list[BatchStream] = []
+
+    def stream(tokens: int = 400, seed: int = 1, sampling: float = 0.0) -> BatchStream:
+        made.append(BatchStream(store, codecs, tokens, seed=seed, sampling=sampling))
+        return made[-1]
+
+    yield stream
+    for one in made:
+        one.close()
+
+
+def take(stream: BatchStream, count: int) -> list[Batch]:
+    """Take some batches."""
+    return list(itertools.islice(stream, count))
+
+
+def epoch(stream: BatchStream) -> list[Batch]:
+    """Take the batches of what is left of an epoch."""
+    number = stream.position["epoch"]
+    return list(itertools.takewhile(lambda _: True, _until(stream, number)))
+
+
+def _until(stream: BatchStream, number: int) -> Iterator[Batch]:
+    while stream.position["epoch"] == number:
+        yield next(stream)
+
+
+def sentences(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Count the pairs of ids in batches."""
+    return Counter(
+        (tuple(source[mask].tolist()), tuple(target[real].tolist()))
+        for batch in batches
+        for source, mask, target, real in zip(
+            batch.source.ids, batch.source.mask, batch.target.ids, batch.target.mask, strict=True
+        )
+    )
+
+
+def equal(first: list[Batch], second: list[Batch]) -> bool:
+    """Tell whether batches are the same, bit for bit."""
+    return len(first) == len(second) and all(
+        torch.equal(a.source.ids, b.source.ids) and torch.equal(a.target.ids, b.target.ids)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def test_an_epoch_holds_each_pair_once(pool: str, make: Any, store: Store) -> None:
+    expected = Counter(
+        ((*store.pair(index)[0].tolist(), EOS), (BOS, *store.pair(index)[1].tolist(), EOS))
+        for index in range(len(store))
+    )
+    stream = make()
+    assert sentences(epoch(stream)) == expected
+    assert stream.position == {"epoch": 1, "index": 0, "pool": 0, "batch": 0}
+    assert sentences(epoch(stream)) == expected
+
+
+def test_batches_keep_to_the_budget(pool: str, make: Any) -> None:
+    for batch in epoch(make(tokens=400)):
+        assert max(batch.source.ids.numel(), batch.labels.numel()) <= 400 or batch.source.ids.shape[0] == 1
+
+
+def test_epochs_and_seeds_differ(make: Any) -> None:
+    stream = make()
+    first, second, other = epoch(stream), epoch(stream), epoch(make(seed=2))
+    assert not equal(first[:5], second[:5])
+    assert not equal(first[:5], other[:5])
+    assert equal(first, epoch(make()))
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+@pytest.mark.parametrize("done", [0, 1, 7, 60, 150])
+def test_a_stream_goes_on_from_any_position(sampling: float, done: int, pool: str, make: Any) -> None:
+    unbroken = make(sampling=sampling)
+    take(unbroken, done)
+    position = json.loads(json.dumps(unbroken.position))
+    epochs = unbroken.epochs_done
+    resumed = make(sampling=sampling)
+    take(resumed, 3)
+    resumed.seek(position)
+    assert resumed.position == position
+    assert resumed.epochs_done == epochs
+    assert equal(take(resumed, 20), take(unbroken, 20))
+
+
+def test_epochs_are_counted_in_pairs(pool: str, make: Any, store: Store) -> None:
+    stream = make()
+    pairs = 0
+    for _ in range(100):
+        assert stream.epochs_done == pytest.approx(pairs / len(store))
+        pairs += next(stream).source.ids.shape[0]
+
+
+def test_batches_of_an_epoch_are_counted(pool: str, make: Any) -> None:
+    stream = make()
+    expected = stream.batches_per_epoch
+    exact = len(epoch(stream))
+    assert expected == exact if pool == "one pool" else abs(expected - exact) < exact / 5
+
+
+def test_sampling_cuts_anew_in_each_epoch_and_keeps_the_text(make: Any, codecs: tuple[Codec, Codec]) -> None:
+    stream = make(sampling=0.3)
+    first, second, usual = epoch(stream), epoch(stream), epoch(make())
+
+    def texts(batches: list[Batch]) -> Counter[tuple[str, str]]:
+        return Counter((codecs[0].decode(list(s)), codecs[1].decode(list(t))) for s, t in sentences(batches).elements())
+
+    assert texts(first) == texts(second) == texts(usual)
+    assert sentences(first) != sentences(second)
+
+
+@pytest.mark.parametrize("changes", [{"batch": 10_000}, {"batch": -1}, {"pool": 1000}, {"pool": -1}])
+def test_a_position_of_another_corpus_is_refused(changes: dict[str, int], make: Any) -> None:
+    stream = make()
+    with pytest.raises(RunError, match=r"the corpus has no batch \d+ in epoch 1, .*; begin a new run"):
+        stream.seek({"epoch": 1, "index": 5, "pool": 0, "batch": 5} | changes)
+
+
+def test_a_position_without_its_parts_is_refused(make: Any) -> None:
+    with pytest.raises(KeyError):
+        make().seek({"epoch": 1})
+
+
+def test_an_error_in_the_background_is_raised_here(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(pairs: object) -> Batch:
+        raise ValueError("spoilt")
+
+    stream = make()
+    next(stream)
+    next(stream)
+    monkeypatch.setattr(module, "collate", fail)
+    with pytest.raises(ValueError, match="spoilt"):
+        take(stream, 3)
+
+
+def test_a_closed_stream_leaves_no_thread(make: Any) -> None:
+    stream = make()
+    next(stream)
+    assert any(thread.name.startswith("batches") for thread in threading.enumerate())
+    stream.close()
+    assert not any(thread.name.startswith("batches") and thread.is_alive() for thread in threading.enumerate())
