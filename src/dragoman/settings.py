@@ -140,19 +140,26 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
     if misfit["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"
     if misfit["type"].startswith("union_tag"):
-        context = misfit.get("ctx", {})
-        known = [tag.strip().strip("'") for tag in str(context.get("expected_tags", "")).split(",") if tag.strip()]
-        tag = str(context.get("tag", ""))
+        known = _tags_at(kind, misfit["loc"])
+        tag = str(misfit.get("ctx", {}).get("tag", ""))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
         return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
-    message = misfit["msg"].removeprefix("Value error, ")
+    message = _PLAIN.get(misfit["type"], misfit["msg"].removeprefix("Value error, "))
     if misfit["type"] == "value_error":
         return f"{where}: {message}"
     if misfit["type"] == "literal_error":
         known = [word.strip().strip("'") for word in misfit["ctx"]["expected"].replace(" or ", ", ").split(",")]
         return f"{where}: `{place}` cannot be `{misfit['input']}`{nearest(str(misfit['input']), known)}"
     return f"{where}: `{place}` is {misfit['input']!r}, but {message[0].lower()}{message[1:]}"
+
+
+_PLAIN = {
+    "model_attributes_type": "it must be a table of settings",
+    "model_type": "it must be a table of settings",
+    "tuple_type": "it must be a list",
+}
+"""Misfits that pydantic tells in Python's words, in those of a recipe."""
 
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:
@@ -185,6 +192,17 @@ def _classes(annotation: Any, seen: set[type[Settings]]) -> set[type[Settings]]:
 
 def _fields_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]:
     """Return the names of the settings known at a location of a pydantic error."""
+    return sorted({name for settings in _classes_at(kind, location) for name in settings.model_fields})
+
+
+def _tags_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]:
+    """Return the `kind` values among which a location of a pydantic error lets choose."""
+    fields = (settings.model_fields["kind"] for settings in _classes_at(kind, location))
+    return sorted({str(tag) for field in fields for tag in get_args(field.annotation)})
+
+
+def _classes_at(kind: type[Settings], location: Sequence[str | int]) -> set[type[Settings]]:
+    """Return the settings classes that may stand at a location of a pydantic error."""
     candidates: set[type[Settings]] = {kind}
     for part in location:
         inner: set[type[Settings]] = set()
@@ -197,7 +215,7 @@ def _fields_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]
             elif "kind" in candidate.model_fields and part in get_args(candidate.model_fields["kind"].annotation):
                 inner.add(candidate)
         candidates = inner or candidates
-    return sorted({name for candidate in candidates for name in candidate.model_fields})
+    return candidates
 
 
 def _direct(annotation: Any) -> set[type[Settings]]:

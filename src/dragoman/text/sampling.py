@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from dragoman.text.vocabulary import UNK, Vocabulary
 
-REMEMBERED = 1 << 20
-"""Pieces of the words cut so far that are kept in memory, some 100 MB; when there are more, all are forgotten."""
+REMEMBERED = 1 << 19
+"""Pieces in the cuts kept in memory, some 80 MB; frequent words come early, so those that come later are not kept."""
 
 UNKNOWN_PENALTY = 10.0
 """By how much an unknown character scores below the worst piece, as in SentencePiece."""
@@ -61,25 +61,27 @@ class BpeDropout:
 
     def _start(self, word: str) -> _State:
         """Return the state of a word not met before."""
-        state = self._words[word] = self._state(tuple(word))
+        state = self._state(tuple(word))
+        if self._remembered < REMEMBERED:
+            self._words[word] = state
         return state
 
     def _merge(self, state: _State, choice: int) -> _State:
         """Return the state after one of the merges possible."""
         at, pieces = state.merges[choice], state.pieces
-        merged = state.merged[choice] = self._state((*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]))
+        merged = self._state((*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]))
+        if self._remembered < REMEMBERED:
+            state.merged[choice] = merged
         return merged
 
     def _state(self, pieces: tuple[str, ...]) -> _State:
         """Return the one state for `pieces`."""
         state = self._states.get(pieces)
         if state is None:
-            if self._remembered > REMEMBERED:
-                self._words.clear()
-                self._states.clear()
-                self._remembered = 0
-            self._remembered += len(pieces)
-            state = self._states[pieces] = _State(pieces, self._vocabulary)
+            state = _State(pieces, self._vocabulary)
+            if self._remembered < REMEMBERED:
+                self._remembered += len(pieces)
+                self._states[pieces] = state
         return state
 
 
@@ -100,7 +102,7 @@ class UnigramSampler:
         """Sample the ids of `word`."""
         ends = self._ends.get((word, rate))
         if ends is None:
-            if len(self._ends) > REMEMBERED // 32:
+            if len(self._ends) > REMEMBERED // 16:
                 self._ends.clear()
             ends = self._ends[word, rate] = self._filter(word, rate)
         ids, end = [], len(word)

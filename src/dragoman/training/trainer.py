@@ -204,9 +204,11 @@ class Trainer:
     def _diverged(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:
         """Say where training broke and what is left."""
         shape = ", ".join(f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches)
+        saved = (self.folder / "training" / "last.safetensors").exists()
+        kept = f"the last checkpoint in {self.folder} is kept" if saved else "no checkpoint was saved yet"
         return (
-            f"{error} at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape}); the last "
-            f"checkpoint in {self.folder} is kept: lower training.learning_rate or training.clip, and resume"
+            f"{error} at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape}); {kept}: lower "
+            "training.learning_rate or training.clip, and go on with --resume"
         )
 
     def _numbers(self, window: Window, rate: float) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""Dragoman: train, evaluate, inspect and serve translators from your own parallel text.
+
+>>> import dragoman
+>>> translator = dragoman.Translator.load("runs/demo")  # doctest: +SKIP
+>>> translator.translate(["I love cats."])[0].text  # doctest: +SKIP
+'Tôi yêu mèo.'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.errors import DragomanError
+    from dragoman.fit import fit
+    from dragoman.recipe import Recipe, load_recipe
+    from dragoman.run import Run, open_run
+    from dragoman.translator import Reading, Translation, Translator
+
+__all__ = [
+    "DragomanError",
+    "Reading",
+    "Recipe",
+    "Run",
+    "Translation",
+    "Translator",
+    "fit",
+    "load_recipe",
+    "open_run",
+]
+
+_PLACES = {
+    "DragomanError": "errors",
+    "Reading": "translator",
+    "Recipe": "recipe",
+    "Run": "run",
+    "Translation": "translator",
+    "Translator": "translator",
+    "fit": "fit",
+    "load_recipe": "recipe",
+    "open_run": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import dragoman` is quick."""
+    if name not in _PLACES:
+        raise AttributeError(f"module `dragoman` has no attribute `{name}`")
+    return getattr(import_module(f"dragoman.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

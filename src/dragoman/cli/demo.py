@@ -1,0 +1,50 @@
+"""`dragoman demo`: the main job on the built-in phrasebook, no network."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman.cli.console import ConsoleListener, note
+
+INSTRUCTIONS = """\
+1. Put your sentence pairs into two files that match line by line, such as train.en and train.vi, and a few hundred more
+   into dev.en and dev.vi.
+2. dragoman train own-files --set data.source=en --set data.target=vi --set data.root=YOUR_FOLDER --out runs/mine
+3. dragoman translate runs/mine < new.en > new.vi"""
+
+
+def demo(
+    language: Annotated[Literal["vi", "fr"], typer.Option(help="Translate English to Vietnamese or to French.")] = "vi",
+    out: Annotated[Path, typer.Option(help="Folder of the run; a demo that is there is replaced.")] = Path("runs/demo"),
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated.")
+    ] = None,
+) -> None:
+    """Train on the built-in phrasebook, translate, draw what the model attends to, and write one HTML report."""
+    from dragoman.demonstration import make_way, run_demo
+    from dragoman.recipe import load_recipe
+
+    recipe = load_recipe("phrasebook-en-vi", [f"data.target={language}", *(settings or [])])
+    make_way(out)
+    listener = ConsoleListener()
+    try:
+        result = run_demo(recipe, out, instructions=INSTRUCTIONS, listener=listener)
+    finally:
+        listener.close()
+    if result is None:
+        note("Stopped before the end; `dragoman demo` begins again.")
+        raise typer.Exit(130)
+    print()
+    for name, scores in result.scores.items():
+        print(f"{name:14}" + "   ".join(f"{score.metric} {score.value:.{score.decimals}f}" for score in scores))
+    print()
+    for sample in result.samples[:6]:
+        print(f"  {sample.source}\n    {sample.translation}")
+    print("\nTrain on your own files:")
+    print(INSTRUCTIONS)
+    print(f"\nReport: {(out / 'report.html').resolve()}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"demo": demo}

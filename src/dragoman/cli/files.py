@@ -1,0 +1,123 @@
+"""Reading the text files that commands are given."""
+
+import queue
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from io import BufferedIOBase, RawIOBase
+from pathlib import Path
+
+from dragoman.data.lines import read_lines
+from dragoman.errors import InputError
+
+COMPRESSED = (".gz", ".xz", ".zst")
+
+
+def read_sentences(path: Path) -> list[str]:
+    """Return the lines of a text file (plain, .gz, .xz or .zst), or of standard input for `-`."""
+    if str(path) == "-":
+        return [line for chunk in standard_input(1 << 16) for line in chunk]
+    return list(read_lines(path))
+
+
+def read_aligned(*paths: Path) -> list[list[str]]:
+    """Return the lines of several files that must have one line for each other. InputError names both counts."""
+    read = [read_sentences(path) for path in paths]
+    for path, lines in zip(paths, read, strict=True):
+        if len(lines) != len(read[0]):
+            raise InputError(
+                f"{paths[0]} has {len(read[0])} lines but {path} has {len(lines)}; the files must match line by line"
+            )
+    if not read[0]:
+        raise InputError(f"{paths[0]} is empty; give at least one sentence")
+    return read
+
+
+def check_languages(languages: tuple[str, str], source: Path | None, target: Path | None) -> None:
+    """Refuse files whose names say that they are in the other language of the run.
+
+    >>> check_languages(("en", "fr"), Path("test.fr.gz"), Path("test.en"))
+    Traceback (most recent call last):
+    dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
+    """
+    for path, own, other in ((source, *languages), (target, *reversed(languages))):
+        if path is not None and own != other and _language(path) == other:
+            raise InputError(
+                f"{path} looks like `{other}`, but this run translates from `{languages[0]}` to `{languages[1]}`; swap the files"
+            )
+
+
+def standard_input(most: int) -> Iterator[list[str]]:
+    """Yield lines of standard input as they come, up to `most` at a time, never waiting for a full chunk.
+
+    InputError names the line that is not UTF-8.
+    """
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give sentences, for example with < FILE")
+    lines: queue.Queue[bytes | OSError | None] = queue.Queue(2 * most)
+    stream = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    threading.Thread(target=_feed, args=(stream, lines), daemon=True).start()
+    number, ended = 0, False
+    while not ended:
+        chunk: list[str] = []
+        while len(chunk) < most and not ended and (not chunk or not lines.empty()):
+            line = lines.get()
+            if line is None:
+                ended = True
+                continue
+            number += 1
+            try:
+                chunk.append(_decode(line, number))
+            except InputError:
+                if chunk:
+                    yield chunk  # the lines before are answered whenever they came
+                raise
+        if chunk:
+            yield chunk
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write lines beside and rename into place."""
+    beside = path.with_name(f"{path.name}.partial")
+    try:
+        beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another path") from None
+
+
+def _feed(stream: RawIOBase | BufferedIOBase, lines: "queue.Queue[bytes | OSError | None]") -> None:
+    """Put the lines of a stream into a queue, None after the last.
+
+    The stream is the one below Python's buffer, whose lock this thread, waiting for input, would hold when the program ends.
+    """
+    rest = b""
+    try:
+        while part := stream.read(1 << 16):
+            *whole, rest = (rest + part).split(b"\n")
+            for line in whole:
+                lines.put(line)
+        if rest:
+            lines.put(rest)
+    except OSError as error:
+        lines.put(error)
+    finally:
+        lines.put(None)
+
+
+def _decode(line: bytes | OSError, number: int) -> str:
+    """Decode one line of standard input, or say why there is none."""
+    if isinstance(line, OSError):
+        raise InputError(f"standard input cannot be read after line {number - 1} ({line.strerror}); give a file")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"line {number} of standard input is not UTF-8; convert it first, for example with iconv") from None
+
+
+def _language(path: Path) -> str:
+    """Return what the suffix of a file name says of its language."""
+    name = path
+    while name.suffix in COMPRESSED:
+        name = name.with_suffix("")
+    return name.suffix.removeprefix(".")

@@ -1,0 +1,135 @@
+"""`dragoman score`, `evaluate` and `bleu`."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.cli.files import check_languages, read_aligned, write_lines
+from dragoman.cli.translating import decoding_options
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.metrics.scores import Score
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def score(
+    run: Annotated[Path, typer.Argument(help="A run.")],
+    source: Annotated[Path, typer.Argument(help="Source sentences, one a line.")],
+    target: Annotated[Path, typer.Argument(help="Their translations.")],
+    per_token: Annotated[bool, typer.Option("--per-token", help="Divide by the tokens of the translation.")] = False,
+) -> None:
+    """Print the log-probability that a run gives to each translation."""
+    from dragoman.translator import Translator
+
+    translator = Translator.load(run)
+    check_languages(translator.languages, source, target)
+    sources, targets = read_aligned(source, target)
+    for log_prob, tokens in translator.score(sources, targets):
+        print(f"{log_prob / tokens if per_token else log_prob:.6f}")
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run.")],
+    source: Annotated[Path, typer.Argument(help="Source sentences, one a line.")],
+    references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
+    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed side by side; 1 is greedy.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate a test set and score it: BLEU, chrF and TER with their signatures."""
+    from dragoman.translator import Translator
+
+    translator = Translator.load(run, **decoding_options(settings, beam=beam))
+    check_languages(translator.languages, source, references[0])
+    sources, *sets = read_aligned(source, *references)
+    begin = time.monotonic()
+    hypotheses = [translation.text for translation in translator.translate(sources)]
+    seconds = time.monotonic() - begin
+    if output is not None:
+        write_lines(output, hypotheses)
+    scores = all_scores(hypotheses, sets)
+    if as_json:
+        print(json.dumps({**_tables(scores), "sentences": len(sources), "seconds": round(seconds, 3)}))
+        return
+    for score in scores:
+        print(f"{score.name} {score.score:.2f}  {score.signature}")
+    print(f"{len(sources)} sentences in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} a second")
+
+
+def bleu(
+    hypothesis: Annotated[Path, typer.Argument(help="Translations, one a line.")],
+    references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
+    against: Annotated[Path | None, typer.Option(help="Another output; test which is better (paired bootstrap).")] = None,
+    tokenize: Annotated[str, typer.Option(help="sacreBLEU tokeniser; `none` for text that is tokenised already.")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Fold case before counting.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how the first line's BLEU comes about.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score translations that stand in a file: BLEU, chrF and TER with their signatures."""
+    hypotheses, *sets = read_aligned(hypothesis, *references)
+    if explain:
+        from dragoman.metrics.explain import explain as explained
+
+        print(explained(hypotheses[0], [one[0] for one in sets], tokenize=tokenize, lowercase=lowercase).render())
+        return
+    scores = all_scores(hypotheses, sets, tokenize=tokenize, lowercase=lowercase)
+    table: dict[str, Any] = {**_tables(scores), "sentences": len(hypotheses)}
+    if against is not None:
+        table["comparison"] = _compare(read_aligned(against, hypothesis)[0], hypotheses, sets)
+    if as_json:
+        print(json.dumps(table))
+        return
+    for score in scores:
+        print(f"{score.name} {score.score:.2f}  {score.signature}")
+    if against is not None:
+        found = table["comparison"]
+        print(
+            f"against {against}: BLEU {found['baseline']:.2f}, difference {found['difference']:+.2f}, "
+            f"p = {found['p_value']:.4f}  {found['signature']}"
+        )
+
+
+def all_scores(
+    hypotheses: list[str], references: list[list[str]], *, tokenize: str = "13a", lowercase: bool = False
+) -> list["Score"]:
+    """Return BLEU, chrF and TER."""
+    from dragoman.metrics import scores
+
+    return [
+        scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase),
+        scores.chrf(hypotheses, references),
+        scores.ter(hypotheses, references),
+    ]
+
+
+def _compare(baseline: list[str], system: list[str], references: list[list[str]]) -> dict[str, Any]:
+    """Test whether two outputs differ in BLEU."""
+    from dragoman.metrics.significance import compare
+
+    if len(baseline) != len(system):
+        raise InputError("the two outputs must have one line each for every sentence")
+    found = compare(baseline, system, references)
+    return {
+        "baseline": found.baseline.score,
+        "difference": found.difference,
+        "p_value": found.p_value,
+        "signature": found.signature,
+    }
+
+
+def _tables(scores: list["Score"]) -> dict[str, Any]:
+    """Return BLEU, chrF and TER ready for JSON."""
+    named = zip(("bleu", "chrf", "ter"), scores, strict=True)
+    return {name: {"score": round(score.score, 4), "signature": score.signature} for name, score in named}
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"score": score, "evaluate": evaluate, "bleu": bleu}

@@ -1,0 +1,44 @@
+"""`dragoman train`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import ConsoleListener, clock, note
+from dragoman.errors import InputError
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe file, or a name from `dragoman recipes`.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+) -> None:
+    """Train a translator. Ctrl-C saves; --resume goes on where it stopped."""
+    from dragoman.fit import fit
+    from dragoman.recipe import load_recipe
+
+    loaded = load_recipe(recipe, settings or [])
+    folder = out or Path("runs") / Path(recipe).stem
+    if resume and not folder.exists():
+        raise InputError(f"there is no run {folder} to resume; leave --resume out to begin it")
+    listener = ConsoleListener()
+    try:
+        progress = fit(loaded, folder, resume=resume, listener=listener)
+    finally:
+        listener.close()
+    if not progress.finished:
+        note(f"Saved at step {progress.step:,}. Go on with the same command and --resume.")
+        raise typer.Exit(130)
+    note(
+        f"Done: {progress.step:,} steps in {clock(progress.seconds)}, best dev {loaded.training.metric} at step "
+        f"{progress.best_step:,}. Translate with: dragoman translate {folder} < FILE"
+    )
+    print(folder)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"train": train}

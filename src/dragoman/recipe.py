@@ -1,0 +1,72 @@
+"""A recipe: everything that makes a run, in one YAML file with the sections data, text, model, training and decoding."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.settings import DataSettings
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import SettingsError
+from dragoman.models.build import ModelSettings
+from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
+from dragoman.text.settings import TextSettings
+from dragoman.training.settings import TrainingSettings
+
+
+class Recipe(Settings):
+    """Everything that makes a run."""
+
+    about: str = ""
+    """What the recipe is for, in a sentence or two."""
+    seed: int = 1
+    """Where all randomness starts: initial weights, order of batches, dropout, subword sampling."""
+    data: DataSettings
+    """The parallel corpora."""
+    text: TextSettings
+    """How text becomes pieces."""
+    model: ModelSettings
+    """The architecture."""
+    training: TrainingSettings
+    """How the model is trained."""
+    decoding: DecodingSettings = DecodingSettings()
+    """How translations are searched for."""
+
+
+def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
+    """Read a recipe from a path, or by the name of a shipped one, with `a.b=value` laid over it.
+
+    `extends: NAME` in a recipe lays it over another one: a shipped name, or a path beside the recipe.
+    """
+    path = find_recipe(str(name))
+    return parse(Recipe, override(_read(path, ()), assignments), where=str(path))
+
+
+def find_recipe(name: str) -> Path:
+    """Return the path of a recipe: `name` itself, or a shipped recipe of that name."""
+    path = Path(name)
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    recipes = shipped()
+    if name not in recipes:
+        raise SettingsError(f"there is no recipe `{name}`, neither a file nor a shipped one{nearest(name, list(recipes))}")
+    return recipes[name]
+
+
+def shipped() -> dict[str, Path]:
+    """Return the recipes that come with Dragoman, by name."""
+    here = Path(__file__).resolve().parent
+    folder = next(place for place in (here / "recipes", here.parents[1] / "recipes", here) if place.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    """Read a recipe file over those that it extends."""
+    if path in seen:
+        raise SettingsError(f"{path} extends itself, through {', '.join(str(p) for p in seen)}; break the circle")
+    table = read_yaml(path)
+    base = table.pop("extends", None)
+    if base is None:
+        return table
+    beside = path.parent / str(base)
+    parent = beside if beside.exists() else find_recipe(str(base))
+    return merge(_read(parent, (*seen, path)), table)

@@ -1,0 +1,122 @@
+"""A run: a folder with everything needed to translate, to go on training, and to know how it was made.
+
+recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), manifest.json (versions, data
+checksums, seed), metrics.jsonl, checkpoints/ (weights for averaging), training/ (to resume). It can be copied anywhere.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.errors import RunError
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.recipe import Recipe
+from dragoman.settings import dump, parse, read_yaml
+from dragoman.text.codec import Codec
+from dragoman.training.checkpoint import FORMAT, load_weights
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run folder."""
+
+    folder: Path
+    recipe: Recipe
+    source: Codec
+    target: Codec
+    manifest: Mapping[str, Any]
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        return self.recipe.data.source, self.recipe.data.target
+
+    @property
+    def weights(self) -> Path:
+        """Path of the best weights."""
+        return self.folder / "model.safetensors"
+
+    def fresh_model(self) -> Seq2Seq:
+        """Make the recipe's model with new weights drawn from its seed."""
+        torch.manual_seed(self.recipe.seed)
+        shared = self.source.fingerprint == self.target.fingerprint
+        return build_model(self.recipe.model, Vocabularies(len(self.source), len(self.target), shared))
+
+    def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
+        """Make the model with its best weights (or those at `weights`), ready to translate."""
+        if weights is None and not self.weights.exists():
+            raise RunError(
+                f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
+                "go on with `dragoman train --resume`, or wait"
+            )
+        model = self.fresh_model()
+        load_weights(weights or self.weights, model)
+        return model.to(device).eval()
+
+    def save(self) -> None:
+        """Write everything but the weights; manifest.json comes last, so that a half-written run is known as such."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.source.save(self.folder, "source")
+            self.target.save(self.folder, "target")
+            write_text(self.folder / "recipe.yaml", dump(self.recipe))
+            write_text(self.folder / "manifest.json", json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise RunError(
+                f"the run folder {self.folder} cannot be written ({error.strerror}); choose another with --out"
+            ) from None
+
+
+def new_run(folder: Path, recipe: Recipe, codecs: tuple[Codec, Codec], about: Mapping[str, Any]) -> Run:
+    """Make a run that is not yet on disk; `about` goes into its manifest beside versions and seed."""
+    return Run(folder, recipe, *codecs, {"format": FORMAT, "seed": recipe.seed, **versions(), **about})
+
+
+def open_run(folder: Path) -> Run:
+    """Read a run folder. RunError where it is missing, half-written, damaged or of a newer format."""
+    if not folder.exists():
+        raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
+    if not folder.is_dir():
+        raise RunError(f"{folder} is a file; give the folder of a run")
+    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
+    if missing:
+        raise RunError(f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again")
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        written = int(manifest["format"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place") from None
+    if written > FORMAT:
+        raise RunError(f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+    recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file beside and rename it into place."""
+    beside = path.with_name(f"{path.name}.partial")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def versions() -> dict[str, Any]:
+    """Return what software and machine a run was made with."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        own = version("dragoman")
+    except PackageNotFoundError:
+        own = "uninstalled"
+    return {
+        "dragoman": own,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+    }
