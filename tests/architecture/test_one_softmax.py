@@ -1,0 +1,64 @@
+"""The softmax over keys stands in one file, so that masks and empty rows are right everywhere."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+from tests.architecture.source import PACKAGE, Source, dotted, planted, sources, violations
+
+HOME = "attention/attend.py"
+SOFTMAXES = ("softmax", "log_softmax", "gumbel_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
+KERNELS = ("scaled_dot_product_attention", "flex_attention", "MultiheadAttention")
+ELSEWHERE = {
+    "decoding/": "turns logits over the vocabulary into log-probabilities of the next token",
+    "training/": "reads log-probabilities of target tokens, over the vocabulary",
+    "layers/cross_entropy.py": "the loss, over the vocabulary",
+    "layers/mixture.py": "the router's choice, over experts",
+}
+"""Where a softmax is not over keys, and what it is over."""
+
+
+def softmax_has_one_home(source: Source) -> Iterator[str]:
+    """Find softmaxes, and kernels that hold one, outside the places that may have them."""
+    path = str(source.path)
+    if path == HOME:
+        return
+    forbidden = KERNELS if path.startswith(tuple(ELSEWHERE)) else KERNELS + SOFTMAXES
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in forbidden:
+            yield source.at(node, f"{dotted(node.func)}: attention's softmax stands in {HOME} alone")
+        elif isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & {*forbidden}:
+            yield source.at(node, f"a softmax is imported: attention's stands in {HOME} alone")
+
+
+def test_the_softmax_over_keys_has_one_home():
+    found = violations(softmax_has_one_home, sources(PACKAGE))
+    assert not found, found
+
+
+def test_the_softmax_over_keys_is_at_home():
+    (home,) = (source for source in sources(PACKAGE) if str(source.path) == HOME)
+    called = [dotted(node.func) for node in ast.walk(home.tree) if isinstance(node, ast.Call)]
+    assert any(name.endswith("softmax") for name in called)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("attention/single_head.py", "weights = scores.softmax(-1)"),
+        ("attention/hard.py", "weights = F.gumbel_softmax(scores)"),
+        ("models/rnn.py", "weights = torch.softmax(query @ keys.mT, -1)"),
+        ("models/rnn.py", "from torch.nn.functional import softmax as squash"),
+        ("layers/attention.py", "self.normalise = nn.Softmax(-1)"),
+        ("models/transformer.py", "x = torch.nn.functional.scaled_dot_product_attention(q, k, v)"),
+        ("decoding/beam.py", "x = F.scaled_dot_product_attention(q, k, v)"),
+        ("inspection/alignments.py", "weights = (a @ b).softmax(-1)"),
+    ],
+)
+def test_a_second_softmax_is_found(path, text):
+    assert len(list(softmax_has_one_home(planted(text, path)))) == 1
+
+
+@pytest.mark.parametrize("path", [HOME, "decoding/step.py", "training/objectives.py", "layers/mixture.py"])
+def test_a_softmax_over_something_else_is_fine(path):
+    assert list(softmax_has_one_home(planted("log_probabilities = logits.log_softmax(-1)", path))) == []

@@ -1,0 +1,65 @@
+"""Files and functions are short enough to be read in one go."""
+
+from collections.abc import Iterator
+
+from tests.architecture.source import PACKAGE, Source, arguments_of, planted, sources, violations
+
+LINES_OF_A_FILE = 400
+LINES_OF_A_FUNCTION = 60
+PARAMETERS = 8
+
+
+def files_are_short(source: Source) -> Iterator[str]:
+    """Find files of too many lines."""
+    lines = source.text.count("\n")
+    if lines > LINES_OF_A_FILE:
+        yield source.at(source.tree, f"{lines} lines; at most {LINES_OF_A_FILE}")
+
+
+def functions_are_short(source: Source) -> Iterator[str]:
+    """Find functions of too many lines, from `def` to the last."""
+    for function in source.functions:
+        lines = (function.end_lineno or function.lineno) - function.lineno + 1
+        if lines > LINES_OF_A_FUNCTION:
+            yield source.at(function, f"{function.name} has {lines} lines; at most {LINES_OF_A_FUNCTION}")
+
+
+def functions_take_few_parameters(source: Source) -> Iterator[str]:
+    """Find functions of too many parameters."""
+    for function in source.functions:
+        count = len(arguments_of(function))
+        if count > PARAMETERS:
+            yield source.at(function, f"{function.name} takes {count} parameters; at most {PARAMETERS}")
+
+
+def test_files_are_short():
+    found = violations(files_are_short, sources("src", "tests"))
+    assert not found, found
+
+
+def test_functions_are_short():
+    found = violations(functions_are_short, sources("src", "tests"))
+    assert not found, found
+
+
+def test_functions_take_few_parameters():
+    found = violations(functions_take_few_parameters, sources(PACKAGE))
+    assert not found, found
+
+
+def test_a_long_file_is_found():
+    assert list(files_are_short(planted("x = 1\n" * 400))) == []
+    assert list(files_are_short(planted("x = 1\n" * 401))) == [f"{PACKAGE}/attention/new.py:1: 401 lines; at most 400"]
+
+
+def test_a_long_function_is_found():
+    method = "class C:\n    @property\n    def f(self):\n" + "        x = 1\n"
+    assert list(functions_are_short(planted(method + "        x = 1\n" * 58))) == []
+    found = list(functions_are_short(planted(method + "        x = 1\n" * 59)))
+    assert found == [f"{PACKAGE}/attention/new.py:3: f has 61 lines; at most 60"]
+
+
+def test_too_many_parameters_are_found():
+    assert list(functions_take_few_parameters(planted("def f(self, a, b, /, c, d, *e, g, h, **i): ..."))) == []
+    found = list(functions_take_few_parameters(planted("async def f(a, b, /, c, d, *e, g, h, i, **j): ...")))
+    assert found == [f"{PACKAGE}/attention/new.py:1: f takes 9 parameters; at most 8"]
