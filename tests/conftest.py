@@ -1,6 +1,30 @@
-"""Settings that all tests share: examples that hypothesis finds are the same in every run, on slow machines too."""
+"""What all tests share: settings of hypothesis, and runs that are trained once.
 
+Examples that hypothesis finds are the same in every run, on slow machines too.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+from tests.tiny import Trained, recipe
 
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
 settings.load_profile("dragoman")
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Return a function that trains a tiny model (see tests/tiny.py), once for the same arguments, and gives its run."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    @cache
+    def train(model: str, *assignments: str) -> Path:
+        from dragoman.fit import fit
+
+        run = folder / f"{model}-{len(list(folder.iterdir()))}"
+        fit(recipe(model, *assignments), run)
+        return run
+
+    return train

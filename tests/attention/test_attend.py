@@ -1,0 +1,63 @@
+"""The only softmax over keys."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.attention.attend import attend, attend_scaled_dot, masked_softmax
+from dragoman.attention.masks import causal, from_lengths
+from dragoman.attention.scores import ScaledDot
+
+
+def numbers(*shape: int, seed: int = 1) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_weights_sum_to_one_over_the_keys_in_sight() -> None:
+    weights = masked_softmax(numbers(2, 3, 4), from_lengths(torch.tensor([1, 3]), 4))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
+    assert (weights[0, :, 1:] == 0).all() and (weights[1, :, 3:] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_hidden_keys_have_weight_zero_in_every_arithmetic(dtype: torch.dtype) -> None:
+    scores = (100 * numbers(1, 2, 5)).to(dtype)
+    mask = torch.tensor([[[True, False, True, False, True]]])
+    weights = masked_softmax(scores, mask)
+    assert weights.dtype == dtype and weights.isfinite().all()
+    assert (weights[~mask.expand_as(weights)] == 0).all()
+
+
+def test_very_large_and_very_small_scores_do_not_overflow() -> None:
+    weights = masked_softmax(torch.tensor([[1e30, -1e30, 1e30]]), torch.tensor([[True, True, True]]))
+    torch.testing.assert_close(weights, torch.tensor([[0.5, 0.0, 0.5]]))
+
+
+def test_a_query_that_sees_nothing_gets_zeros() -> None:
+    context, weights = attend(numbers(1, 2, 3), numbers(1, 3, 4), torch.zeros(1, 1, 3, dtype=torch.bool))
+    assert not context.any() and not weights.any()
+
+
+def test_dropout_touches_the_average_and_not_the_weights_returned() -> None:
+    torch.manual_seed(1)
+    scores, values = torch.zeros(1, 1, 64), torch.ones(1, 64, 1)
+    context, weights = attend(scores, values, dropout=0.5)
+    assert torch.equal(weights, torch.full((1, 1, 64), 1 / 64))
+    kept = context.item() * 64 / 2
+    assert kept == pytest.approx(round(kept)) and 16 < kept < 48
+
+
+@pytest.mark.parametrize("mask", [None, causal(3, 5)[None], from_lengths(torch.tensor([2, 0]), 5)[:, None]])
+def test_the_fused_kernel_is_the_open_path(mask: Tensor | None) -> None:
+    queries, keys, values = numbers(2, 2, 3, 4), numbers(2, 2, 5, 4, seed=2), numbers(2, 2, 5, 6, seed=3)
+    fused = attend_scaled_dot(queries, keys, values, mask)
+    context, _ = attend(ScaledDot()(queries, keys), values, mask)
+    torch.testing.assert_close(fused, context, rtol=1e-5, atol=1e-6)
+
+
+def test_the_fused_kernel_works_in_float32_on_a_cpu_under_bfloat16() -> None:
+    queries = numbers(1, 1, 3, 4).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        context = attend_scaled_dot(queries, queries, queries)
+    assert context.dtype == torch.float32
+    torch.testing.assert_close(context, attend_scaled_dot(*[queries.float()] * 3))

@@ -1,0 +1,76 @@
+"""What scores have in common, and where they differ. Their equations are tested in `tests/reference`."""
+
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from dragoman.attention.scores import CONTENT_BASED, Cosine, Location, ScoreName, build_score
+from dragoman.errors import InputError, SettingsError
+
+
+def score_of(name: Any, query_dim: int = 4, key_dim: int = 4) -> Any:
+    return build_score(name, query_dim, key_dim, hidden=5, positions=6)
+
+
+@pytest.mark.parametrize("name", get_args(ScoreName))
+def test_every_query_is_scored_against_every_key(name: str) -> None:
+    score = score_of(name)
+    keys = torch.randn(2, 3, 4)
+    assert score(torch.randn(2, 5, 4), score.prepare(keys)).shape == (2, 5, 3)
+    assert score(torch.randn(2, 7, 5, 4), score.prepare(torch.randn(2, 7, 3, 4))).shape == (2, 7, 5, 3)
+
+
+@pytest.mark.parametrize("name", get_args(ScoreName))
+def test_only_location_ignores_what_the_keys_are(name: str) -> None:
+    torch.manual_seed(1)
+    score, queries = score_of(name), torch.randn(1, 2, 4)
+    one, other = (score(queries, score.prepare(torch.randn(1, 3, 4))) for _ in range(2))
+    assert torch.equal(one, other) == (name == "location")
+    assert (name in CONTENT_BASED) == (name != "location")
+
+
+@pytest.mark.parametrize("name", ["additive", "general", "concat", "cosine", "location"])
+def test_every_parameter_of_a_score_learns(name: str) -> None:
+    score = score_of(name)
+    scores = score(torch.randn(1, 2, 4), score.prepare(torch.randn(1, 6, 4)))
+    scores.square().sum().backward()
+    for parameter_name, parameter in score.named_parameters():
+        assert parameter.grad is not None and parameter.grad.any(), parameter_name
+
+
+@pytest.mark.parametrize("name", ["dot", "scaled_dot"])
+def test_sizes_that_cannot_be_multiplied_are_refused(name: str) -> None:
+    with pytest.raises(
+        SettingsError, match=f"the score `{name}` multiplies queries of size 4 by keys of size 6.*general"
+    ):
+        score_of(name, key_dim=6)
+
+
+def test_a_source_longer_than_the_positions_is_refused() -> None:
+    score = Location(4, 6)
+    with pytest.raises(
+        InputError, match=r"a sentence of 7 tokens is longer than the 6 positions.*model\.max_positions"
+    ):
+        score(torch.randn(1, 1, 4), score.prepare(torch.randn(1, 7, 4)))
+
+
+def test_the_strength_of_cosine_is_positive_and_starts_at_ten() -> None:
+    score = Cosine(4, 4)
+    assert score.strength.item() == pytest.approx(10, abs=1e-3)
+    torch.nn.init.constant_(score.raw_strength, -3.0)
+    assert score.strength.item() > 0
+
+
+def test_a_key_of_zeros_has_a_cosine_of_zero() -> None:
+    score = Cosine(4, 4)
+    scores = score(torch.randn(1, 1, 4), score.prepare(torch.zeros(1, 2, 4)))
+    assert not scores.any()
+
+
+def test_concat_starts_as_one_matrix_over_query_and_key() -> None:
+    bound = (40 + 60) ** -0.5
+    torch.manual_seed(1)
+    score = score_of("concat", 40, 60)
+    for half in (score.query.weight, score.key.weight):
+        assert half.abs().max().item() == pytest.approx(bound, rel=0.05)

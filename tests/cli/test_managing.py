@@ -1,0 +1,78 @@
+"""`dragoman average`, `recipes` and `schema`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import Trained, dragoman, refusal
+
+from dragoman.cli import managing
+from dragoman.recipe import load_recipe, shipped
+from dragoman.settings import dump
+from dragoman.training.checkpoint import load_tensors
+
+
+def test_an_average_is_a_run_of_its_own(trained: Trained, tmp_path: Path):
+    run, folder = trained("rnn"), tmp_path / "average"
+    found = dragoman("average", run, "--last", 2, "--out", folder)
+    assert found.lines == [str(folder)]
+    made, _ = load_tensors(folder / "model.safetensors")
+    first, last = (load_tensors(run / "checkpoints" / f"step-000000{step}.safetensors")[0] for step in (10, 20))
+    for name, tensor in made.items():
+        torch.testing.assert_close(tensor, (first[name] + last[name]) / 2)
+    assert len(dragoman("translate", folder, stdin="I love cats.\n").lines) == 1
+
+
+def test_an_average_stands_beside_its_run(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(trained("rnn"), tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    assert dragoman("average", ".").lines == [str(tmp_path / "mine-average")]
+    assert refusal("average", tmp_path / "mine") == (
+        f"{tmp_path / 'mine-average'} already holds a run; choose another folder with --out"
+    )
+
+
+def test_one_checkpoint_has_no_average(trained: Trained, tmp_path: Path):
+    shutil.copytree(trained("rnn"), tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / "step-00000010.safetensors").unlink()
+    sentence = refusal("average", tmp_path / "run")
+    assert sentence.endswith("has 1 kept checkpoints, and an average needs two; train with training.keep: 5")
+
+
+def test_a_damaged_checkpoint_leaves_no_average_behind(trained: Trained, tmp_path: Path):
+    shutil.copytree(trained("rnn"), tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / "step-00000020.safetensors").write_bytes(b"half")
+    assert "is damaged" in refusal("average", tmp_path / "run")
+    assert not (tmp_path / "run-average").exists()
+
+
+def test_recipes_are_listed_with_what_they_are_for():
+    found = dragoman("recipes").lines
+    names, abouts = found[::2], found[1::2]
+    assert names == list(shipped())
+    assert all(about.startswith("    ") and len(about) > 20 for about in abouts)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
+    found = dragoman("recipes", name)
+    (tmp_path / "copy.yaml").write_text(found.output, encoding="utf-8")
+    assert found.output == dump(load_recipe(tmp_path / "copy.yaml"))
+
+
+def test_an_unknown_recipe_is_refused_with_the_nearest_name():
+    assert "did you mean `phrasebook-en-vi`?" in refusal("recipes", "phrasebook-en-vn")
+
+
+def test_the_schema_describes_every_section():
+    schema = json.loads(dragoman("schema").output)
+    assert set(schema["properties"]) == {"about", "seed", "data", "text", "model", "training", "decoding"}
+    assert schema["additionalProperties"] is False
+    described = schema["$defs"]["TrainingSettings"]["properties"]["save_minutes"]
+    assert "crash" in described["description"]
+
+
+def test_every_command_is_known():
+    assert set(managing.COMMANDS) == {"average", "recipes", "schema"}

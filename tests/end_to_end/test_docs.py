@@ -1,0 +1,144 @@
+"""What the words for users say is so: commands, settings, recipes, links and names exist, and both READMEs agree."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from docs.settings_tables import PAGE, page
+
+from dragoman.cli.main import app
+from dragoman.recipe import Recipe, load_recipe, shipped
+
+ROOT = Path(__file__).resolve().parents[2]
+READMES = ("README.md", "README.vi.md")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group
+
+
+def read(name: str) -> str:
+    """Return a page's text."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def table_of_commands(name: str) -> list[str]:
+    """Return the commands in the first cells of a README's tables, with their arguments."""
+    return re.findall(r"^\| `dragoman ([^`]+)` \|", read(name), re.MULTILINE)
+
+
+def blocks(text: str) -> list[str]:
+    """Return the contents of fenced blocks."""
+    return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def settings_of_every_kind() -> set[str]:
+    """Return the names of all settings that a recipe may hold."""
+    schema = Recipe.model_json_schema()
+    return {name for table in (schema, *schema["$defs"].values()) for name in table["properties"]}
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_table_of_commands_holds_every_command_once_and_no_other(name: str) -> None:
+    assert sorted(row.split()[0] for row in table_of_commands(name)) == sorted(COMMANDS)
+
+
+def test_both_readmes_show_the_same_commands_pictures_and_code() -> None:
+    english, vietnamese = map(read, READMES)
+    assert table_of_commands("README.md") == table_of_commands("README.vi.md")
+    assert blocks(english) == blocks(vietnamese)
+    assert re.findall(r"\]\(([^)]+)\)", english)[1:] == re.findall(r"\]\(([^)]+)\)", vietnamese)[1:]
+    headings = [len(re.findall(r"^#+ ", text, re.MULTILINE)) for text in (english, vietnamese)]
+    assert headings[0] == headings[1]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_options_written_beside_a_command_exist(path: Path) -> None:
+    text = re.sub(r"\\\n", " ", path.read_text(encoding="utf-8"))
+    for name, rest in re.findall(r"dragoman (\w+)([^\n`|]*)", text):
+        if name in COMMANDS:
+            known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+            assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)) <= {*known, "--help"}, f"dragoman {name}{rest}"
+    for name, cell in re.findall(r"^\| `dragoman (\w+)[^`]*` \|(.*)\|$", text, re.MULTILINE):
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        assert set(re.findall(r"`(--[a-z-]+)", cell)) <= known, f"dragoman {name}"
+
+
+def test_the_page_of_recipes_holds_every_setting() -> None:
+    text = read("docs/recipes.md")
+    assert [name for name in sorted(settings_of_every_kind()) if f"| `{name}` |" not in text] == []
+
+
+def test_the_tables_of_settings_are_fresh() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page(text), "run python docs/settings_tables.py"
+
+
+def test_the_recipe_in_the_page_of_recipes_is_one(tmp_path: Path) -> None:
+    example = next(block for block in blocks(read("docs/recipes.md")) if block.startswith("about:"))
+    (tmp_path / "mine.yaml").write_text(example, encoding="utf-8")
+    assert load_recipe(tmp_path / "mine.yaml").training.minutes == 30
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_settings_named_with_their_section_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    known = settings_of_every_kind()
+    named = re.findall(r"\b(?:data|text|model|training|decoding)\.([a-z_]+)(?:\.([a-z_]+))?\b(?![(/*])", text)
+    suffixes = {"py", "yaml", "md", "safetensors"}
+    odd = [name for pair in named for name in pair if name and name not in known | suffixes | {"droput"}]
+    assert odd == []
+
+
+@pytest.mark.parametrize("name", ["train", "recipes"])
+def test_recipes_named_in_commands_are_shipped(name: str) -> None:
+    for path in PAGES:
+        for recipe in re.findall(rf"dragoman {name} ([a-z][a-z0-9-]*)(?![\w./])", path.read_text(encoding="utf-8")):
+            assert recipe in shipped(), f"{path.name}: dragoman {name} {recipe}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_names_in_the_architecture_exist() -> None:
+    named = set(re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", read("ARCHITECTURE.md")))
+    assert len(named) > 30
+    for file, name in sorted(named):
+        here = [path for path in (ROOT / file, ROOT / "src/dragoman" / file) if path.exists()]
+        assert here or (not name and list((ROOT / "src/dragoman").rglob(file))), f"{file} does not exist"
+        if name:
+            tree = ast.parse(here[0].read_text(encoding="utf-8"))
+            defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+            assert name in defined, f"{file} has no {name}"
+
+
+def test_the_parts_in_the_architecture_are_those_that_exist() -> None:
+    (layers,) = (block for block in blocks(read("ARCHITECTURE.md")) if block.startswith("L5"))
+    drawn = set(re.findall(r"\b(\w+)(?:/|\.py)(?=[\s,>)]|$)", layers))
+    package = ROOT / "src" / "dragoman"
+    parts = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    parts |= {path.parent.name for path in package.glob("*/__init__.py")}
+    assert drawn == parts
+
+
+def test_pictures_are_small() -> None:
+    for picture in (ROOT / "docs" / "pictures").glob("*.png"):
+        assert picture.stat().st_size < 200_000, picture.name
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_python_examples_use_public_names(name: str) -> None:
+    import dragoman
+
+    examples = [block for block in blocks(read(name)) if "import dragoman" in block]
+    assert examples
+    for example in examples:
+        used = {
+            node.attr
+            for node in ast.walk(ast.parse(example))
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "dragoman"
+        }
+        assert used <= set(dragoman.__all__)

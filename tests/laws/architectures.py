@@ -1,0 +1,110 @@
+"""Every architecture, small: a new one gets all the laws by adding a line to ARCHITECTURES."""
+
+from functools import cache
+from typing import Any, get_args
+
+import torch
+from torch import nn
+
+from dragoman.attention.scores import ScoreName
+from dragoman.models.build import build_model
+from dragoman.models.rnn import RecurrentSettings
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.transformer import TransformerSettings
+
+Architecture = RecurrentSettings | TransformerSettings
+
+SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
+MULTIPLYING = ("dot", "scaled_dot")
+"""Scores that need queries and keys of one size."""
+
+
+def recurrent(**settings: Any) -> RecurrentSettings:
+    """A small recurrent model; encoder outputs are of another size than decoder states wherever the score allows it."""
+    same_size = settings.get("score", "additive") in MULTIPLYING
+    given = {"embedding": 6, "hidden": 8, "encoder_hidden": 4 if same_size else 3, "dropout": 0.3, "max_positions": 40}
+    return RecurrentSettings(**{**given, **settings})
+
+
+def transformer(**settings: Any) -> TransformerSettings:
+    """A small Transformer."""
+    given = {"encoder_layers": 2, "decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "max_positions": 40}
+    return TransformerSettings(**{**given, "dropout": 0.3, **settings})
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "plain gru": recurrent(decoder="plain"),
+    "plain lstm": recurrent(decoder="plain", cell="lstm"),
+    "plain, two layers, one direction": recurrent(decoder="plain", layers=2, bidirectional=False, encoder_hidden=8),
+    **{
+        f"bahdanau {cell} {score}": recurrent(cell=cell, score=score, deep_output=score != "general")
+        for cell in ("gru", "lstm")
+        for score in SCORES
+    },
+    "bahdanau, two gru layers": recurrent(layers=2),
+    "bahdanau, two lstm layers, tied": recurrent(layers=2, cell="lstm", tied=True),
+    "bahdanau, one direction": recurrent(bidirectional=False, deep_output=False, encoder_hidden=8),
+    **{
+        f"luong {score}{', input feeding' if feeding else ''}": recurrent(
+            decoder="luong", score=score, input_feeding=feeding, cell="lstm" if feeding else "gru"
+        )
+        for score in SCORES
+        for feeding in (False, True)
+    },
+    "luong, two gru layers, input feeding": recurrent(decoder="luong", layers=2, input_feeding=True),
+    "luong, two lstm layers, one direction": recurrent(
+        decoder="luong", layers=2, cell="lstm", bidirectional=False, encoder_hidden=8
+    ),
+    **{
+        f"transformer {norm}-norm, {positions}": transformer(norm=norm, positions=positions)
+        for norm in ("pre", "post")
+        for positions in ("sinusoidal", "learned")
+    },
+    **{f"transformer, {score} to itself": transformer(self_score=score) for score in SCORES if score != "scaled_dot"},
+    **{
+        f"transformer, {score} to the source": transformer(cross_score=score)
+        for score in SCORES
+        if score != "scaled_dot"
+    },
+    "transformer, target tied": transformer(tied="target", norm="post"),
+    "transformer, nothing tied": transformer(tied="none", attention_dropout=0.2, feed_forward_dropout=0.2),
+}
+
+FAMILIES = (
+    "plain gru",
+    "bahdanau, two gru layers",
+    "bahdanau, two lstm layers, tied",
+    "luong, two gru layers, input feeding",
+    "luong additive",
+    "transformer pre-norm, sinusoidal",
+    "transformer post-norm, learned",
+)
+"""One or two of each family, for laws of training, which know no architecture."""
+
+VOCABULARY = 13
+
+
+def model_of(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
+    """The model with weights so large that what leaks shows, without dropout; the same at every call."""
+    return _model(architecture, vocabulary).eval()
+
+
+def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
+    """A model of its own, with the weights that training starts from."""
+    torch.manual_seed(5)
+    return build_model(architecture, Vocabularies(vocabulary, vocabulary, shared=True))
+
+
+@cache
+def _model(architecture: Architecture, vocabulary: int) -> Seq2Seq:
+    model = fresh_model(architecture, vocabulary)
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for module in model.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                noise = torch.randn(parameter.shape, generator=generator)
+                if isinstance(module, nn.LayerNorm) and name == "weight":
+                    parameter.copy_(1 + 0.3 * noise)
+                elif parameter.dim() > 0:
+                    parameter.copy_(0.8 * noise)
+    return model

@@ -1,0 +1,217 @@
+"""Laws 9 to 11: on training and on text. Like those in `laws`, they fail with an AssertionError where one is broken."""
+
+import random
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from tests.laws.architectures import Architecture, fresh_model
+from tests.laws.examples import batch
+from torch import Tensor
+
+from dragoman.data.settings import DataSettings
+from dragoman.data.store import Store, build_store
+from dragoman.data.stream import BatchStream
+from dragoman.interfaces import Batch, Padded
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.settings import parse
+from dragoman.text.codec import Codec, learn_codecs
+from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
+from dragoman.training import step as training_step
+from dragoman.training.checkpoint import own_tensors
+from dragoman.training.objectives import translation_loss
+from dragoman.training.reports import Silent
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.trainer import Trainer
+
+SENTENCES = [
+    "the old sea",
+    "a boat, a sea",
+    "who sat there?",
+    '"no!" she said',
+    "the sea is old",
+    "at sea (again)",
+    "is she there",
+    "again",
+    "no boat",
+    "he sat; she sat",
+]
+
+
+def law_9_uneven_batches_add_up(architecture: Architecture) -> None:
+    """One step over uneven batches has the loss and the gradient of one big batch, and of the mean over its tokens."""
+    model = fresh_model(architecture.model_copy(update={"dropout": 0.0, "attention_dropout": 0.0}))
+    model.train()
+    for module in model.modules():
+        if hasattr(module, "rate"):
+            module.dropped = 0
+    whole = batch([5, 2, 4, 3, 6, 1], [9, 3, 2, 4, 2, 3])
+    parts = [_rows(whole, rows) for rows in ([0], [1, 2, 3], [4, 5])]
+    expected = _gradients_of_mean(model, whole)
+    for batches in ([whole], parts, parts[::-1]):
+        loss, gradients = _step(model, batches)
+        torch.testing.assert_close(loss, expected[0], rtol=1e-5, atol=1e-6)
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(
+                gradient, expected[1][name], rtol=1e-3, atol=1e-5, msg=lambda m, n=name: f"{n}: {m}"
+            )
+
+
+def law_10_a_resumed_run_equals_an_unbroken_one(
+    architecture: Architecture, folder: Path, *, budget: Mapping[str, float], stops: list[int], sampling: float = 0.3
+) -> None:
+    """Stopped after each of `stops` steps and taken up anew, training ends in the same weights and optimiser, bit for bit."""
+    settings = TrainingSettings(
+        **budget,
+        batch_tokens=24,
+        tokens_per_step=20,
+        schedule="cosine",
+        warmup=2,
+        validate_every=3,
+        keep=0,
+        precision="float32",
+    )
+    start = partial(trainer_of, architecture, settings=settings, sampling=sampling)
+    torch.manual_seed(3)
+    unbroken = start(folder / "unbroken")
+    unbroken.run()
+    torch.manual_seed(3)
+    for number, stop in enumerate([*stops, None]):
+        trainer = start(folder / "broken")
+        if number:
+            torch.manual_seed(100 + number)
+            trainer.restore()
+        trainer.listener.stop_at(trainer, stop)
+        trainer.run()
+        trainer.stream.close()
+        assert stop is None or trainer.progress.step == stop
+    unbroken.stream.close()
+    assert trainer.progress.finished and trainer.progress.step == unbroken.progress.step > max(stops)
+    assert trainer.progress.tokens == unbroken.progress.tokens
+    assert trainer.stream.position == unbroken.stream.position
+    _same_bits(_everything(trainer), _everything(unbroken))
+
+
+def law_11_text_survives_the_codec(codec: Codec) -> None:
+    """What is encoded, however it is cut, is decoded to the normalised text."""
+    rng = random.Random(4)
+    for text in (*SENTENCES, "  the   sea,\tthe\u00a0sea  ", "(a) boat?!", '"the sea?"'):
+        normalized = codec.normalize(text)
+        assert codec.decode(codec.encode(text)) == normalized
+        for rate in (0.1, 0.5):
+            assert codec.decode(codec.sample(text, rng, rate)) == normalized
+        assert codec.normalize(normalized) == normalized
+
+
+CODECS = {
+    "byte pairs": SentencePieceSettings(size=55),
+    "byte pairs, lower case": SentencePieceSettings(size=55, lower=True),
+    "unigram": SentencePieceSettings(algorithm="unigram", size=44),
+    "words": WordsSettings(minimum_count=1, joint=True),
+    "characters": CharactersSettings(joint=True),
+}
+
+
+@cache
+def codec_of(name: str) -> Codec:
+    """The codec learned from SENTENCES."""
+    codec, _ = learn_codecs(CODECS[name], lambda: [(text, text.upper()) for text in SENTENCES])
+    return codec
+
+
+class StopAt(Silent):
+    """Asks training to stop after a given step, as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self.trainer: Trainer | None = None
+        self.step: int | None = None
+
+    def stop_at(self, trainer: Trainer, step: int | None) -> None:
+        """Set what to stop, and when."""
+        self.trainer, self.step = trainer, step
+
+    def progress(self, record: Mapping[str, Any]) -> None:
+        """Ask for the stop."""
+        if self.trainer is not None and record["step"] == self.step:
+            self.trainer.stop_requested = True
+
+
+def trainer_of(
+    architecture: Architecture, folder: Path, *, settings: TrainingSettings, sampling: float = 0.0
+) -> Trainer:
+    """A trainer of a new model over SENTENCES, in a folder of its own or one that is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    codec = codec_of("byte pairs")
+    state = torch.get_rng_state()
+    model = fresh_model(architecture, len(codec))
+    torch.set_rng_state(state)
+    return Trainer(
+        model,
+        partial(translation_loss, smoothing=0.1),
+        BatchStream(_store(folder.parent / "cache"), (codec, codec), settings.batch_tokens, seed=1, sampling=sampling),
+        settings=settings,
+        precision="float32",
+        folder=folder,
+        validate=lambda model: {"dev_loss": 1.0, "dev_bleu": 0.0},
+        listener=StopAt(),
+    )
+
+
+def _store(folder: Path) -> Store:
+    """SENTENCES with their mirror images, encoded."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = (folder / "a.txt", folder / "b.txt")
+    for path, texts in zip(paths, (SENTENCES, SENTENCES[::-1]), strict=True):
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    corpus = {"source": str(paths[0]), "target": str(paths[1])}
+    data = parse(DataSettings, {"source": "a", "target": "b", "train": [corpus], "dev": [corpus]})
+    codec = codec_of("byte pairs")
+    return build_store(folder, data, data.train, codecs=(codec, codec))[0]
+
+
+def _everything(trainer: Trainer) -> dict[str, Tensor]:
+    """All that training changes: weights and the optimiser's averages."""
+    tensors = {f"model.{name}": tensor for name, tensor in own_tensors(trainer.model).items()}
+    for index, entries in trainer.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
+    return tensors
+
+
+def _same_bits(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Fail at the first tensor that differs in any bit."""
+    assert actual.keys() == expected.keys()
+    for name, tensor in actual.items():
+        assert torch.equal(tensor, expected[name]), f"{name} differs"
+
+
+def _step(model: Seq2Seq, batches: list[Batch]) -> tuple[Tensor, dict[str, Tensor]]:
+    """Take a training step that changes no weight; return the mean loss and the gradients."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    objective = partial(translation_loss, smoothing=0.1)
+    result = training_step.train_step(model, objective, optimizer, batches=batches, clip=1e9, precision=nullcontext())
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    return torch.tensor(result.total / result.tokens), gradients
+
+
+def _gradients_of_mean(model: Seq2Seq, whole: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    """The mean loss and its gradients by torch's own cross-entropy."""
+    logits = model(whole.source, whole.inputs).logits
+    loss = F.cross_entropy(logits[whole.real], whole.labels[whole.real], label_smoothing=0.1)
+    model.zero_grad()
+    loss.backward()
+    return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def _rows(whole: Batch, rows: list[int]) -> Batch:
+    """Some rows of a batch, without the columns that they do not need."""
+    return Batch(_trimmed(whole.source, rows), _trimmed(whole.target, rows))
+
+
+def _trimmed(padded: Padded, rows: list[int]) -> Padded:
+    """Some rows, as wide as the longest of them."""
+    width = int(padded.mask[rows].sum(1).max())
+    return Padded(padded.ids[rows, :width], padded.mask[rows, :width])

@@ -1,0 +1,275 @@
+"""Bugs that were planted once for each law, to see it fail; the tests plant them anew at every run.
+
+Each bug is a small change to the code, made for the time of one test; the law named beside it must catch it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytest import MonkeyPatch
+from tests.laws import laws, laws_of_work
+from tests.laws.architectures import ARCHITECTURES
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from dragoman.attention import attend, masks, multi_head, scores
+from dragoman.data.stream import BatchStream
+from dragoman.decoding import beam
+from dragoman.decoding.beam import Search
+from dragoman.interfaces import DecoderState, KeyValues
+from dragoman.layers import positions, recurrent
+from dragoman.models import rnn
+from dragoman.text import words
+from dragoman.training import step, trainer
+from dragoman.tree import map_tensors
+
+Law = Callable[[Path], None]
+Plant = Callable[[MonkeyPatch], None]
+
+TRANSFORMER = "transformer pre-norm, sinusoidal"
+POST_NORM = "transformer post-norm, learned"
+BAHDANAU = "bahdanau, two gru layers"
+FEEDING = "luong, two gru layers, input feeding"
+
+
+def law(function: Callable[..., None], name: str) -> Law:
+    """A law of models, tried on the architecture called `name`."""
+    return lambda folder: function(ARCHITECTURES[name])
+
+
+def resuming(**budget: Any) -> Law:
+    """Law 10, tried on a model with dropout and subword sampling."""
+    given = {"budget": budget or {"steps": 4}, "stops": [2]}
+    return lambda folder: laws_of_work.law_10_a_resumed_run_equals_an_unbroken_one(
+        ARCHITECTURES["plain gru"], folder, **given
+    )
+
+
+def replace(owner: object, name: str, bug: Callable[..., Any]) -> Plant:
+    """Put `bug`, which gets the right function first, in the place of a function."""
+    return lambda patch: patch.setattr(owner, name, _with_original(bug, getattr(owner, name)))
+
+
+def _with_original(bug: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand the original to the bug."""
+    return lambda *given, **named: bug(original, *given, **named)
+
+
+def causal_from_top_left(right: Any, queries: int, keys: int, device: Any = None) -> Tensor:
+    return torch.ones(queries, keys, dtype=torch.bool).tril()[None]
+
+
+def sees_everything(right: Any, queries: int, keys: int, device: Any = None) -> Tensor:
+    return torch.ones(1, queries, keys, dtype=torch.bool)
+
+
+def sees_one_too_many(right: Any, queries: int, keys: int, device: Any = None) -> Tensor:
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries + 1)[None]
+
+
+def forgets_where_it_stands(right: Any, layer: nn.Module, states: Tensor, first: int = 0) -> Tensor:
+    return right(layer, states)
+
+
+def keeps_new_keys_alone(right: Any, memory: KeyValues, new: KeyValues) -> KeyValues:
+    return KeyValues(torch.cat([new.keys, memory.keys], 2), torch.cat([new.values, memory.values], 2))
+
+
+def does_not_carry_the_fed_vector(right: Any, decoder: Any, tokens: Tensor, state: Any, **named: Any) -> Any:
+    output, after = right(decoder, tokens, state, **named)
+    return output, DecoderState(after.source, rnn.RecurrentPast(after.past.hidden, state.past.fed))
+
+
+def ignores_the_source_mask(right: Any, real: Tensor) -> Tensor:
+    return torch.ones_like(real)[:, None, :]
+
+
+def reads_the_padding(right: Any, stack: Any, inputs: Tensor, lengths: Tensor) -> Any:
+    return right(stack, inputs, torch.full_like(lengths, inputs.shape[1]))
+
+
+def takes_the_last_column(right: Any, stack: Any, inputs: Tensor, lengths: Tensor) -> Any:
+    outputs, after = stack.stack(inputs)
+    return outputs, (stack._join(after),)
+
+
+def normalises_over_the_batch(right: Any, norm: nn.LayerNorm, states: Tensor) -> Tensor:
+    mean, variance = states.mean(), states.var(correction=0)
+    return norm.weight * (states - mean) / (variance + norm.eps).sqrt() + norm.bias
+
+
+def does_not_move_the_past(right: Any, state: DecoderState, rows: Tensor) -> DecoderState:
+    return state
+
+
+def repeats_in_turn(right: Any, state: DecoderState, copies: int) -> DecoderState:
+    return map_tensors(lambda tensor: tensor.repeat(copies, *[1] * (tensor.dim() - 1)), state)
+
+
+def moves_the_past_alone(right: Any, state: DecoderState, rows: Tensor) -> DecoderState:
+    padded = torch.arange(len(rows)) % state.source.mask.shape[0]
+    return DecoderState(right(state, padded).source, right(state, rows).past)
+
+
+def masks_after_the_softmax(right: Any, raw: Tensor, mask: Tensor | None = None) -> Tensor:
+    weights = raw.softmax(-1)
+    return weights if mask is None else weights.masked_fill(~mask, 0.0)
+
+
+def hides_with_a_small_number(right: Any, raw: Tensor, mask: Tensor | None = None) -> Tensor:
+    return (raw if mask is None else raw.masked_fill(~mask, -5.0)).softmax(-1)
+
+
+def does_not_scale(right: Any, queries: Tensor, keys: Tensor, *rest: Any, **named: Any) -> Tensor:
+    return right(queries * queries.shape[-1] ** 0.5, keys, *rest, **named)
+
+
+def prefers_the_first_keys(right: Any, score: nn.Module, queries: Tensor, keys: Tensor) -> Tensor:
+    return right(score, queries, keys) - torch.arange(keys.shape[-2])
+
+
+def forgets_what_beams_had(right: Any, search: Search, log_probs: Tensor, rules: Any) -> Any:
+    sizes = search.beams.log_prob
+    return right(
+        Search(
+            search.sentences,
+            search.maximum,
+            beam.Beams(search.beams.ids, sizes.masked_fill(sizes > -torch.inf, 0.0)),
+            search.finished,
+        ),
+        log_probs,
+        rules,
+    )
+
+
+def takes_the_mean_of_means(
+    right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any
+) -> Any:
+    optimizer.zero_grad()
+    losses = [objective(model, batch) for batch in batches]
+    sum(loss.total / loss.tokens / len(losses) for loss in losses).backward()
+    total = sum(loss.total.item() for loss in losses)
+    tokens = sum(loss.tokens for loss in losses)
+    norm = clip_grad_norm_(model.parameters(), named["clip"]).item()
+    return step.StepResult(total, total, tokens, norm)
+
+
+def counts_padding(right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any) -> Any:
+    result = right(model, objective, optimizer, batches=batches, **named)
+    cells = sum(batch.real.numel() for batch in batches)
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad *= result.tokens / cells
+    return result
+
+
+def keeps_old_gradients(right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any) -> Any:
+    optimizer.zero_grad = lambda set_to_none=True: None
+    return right(model, objective, optimizer, batches=batches, **named)
+
+
+def does_nothing(right: Any, *given: Any, **named: Any) -> None:
+    return None
+
+
+def seeks_the_next_batch(right: Any, stream: BatchStream, position: dict[str, Any]) -> None:
+    right(stream, position)
+    stream._advance()
+
+
+def counts_steps_anew(right: Any, **saved: Any) -> Any:
+    return right(**{**saved, "step": 0}) if saved else right()
+
+
+def drops_the_averages(right: Any, tensors: Any, prefix: str) -> Any:
+    return {} if prefix == "optimizer." else right(tensors, prefix)
+
+
+def puts_spaces_everywhere(right: Any, pieces: Any) -> list[str]:
+    return [" " + piece.strip(words.JOINER) for piece in pieces]
+
+
+CHUNKS = partial(law, laws.law_1_chunks_do_not_matter)
+FUTURE = partial(law, laws.law_2_the_future_does_not_matter)
+PADDING = partial(law, laws.law_3_padding_does_not_matter)
+ROWS = partial(law, laws.law_4_rows_follow_hypotheses)
+DISTRIBUTION = partial(law, laws.law_5_weights_are_a_distribution)
+ASKING = partial(law, laws.law_6_asking_for_weights_changes_nothing)
+ORDER = partial(law, laws.law_7_the_order_of_keys_does_not_matter)
+ENCODER_ORDER = partial(law, laws.law_7_an_encoder_without_positions_does_not_know_order)
+BEAM = partial(law, laws.law_8_a_wide_beam_finds_the_best)
+ACCUMULATION = partial(law, laws_of_work.law_9_uneven_batches_add_up)
+
+
+def codec_law(folder: Path) -> None:
+    """Law 11, tried on words."""
+    laws_of_work.law_11_text_survives_the_codec(laws_of_work.codec_of("words"))
+
+
+BUGS: dict[str, tuple[Law, Plant]] = {
+    "1: causal mask aligned top left": (CHUNKS(TRANSFORMER), replace(masks, "causal", causal_from_top_left)),
+    "1: sinusoids begin anew in each chunk": (
+        CHUNKS(TRANSFORMER),
+        replace(positions.SinusoidalPositions, "forward", forgets_where_it_stands),
+    ),
+    "1: learned positions begin anew in each chunk": (
+        CHUNKS(POST_NORM),
+        replace(positions.LearnedPositions, "forward", forgets_where_it_stands),
+    ),
+    "1: new keys stand before the old": (CHUNKS(TRANSFORMER), replace(KeyValues, "extend", keeps_new_keys_alone)),
+    "1: input feeding vector not carried": (
+        CHUNKS(FEEDING),
+        replace(rnn.LuongDecoder, "forward", does_not_carry_the_fed_vector),
+    ),
+    "2: no causal mask": (FUTURE(TRANSFORMER), replace(masks, "causal", sees_everything)),
+    "2: causal mask one too wide": (FUTURE(POST_NORM), replace(masks, "causal", sees_one_too_many)),
+    "3: source mask ignored by a Transformer": (
+        PADDING(TRANSFORMER),
+        replace(masks, "to_source", ignores_the_source_mask),
+    ),
+    "3: source mask ignored by a recurrent decoder": (
+        PADDING(FEEDING),
+        replace(masks, "to_source", ignores_the_source_mask),
+    ),
+    "3: backward encoder reads padding": (
+        PADDING(BAHDANAU),
+        replace(recurrent.BidirectionalStack, "forward", reads_the_padding),
+    ),
+    "3: embedding of padding leaks into the last state": (
+        PADDING("plain gru"),
+        replace(recurrent.BidirectionalStack, "forward", takes_the_last_column),
+    ),
+    "3: layer norm over the batch": (PADDING(TRANSFORMER), replace(nn.LayerNorm, "forward", normalises_over_the_batch)),
+    "4: beams not reordered": (ROWS(TRANSFORMER), replace(DecoderState, "reorder", does_not_move_the_past)),
+    "4: beams not reordered, recurrent": (ROWS(FEEDING), replace(DecoderState, "reorder", does_not_move_the_past)),
+    "4: copies of rows not side by side": (ROWS(BAHDANAU), replace(DecoderState, "expand", repeats_in_turn)),
+    "4: source not moved with selected rows": (ROWS(BAHDANAU), replace(DecoderState, "select", moves_the_past_alone)),
+    "5: source mask ignored": (DISTRIBUTION(BAHDANAU), replace(masks, "to_source", ignores_the_source_mask)),
+    "5: mask after the softmax": (DISTRIBUTION(FEEDING), replace(attend, "masked_softmax", masks_after_the_softmax)),
+    "5: hidden keys get a small weight": (
+        DISTRIBUTION(TRANSFORMER),
+        replace(attend, "masked_softmax", hides_with_a_small_number),
+    ),
+    "6: fused attention not scaled": (ASKING(TRANSFORMER), replace(multi_head, "attend_scaled_dot", does_not_scale)),
+    "7: score prefers the first keys": (
+        ORDER("bahdanau gru additive"),
+        replace(scores.Additive, "forward", prefers_the_first_keys),
+    ),
+    "7: score of self-attention prefers the first keys": (
+        ENCODER_ORDER("transformer, general to itself"),
+        replace(scores.General, "forward", prefers_the_first_keys),
+    ),
+    "8: beams not reordered": (BEAM(FEEDING), replace(DecoderState, "reorder", does_not_move_the_past)),
+    "8: log-probabilities not added up": (BEAM("luong dot"), replace(beam, "choose", forgets_what_beams_had)),
+    "9: mean of means": (ACCUMULATION(BAHDANAU), replace(step, "train_step", takes_the_mean_of_means)),
+    "9: divided by cells, padding included": (ACCUMULATION(TRANSFORMER), replace(step, "train_step", counts_padding)),
+    "10: random state not restored": (resuming(), replace(torch, "set_rng_state", does_nothing)),
+    "10: optimiser's averages dropped": (resuming(), replace(trainer, "_part", drops_the_averages)),
+    "10: steps counted anew": (resuming(), replace(trainer, "Progress", counts_steps_anew)),
+    "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
+    "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),
+    "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),
+}

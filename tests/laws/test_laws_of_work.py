@@ -1,0 +1,35 @@
+"""Laws 9 to 11: training adds up and can be taken up again, text survives the codec."""
+
+from pathlib import Path
+
+import pytest
+from tests.laws import laws_of_work as laws
+from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
+from tests.laws.test_laws import each
+
+
+@each(ARCHITECTURES)
+def test_uneven_batches_have_the_gradient_of_one_big_batch(architecture: Architecture) -> None:
+    laws.law_9_uneven_batches_add_up(architecture)
+
+
+@each(ARCHITECTURES)
+def test_a_resumed_run_equals_an_unbroken_one(architecture: Architecture, tmp_path: Path) -> None:
+    laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget={"steps": 3}, stops=[1])
+
+
+@each(FAMILIES)
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_a_run_resumed_often_equals_an_unbroken_one(
+    architecture: Architecture, sampling: float, tmp_path: Path
+) -> None:
+    stops = [1, 3, 4]
+    budget = {"epochs": 1.5}
+    laws.law_10_a_resumed_run_equals_an_unbroken_one(
+        architecture, tmp_path, budget=budget, stops=stops, sampling=sampling
+    )
+
+
+@pytest.mark.parametrize("name", laws.CODECS)
+def test_text_survives_the_codec(name: str) -> None:
+    laws.law_11_text_survives_the_codec(laws.codec_of(name))

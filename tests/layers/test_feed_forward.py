@@ -1,0 +1,18 @@
+"""The position-wise feed-forward network. Its equation is tested in `tests/reference`."""
+
+import torch
+
+from dragoman.layers.feed_forward import FeedForward
+
+
+def test_positions_do_not_see_one_another() -> None:
+    network, states = FeedForward(4, 6), torch.randn(2, 3, 4)
+    torch.testing.assert_close(network(states)[:, 1:2], network(states[:, 1:2]))
+
+
+def test_dropout_is_on_the_inner_layer_in_training_only() -> None:
+    torch.manual_seed(1)
+    network, states = FeedForward(4, 64, dropout=0.5), torch.randn(1, 1, 4)
+    assert not torch.equal(network(states), network(states))
+    network.eval()
+    assert torch.equal(network(states), network(states))

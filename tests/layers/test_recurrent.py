@@ -1,0 +1,72 @@
+"""Recurrent stacks. Their equations are tested in `tests/reference`."""
+
+import pytest
+import torch
+
+from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack
+
+CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
+
+
+@CELLS
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_state_has_one_row_per_sentence_and_one_part_per_layer(cell: CellName, layers: int) -> None:
+    stack = RecurrentStack(cell, 3, 5, layers, 0.0)
+    inputs = torch.randn(2, 4, 3)
+    outputs, state = stack(inputs, stack.zero_state(inputs))
+    assert outputs.shape == (2, 4, 5)
+    assert [part.shape for part in state] == [(2, layers, 5)] * (1 if cell == "gru" else 2)
+    torch.testing.assert_close(outputs[:, -1], state[0][:, -1])
+
+
+@CELLS
+def test_inputs_may_be_projected_in_parts(cell: CellName) -> None:
+    stack = RecurrentStack(cell, 5, 4, 1, 0.0)
+    for parameter in stack.parameters():
+        torch.nn.init.normal_(parameter)
+    inputs = torch.randn(2, 3, 5)
+    parts = stack.project(inputs[..., :2]) + stack.project(inputs[..., 2:], 2)
+    torch.testing.assert_close(parts, stack.project(inputs))
+
+
+@CELLS
+def test_steps_drop_between_layers_in_training(cell: CellName) -> None:
+    torch.manual_seed(1)
+    stack = RecurrentStack(cell, 3, 64, 2, 0.5)
+    inputs = torch.randn(1, 1, 3)
+    projected, state = stack.project(inputs)[:, 0], stack.zero_state(inputs)
+    (one, first), (other, second) = stack.step(projected, state), stack.step(projected, state)
+    assert torch.equal(first[0][:, 0], second[0][:, 0]), "the first layer comes before any dropout"
+    assert not torch.equal(one, other)
+
+
+@CELLS
+def test_a_step_keeps_a_float32_state_where_products_are_in_bfloat16(cell: CellName) -> None:
+    stack = RecurrentStack(cell, 3, 4, 2, 0.0)
+    inputs = torch.randn(2, 1, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        output, state = stack.step(stack.project(inputs)[:, 0], stack.zero_state(inputs))
+    assert output.isfinite().all() and state[0].isfinite().all()
+    exact, _ = stack(inputs, stack.zero_state(inputs))
+    torch.testing.assert_close(output.float(), exact[:, 0], rtol=0.05, atol=0.02)
+
+
+@CELLS
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_final_states_join_the_directions_of_each_layer(cell: CellName, bidirectional: bool) -> None:
+    stack = BidirectionalStack(cell, 3, 4, 2, dropout=0.0, bidirectional=bidirectional)
+    outputs, final = stack(torch.randn(3, 5, 3), torch.tensor([2, 5, 1]))
+    size = 8 if bidirectional else 4
+    assert outputs.shape == (3, 5, size)
+    assert [part.shape for part in final] == [(3, 2, size)] * (1 if cell == "gru" else 2)
+    for row, length in enumerate([2, 5, 1]):
+        torch.testing.assert_close(final[0][row, 1, :4], outputs[row, length - 1, :4])
+        assert not outputs[row, length:].any()
+
+
+@CELLS
+def test_recurrent_matrices_start_orthogonal_gate_by_gate(cell: CellName) -> None:
+    stack = RecurrentStack(cell, 3, 6, 1, 0.0)
+    for gate in stack.stack.weight_hh_l0.split(6):
+        torch.testing.assert_close(gate @ gate.T, torch.eye(6), rtol=0, atol=1e-5)
+    assert not stack.stack.bias_ih_l0.any() and not stack.stack.bias_hh_l0.any()

@@ -1,0 +1,90 @@
+"""Recurrent encoder-decoders. Their equations are tested in `tests/reference`, their laws in `tests/laws`."""
+
+import pytest
+import torch
+from tests.laws.examples import source, target
+
+from dragoman.errors import InputError, SettingsError
+from dragoman.models.rnn import RecurrentSettings, build_rnn
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.settings import parse
+
+SIZES = {"embedding": 6, "hidden": 8}
+
+
+def model_of(**settings: object) -> Seq2Seq:
+    return build_rnn(RecurrentSettings(**{**SIZES, **settings}), Vocabularies(13, 17)).eval()
+
+
+@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong"])
+def test_logits_are_over_the_target_vocabulary(decoder: str) -> None:
+    assert model_of(decoder=decoder)(source([5, 3]), target(2, 4)).logits.shape == (2, 4, 17)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+def test_the_alignment_matrix_is_target_by_source(decoder: str) -> None:
+    output = model_of(decoder=decoder)(source([5, 3]), target(2, 4), need_weights=True)
+    assert output.attention.shape == (2, 1, 1, 4, 5)
+
+
+@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong"])
+def test_a_tied_model_shares_target_embedding_and_output(decoder: str) -> None:
+    decoder_module = model_of(decoder=decoder, tied=True).decoder
+    assert decoder_module.head.weight is decoder_module.embedding.weight
+    untied = model_of(decoder=decoder).decoder
+    assert untied.head.weight is not untied.embedding.weight
+
+
+def test_encoder_outputs_have_the_size_of_the_decoder_s_state_by_default() -> None:
+    assert RecurrentSettings(hidden=8).encoded == 8
+    assert RecurrentSettings(hidden=8, bidirectional=False).encoded == 8
+    assert RecurrentSettings(hidden=8, encoder_hidden=3).encoded == 6
+
+
+def test_one_direction_of_the_same_size_hands_its_state_over_as_it_is() -> None:
+    model = model_of(bidirectional=False, layers=2, cell="lstm")
+    encoded = model.encoder(source([5, 3]))
+    hidden = model.decoder.start(encoded).past.hidden
+    assert all(torch.equal(first, last) for first, last in zip(hidden, encoded.final, strict=True))
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+def test_only_input_feeding_carries_an_attention_vector(feeding: bool) -> None:
+    model = model_of(decoder="luong", input_feeding=feeding)
+    state = model.decoder.start(model.encoder(source([5, 3])))
+    assert (state.past.fed is not None) == feeding
+    if feeding:
+        assert state.past.fed.shape == (2, 8) and not state.past.fed.any()
+
+
+def test_input_feeding_without_luong_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"`model\.input_feeding` belongs to `model\.decoder: luong`"):
+        parse(RecurrentSettings, {"decoder": "bahdanau", "input_feeding": True})
+
+
+def test_an_odd_size_for_two_directions_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"`model\.hidden` must be even for a bidirectional encoder"):
+        parse(RecurrentSettings, {"hidden": 9})
+    assert parse(RecurrentSettings, {"hidden": 9, "encoder_hidden": 4}).encoded == 8
+
+
+def test_a_score_that_multiplies_different_sizes_is_refused() -> None:
+    with pytest.raises(SettingsError, match="queries of size 8 by keys of size 6"):
+        model_of(score="dot", encoder_hidden=3)
+
+
+def test_location_bounds_the_source_and_nothing_else_does() -> None:
+    model = model_of(score="location", max_positions=4)
+    assert (model.source_positions, model.target_positions) == (4, None)
+    with pytest.raises(InputError, match="a sentence of 5 tokens is longer than the 4 positions"):
+        model(source([5]), target(1, 2))
+    assert model_of().source_positions is None
+    assert model_of(decoder="plain", score="location").source_positions is None
+
+
+def test_dropout_is_for_training_only() -> None:
+    model = model_of(dropout=0.5)
+    sentences, prefixes = source([5, 3]), target(2, 4)
+    assert torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
+    model.train()
+    assert not torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)

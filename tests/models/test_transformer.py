@@ -1,0 +1,105 @@
+"""The Transformer. Its equations are tested in `tests/reference`, its laws in `tests/laws`."""
+
+import pytest
+import torch
+from tests.laws.examples import source, target
+from torch import nn
+
+from dragoman.errors import InputError, SettingsError
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.transformer import TransformerSettings, build_transformer
+
+SIZES = {"width": 8, "heads": 2, "feed_forward": 12, "encoder_layers": 3, "decoder_layers": 2}
+SHARED = Vocabularies(13, 13, shared=True)
+
+
+def model_of(vocabularies: Vocabularies = SHARED, **settings: object) -> Seq2Seq:
+    return build_transformer(TransformerSettings(**{**SIZES, **settings}), vocabularies).eval()
+
+
+def test_weights_come_by_layer_and_head() -> None:
+    output = model_of()(source([5, 3]), target(2, 4), need_weights=True)
+    assert output.logits.shape == (2, 4, 13)
+    assert output.attention.shape == (2, 2, 2, 4, 5)
+
+
+def test_sizes_may_differ_between_the_languages() -> None:
+    model = model_of(Vocabularies(13, 17), tied="target")
+    assert model(source([5]), target(1, 4)).logits.shape == (1, 4, 17)
+
+
+def test_tying_shares_one_matrix_two_or_none() -> None:
+    for tied, matrices in (("all", 1), ("target", 2), ("none", 3)):
+        model = model_of(tied=tied)
+        weights = (model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.head.weight)
+        assert len({id(weight) for weight in weights}) == matrices
+        assert (model.decoder.head.weight is model.decoder.embedding.weight) == (tied != "none")
+
+
+def test_tying_all_needs_one_vocabulary() -> None:
+    with pytest.raises(SettingsError, match=r"`model\.tied: all` needs one vocabulary.*`text\.joint: true`"):
+        model_of(Vocabularies(13, 13), tied="all")
+
+
+def test_only_pre_norm_ends_with_a_norm() -> None:
+    for norm in ("pre", "post"):
+        model = model_of(norm=norm)
+        for side in (model.encoder, model.decoder):
+            assert isinstance(side.norm, nn.LayerNorm) == (norm == "pre")
+
+
+def test_post_norm_states_are_normal_position_by_position() -> None:
+    states = model_of(norm="post").encoder(source([5, 3])).states
+    torch.testing.assert_close(states.mean(-1), torch.zeros(2, 5), rtol=0, atol=1e-5)
+    torch.testing.assert_close(states.var(-1, correction=0), torch.ones(2, 5), rtol=1e-3, atol=1e-3)
+
+
+def test_the_past_grows_with_each_position_and_the_source_stays() -> None:
+    model = model_of()
+    state = first = model.decoder.start(model.encoder(source([5, 3])))
+    assert first.past.memories == ()
+    for length, tokens in enumerate(target(2, 3).split(1, 1), 1):
+        _, state = model.decoder(tokens, state)
+        assert [memory.keys.shape[2] for memory in state.past.memories] == [length, length]
+    assert state.source is first.source
+
+
+@pytest.mark.parametrize(
+    ("settings", "bounds"),
+    [
+        ({}, (None, None)),
+        ({"positions": "learned"}, (4, 4)),
+        ({"self_score": "location"}, (4, 4)),
+        ({"cross_score": "location"}, (4, None)),
+    ],
+)
+def test_a_model_says_how_long_sentences_may_be(
+    settings: dict[str, str], bounds: tuple[int | None, int | None]
+) -> None:
+    model = model_of(max_positions=4, **settings)
+    assert (model.source_positions, model.target_positions) == bounds
+    for lengths, prefix, bound in (([5], 2, bounds[0]), ([3], 5, bounds[1])):
+        if bound is None:
+            model(source(lengths), target(1, prefix))
+        else:
+            with pytest.raises(InputError, match="a sentence of 5 tokens is longer than the 4 positions"):
+                model(source(lengths), target(1, prefix))
+
+
+def test_a_width_that_does_not_divide_into_heads_is_refused() -> None:
+    with pytest.raises(SettingsError, match="does not divide into 3 heads"):
+        model_of(heads=3)
+
+
+def test_sinusoids_let_it_read_past_any_length() -> None:
+    model = model_of(max_positions=4)
+    assert model(source([60]), target(1, 50)).logits.isfinite().all()
+
+
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "feed_forward_dropout"])
+def test_each_dropout_is_for_training_only(rate: str) -> None:
+    model = model_of(**{"dropout": 0.0, rate: 0.5})
+    sentences, prefixes = source([5, 3]), target(2, 4)
+    assert torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
+    model.train()
+    assert not torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)

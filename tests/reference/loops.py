@@ -1,0 +1,163 @@
+"""The papers' equations as plain Python loops over lists of numbers: slow, and easy to compare with the page."""
+
+import math
+from collections.abc import Callable, Sequence
+
+Vector = list[float]
+Matrix = list[Vector]
+
+
+def dot(left: Sequence[float], right: Sequence[float]) -> float:
+    """Sum of products."""
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def times(matrix: Matrix, vector: Vector) -> Vector:
+    """Matrix times vector."""
+    return [dot(row, vector) for row in matrix]
+
+
+def affine(matrix: Matrix, vector: Vector, bias: Vector) -> Vector:
+    """W x + b."""
+    return plus(times(matrix, vector), bias)
+
+
+def plus(left: Vector, right: Vector) -> Vector:
+    """Sum of two vectors."""
+    return [a + b for a, b in zip(left, right, strict=True)]
+
+
+def multiplied(left: Vector, right: Vector) -> Vector:
+    """Product of two vectors, element by element."""
+    return [a * b for a, b in zip(left, right, strict=True)]
+
+
+def tanh(vector: Vector) -> Vector:
+    """Hyperbolic tangent of each element."""
+    return [math.tanh(x) for x in vector]
+
+
+def sigmoid(vector: Vector) -> Vector:
+    """Logistic function of each element."""
+    return [1 / (1 + math.exp(-x)) for x in vector]
+
+
+def softmax(numbers: Vector) -> Vector:
+    """Exponentials divided by their sum."""
+    exponentials = [math.exp(x) for x in numbers]
+    return [x / sum(exponentials) for x in exponentials]
+
+
+def attention(
+    score: Callable[[Vector, Vector], float], query: Vector, keys: Matrix, values: Matrix, real: Sequence[bool]
+) -> tuple[Vector, Vector]:
+    """Weights over the real keys, and the average of their values."""
+    seen = [index for index, is_real in enumerate(real) if is_real]
+    weights = [0.0] * len(keys)
+    context = [0.0] * len(values[0])
+    if seen:
+        for index, weight in zip(seen, softmax([score(query, keys[index]) for index in seen]), strict=True):
+            weights[index] = weight
+            for feature, value in enumerate(values[index]):
+                context[feature] += weight * value
+    return weights, context
+
+
+def additive(query_matrix: Matrix, key_matrix: Matrix, energy: Vector) -> Callable[[Vector, Vector], float]:
+    """v^T tanh(W_q s + W_k h): Bahdanau et al. 2015, appendix A.1.2."""
+    return lambda s, h: dot(energy, tanh(plus(times(query_matrix, s), times(key_matrix, h))))
+
+
+def concat(matrix: Matrix, energy: Vector) -> Callable[[Vector, Vector], float]:
+    """v^T tanh(W [s; h]): Luong et al. 2015, equation 8."""
+    return lambda s, h: dot(energy, tanh(times(matrix, [*s, *h])))
+
+
+def general(matrix: Matrix) -> Callable[[Vector, Vector], float]:
+    """s^T W h: Luong et al. 2015, equation 8."""
+    return lambda s, h: dot(s, times(matrix, h))
+
+
+def scaled_dot(s: Vector, h: Vector) -> float:
+    """s^T h / sqrt(d): Vaswani et al. 2017, equation 1."""
+    return dot(s, h) / math.sqrt(len(s))
+
+
+def cosine(strength: float) -> Callable[[Vector, Vector], float]:
+    """beta cos(s, h): Graves et al. 2014, equations 5 and 6."""
+    return lambda s, h: strength * dot(s, h) / (math.sqrt(dot(s, s)) * math.sqrt(dot(h, h)))
+
+
+def gru(x: Vector, h: Vector, *, weights: dict[str, Matrix], biases: dict[str, Vector]) -> Vector:
+    """One step of a GRU in torch's form: the reset gate multiplies W h + b."""
+    gates = {}
+    for gate in ("r", "z"):
+        entering = affine(weights[f"i{gate}"], x, biases[f"i{gate}"])
+        gates[gate] = sigmoid(plus(entering, affine(weights[f"h{gate}"], h, biases[f"h{gate}"])))
+    recurrent = affine(weights["hn"], h, biases["hn"])
+    candidate = tanh(plus(affine(weights["in"], x, biases["in"]), multiplied(gates["r"], recurrent)))
+    return [(1 - z) * n + z * old for z, n, old in zip(gates["z"], candidate, h, strict=True)]
+
+
+def lstm(
+    x: Vector, h: Vector, c: Vector, *, weights: dict[str, Matrix], biases: dict[str, Vector]
+) -> tuple[Vector, Vector]:
+    """One step of an LSTM: gates i, f, o and candidate g."""
+    before = {
+        gate: plus(
+            affine(weights[f"i{gate}"], x, biases[f"i{gate}"]), affine(weights[f"h{gate}"], h, biases[f"h{gate}"])
+        )
+        for gate in "ifgo"
+    }
+    kept = multiplied(sigmoid(before["f"]), c)
+    cell = plus(kept, multiplied(sigmoid(before["i"]), tanh(before["g"])))
+    return multiplied(sigmoid(before["o"]), tanh(cell)), cell
+
+
+def sinusoid(position: int, feature: int, width: int) -> float:
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same angle: Vaswani et al. 2017, section 3.5."""
+    pair = feature // 2
+    angle = position / 10000 ** (2 * pair / width)
+    return math.sin(angle) if feature % 2 == 0 else math.cos(angle)
+
+
+def layer_norm(x: Vector, scale: Vector, bias: Vector, epsilon: float = 1e-5) -> Vector:
+    """scale (x - mean) / sqrt(var + eps) + bias, over the features of one position."""
+    mean = sum(x) / len(x)
+    variance = sum((number - mean) ** 2 for number in x) / len(x)
+    return [
+        g * (number - mean) / math.sqrt(variance + epsilon) + b for g, number, b in zip(scale, x, bias, strict=True)
+    ]
+
+
+def feed_forward(x: Vector, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Vector:
+    """max(0, x W_1 + b_1) W_2 + b_2: Vaswani et al. 2017, equation 2."""
+    return affine(outer[0], [max(0.0, number) for number in affine(inner[0], x, inner[1])], outer[1])
+
+
+def multi_head(
+    queries: Matrix, keys: Matrix, *, heads: int, projections: dict[str, tuple[Matrix, Vector]], sees: list[list[bool]]
+) -> Matrix:
+    """Concat(head_1, ..., head_h) W_O, each head an attention over its own part of Q, K and V (section 3.2.2)."""
+    q = [affine(projections["query"][0], x, projections["query"][1]) for x in queries]
+    k = [affine(projections["key"][0], x, projections["key"][1]) for x in keys]
+    v = [affine(projections["value"][0], x, projections["value"][1]) for x in keys]
+    size = len(q[0]) // heads
+    results = []
+    for row, query in enumerate(q):
+        joined: Vector = []
+        for head in range(heads):
+            part = slice(head * size, (head + 1) * size)
+            _, context = attention(
+                scaled_dot, query[part], [key[part] for key in k], [value[part] for value in v], sees[row]
+            )
+            joined += context
+        results.append(affine(projections["output"][0], joined, projections["output"][1]))
+    return results
+
+
+def smoothed_cross_entropy(logits: Vector, label: int, smoothing: float) -> float:
+    """Cross-entropy against 1 - e + e/V for the label and e/V for the rest: Szegedy et al. 2016, section 7."""
+    wanted = [smoothing / len(logits)] * len(logits)
+    wanted[label] += 1 - smoothing
+    return -sum(w * math.log(p) for w, p in zip(wanted, softmax(logits), strict=True))

@@ -1,0 +1,26 @@
+"""What can go wrong because of what the user gave."""
+
+import pytest
+
+from dragoman import errors
+
+KINDS = [
+    errors.SettingsError,
+    errors.CorpusError,
+    errors.TextError,
+    errors.InputError,
+    errors.RunError,
+    errors.TrainingError,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_mistake_of_the_user_is_a_dragoman_error(kind: type[Exception]) -> None:
+    assert issubclass(kind, errors.DragomanError)
+    assert str(kind("one sentence")) == "one sentence"
+
+
+def test_the_page_names_every_kind() -> None:
+    own = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    assert own == {kind.__name__ for kind in KINDS} | {"DragomanError"}
+    assert all(name in str(errors.__doc__) for name in own)

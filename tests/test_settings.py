@@ -1,0 +1,191 @@
+"""Settings from YAML: strict, and refused in one sentence that says what, where and what to do."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, ValidationError, model_validator
+
+from dragoman.errors import SettingsError
+from dragoman.settings import Settings, dump, merge, nearest, override, parse, read_yaml
+
+
+class Corpus(Settings):
+    """Where sentences are."""
+
+    source: str
+    repeat: int = 1
+
+
+class Recurrent(Settings):
+    """One of two kinds."""
+
+    kind: Literal["rnn"] = "rnn"
+    cell: Literal["gru", "lstm"] = "gru"
+    hidden: int = Field(8, ge=1)
+
+
+class Transformer(Settings):
+    """The other kind."""
+
+    kind: Literal["transformer"] = "transformer"
+    width: int = 8
+    dropout: float = 0.1
+
+
+class Recipe(Settings):
+    """Everything."""
+
+    data: tuple[Corpus, ...]
+    model: Annotated[Recurrent | Transformer, Field(discriminator="kind")]
+    seed: int = 1
+    limit: float = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> "Recipe":
+        if self.seed == 13:
+            raise ValueError("`seed` is 13, which brings bad luck; choose another")
+        return self
+
+
+GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"kind": "rnn"}}
+
+REFUSED = [
+    (["sead=3"], "the recipe has no setting `sead`; did you mean `seed`?"),
+    (["model.hiden=3"], "the recipe, section `model`, has no setting `hiden`; did you mean `hidden`?"),
+    (["data.1.sorce=c"], "the recipe, section `data.1`, has no setting `sorce`; did you mean `source`?"),
+    (["model.width=3"], "the recipe, section `model`, has no setting `width`; known: cell, hidden, kind"),
+    (["model.kind=transformr"], "the recipe: `model.kind` cannot be `transformr`; did you mean `transformer`?"),
+    (["model={}"], "the recipe: `model.kind` is missing; known: rnn, transformer"),
+    (["model=3"], "the recipe: `model` is 3, but it must be a table of settings"),
+    (["data=a"], "the recipe: `data` is 'a', but it must be a list"),
+    (["data.2.repeat=2"], "the recipe lacks the setting `data.2.source`; add it"),
+    (["model.cell=gro"], "the recipe: `model.cell` cannot be `gro`; did you mean `gru`?"),
+    (["model.cell=tanh"], "the recipe: `model.cell` cannot be `tanh`; known: gru, lstm"),
+    (["model.hidden=0"], "the recipe: `model.hidden` is 0, but input should be greater than or equal to 1"),
+    (["seed=1.5"], "the recipe: `seed` is 1.5, but input should be a valid integer"),
+    (["limit=much"], "the recipe: `limit` is 'much', but input should be a valid number"),
+    (["seed=13"], "the recipe: `seed` is 13, which brings bad luck; choose another"),
+]
+
+
+@pytest.mark.parametrize(("changes", "sentence"), REFUSED, ids=[changes[0] for changes, _ in REFUSED])
+def test_a_misfit_is_refused_with_its_place_and_the_nearest_name(changes: list[str], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}"):
+        parse(Recipe, override(GOOD, changes))
+
+
+def test_an_unknown_key_is_told_before_what_it_leaves_missing() -> None:
+    with pytest.raises(SettingsError, match=r"section `data\.0`, has no setting `sourse`; did you mean `source`"):
+        parse(Recipe, {**GOOD, "data": [{"sourse": "a"}]})
+
+
+def test_the_sentence_names_where_the_settings_came_from() -> None:
+    with pytest.raises(SettingsError, match=r"^runs/a/recipe\.yaml lacks the setting `data`; add it$"):
+        parse(Recipe, {"model": GOOD["model"]}, where="runs/a/recipe.yaml")
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        parse(Recipe, GOOD).seed = 2
+
+
+def test_numbers_that_yaml_takes_for_text_are_numbers() -> None:
+    assert parse(Recipe, override(GOOD, ["limit=1e-3"])).limit == 0.001
+
+
+def test_settings_survive_a_file(tmp_path: Path) -> None:
+    recipe = parse(Recipe, override(GOOD, ["data.0.source=thử", "limit=.inf", "model.kind=transformer"]))
+    (tmp_path / "recipe.yaml").write_text(dump(recipe), encoding="utf-8")
+    assert parse(Recipe, read_yaml(tmp_path / "recipe.yaml")) == recipe
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"model: [1", "is not valid YAML at line 1: "),
+        (b"a: 1\nb: {\n", "is not valid YAML at line 3: "),
+        (b"a: 1\n\tb: 2\n", "is not valid YAML at line 2: "),
+        (b"a: !!python/object:os.system {}", "is not valid YAML at line 1: "),
+        (b"a: \x00", "is not valid YAML: "),
+        (b"a: \xff", "is not UTF-8 text (byte 3); is it a recipe?"),
+        (b"a: 2024-13-45", "holds a value that cannot be read (month must be in 1..12); put quotes around it"),
+        (b"", "must hold sections such as `data:` and `model:`, but it holds nothing"),
+        (b"- 1", "must hold sections such as `data:` and `model:`, but it holds a list"),
+        (b"just text", "must hold sections such as `data:` and `model:`, but it holds text"),
+        (b"3", "must hold sections such as `data:` and `model:`, but it holds a number"),
+        (b"yes", "must hold sections such as `data:` and `model:`, but it holds yes or no"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=f"^{re.escape(f'{path} {sentence}')}"):
+        read_yaml(path)
+
+
+def test_a_missing_file_a_folder_and_one_that_may_not_be_read_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        SettingsError, match=r"there is no file .*none\.yaml; give the path of a recipe, or a name from"
+    ):
+        read_yaml(tmp_path / "none.yaml")
+    with pytest.raises(SettingsError, match=r"is a directory; give the path of a recipe \(a YAML file\)"):
+        read_yaml(tmp_path)
+
+    def forbidden(path: Path, encoding: str) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", forbidden)
+    with pytest.raises(SettingsError, match=r"cannot be read \(Permission denied\); check its permissions"):
+        read_yaml(tmp_path / "secret.yaml")
+
+
+def test_overrides_reach_into_tables_and_lists() -> None:
+    changed = override(GOOD, ["data.0.source=z", "data.2.source=c", "model.hidden=16", "seed = 5", "model.note=a=b"])
+    assert changed["data"] == [{"source": "z"}, {"source": "b"}, {"source": "c"}]
+    assert changed["model"] == {"kind": "rnn", "hidden": 16, "note": "a=b"}
+    assert changed["seed"] == 5
+    assert GOOD == {"data": [{"source": "a"}, {"source": "b"}], "model": {"kind": "rnn"}}, (
+        "the table given is left alone"
+    )
+
+
+def test_overrides_are_yaml() -> None:
+    changed = override({}, ["a=3", "b=3.5", "c=[1, 2]", "d=null", "e=yes", "f=text", "g={h: 1}", "i="])
+    assert changed == {"a": 3, "b": 3.5, "c": [1, 2], "d": None, "e": True, "f": "text", "g": {"h": 1}, "i": None}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "sentence"),
+    [
+        ("seed", "`--set seed` is not of the form a.b=value, for example training.steps=1000"),
+        ("=3", "`--set =3` is not of the form a.b=value"),
+        ("seed=[1", "`--set seed=[1`: the value is not valid YAML; put quotes around it"),
+        ("seed=2024-13-45", "`--set seed=2024-13-45`: the value is not valid YAML; put quotes around it"),
+        ("data.5.source=x", "`5` is not an item of the list; items count from 0 and there are 2"),
+        ("data.first.source=x", "`first` is not an item of the list; items count from 0 and there are 2"),
+    ],
+)
+def test_an_override_that_fits_nowhere_is_refused(assignment: str, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}"):
+        override(GOOD, [assignment])
+
+
+def test_merging_goes_table_by_table_and_a_new_kind_begins_anew() -> None:
+    base = {"model": {"kind": "rnn", "hidden": 8, "inner": {"a": 1, "b": 2}}, "seed": 1}
+    assert merge(base, {"model": {"hidden": 9, "inner": {"b": 3}}}) == {
+        "model": {"kind": "rnn", "hidden": 9, "inner": {"a": 1, "b": 3}},
+        "seed": 1,
+    }
+    assert merge(base, {"model": {"kind": "rnn", "hidden": 9}})["model"]["inner"] == {"a": 1, "b": 2}
+    assert merge(base, {"model": {"kind": "transformer"}})["model"] == {"kind": "transformer"}
+    assert merge(base, {"model": 3})["model"] == 3
+    assert base["model"]["hidden"] == 8
+
+
+def test_the_nearest_name_is_hinted_at_or_all_are_listed() -> None:
+    assert nearest("hiden", ["hidden", "width"]) == "; did you mean `hidden`?"
+    assert nearest("xyz", ["hidden", "width"]) == "; known: hidden, width"

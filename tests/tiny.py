@@ -1,0 +1,132 @@
+"""Runs that are trained in a second or two, and the command line as its users call it."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+
+from dragoman.recipe import Recipe
+from dragoman.settings import merge, override, parse
+
+ROOT = Path(__file__).parents[1]
+
+Trained = Callable[..., Path]
+"""Trains a tiny run, once for the same arguments, and gives its folder: the fixture `trained`."""
+
+RNN = {"kind": "rnn", "decoder": "luong", "score": "general", "embedding": 16, "hidden": 32, "dropout": 0.1}
+TRANSFORMER = {
+    "kind": "transformer",
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "width": 16,
+    "feed_forward": 32,
+    "heads": 2,
+    "dropout": 0.1,
+}
+MODELS = {"rnn": RNN, "transformer": TRANSFORMER}
+
+RECIPE = {
+    "data": {
+        "source": "en",
+        "target": "vi",
+        "train": [{"phrasebook": "train", "pairs": 300}],
+        "dev": [{"phrasebook": "dev", "pairs": 20}],
+        "test": [{"phrasebook": "test", "pairs": 20}, {"phrasebook": "compositional", "pairs": 20}],
+    },
+    "text": {"kind": "sentencepiece", "size": 300},
+    "training": {
+        "steps": 20,
+        "batch_tokens": 400,
+        "learning_rate": 0.01,
+        "warmup": 5,
+        "validate_every": 10,
+        "log_every": 5,
+        "keep": 2,
+        "precision": "float32",
+        "threads": 1,
+        "device": "cpu",
+    },
+    "decoding": {"beam": 3, "maximum_extra": 5, "minimum_length": 2},
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended and what it said."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of standard output."""
+        assert self.output == "" or self.output.endswith("\n")
+        return self.output.split("\n")[:-1]
+
+
+def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a tiny recipe as it stands in YAML, with `a.b=value` laid over it."""
+    return override(merge(RECIPE, {"model": MODELS[model]}), assignments)
+
+
+def recipe(model: str, *assignments: str) -> Recipe:
+    """Return a tiny recipe."""
+    return parse(Recipe, table(model, assignments))
+
+
+def recipe_file(folder: Path, model: str, *assignments: str) -> Path:
+    """Write a tiny recipe into `folder`."""
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(table(model, assignments)), encoding="utf-8")
+    return path
+
+
+def dragoman(*arguments: object, stdin: str | bytes = b"", encoding: str = "utf-8") -> Outcome:
+    """Run a command in this process, from its arguments to its exit code; `encoding` is the one of the terminal."""
+    from dragoman.cli.main import main
+
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    output, errors = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+    code = 0
+    with (
+        patch.object(sys, "argv", ["dragoman", *map(str, arguments)]),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(given))),
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    texts = []
+    for stream in (output, errors):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return Outcome(code, *texts)
+
+
+def refusal(*arguments: object, stdin: str | bytes = b"") -> str:
+    """Run a command that must end in one sentence and exit code 2, with no results, and return the sentence."""
+    found = dragoman(*arguments, stdin=stdin)
+    assert (found.code, found.output) == (2, ""), found
+    *_, sentence, end = found.errors.split("\n")
+    assert end == "" and sentence.startswith("dragoman: "), found.errors
+    assert "Traceback" not in found.errors
+    return sentence.removeprefix("dragoman: ")
+
+
+def process(*arguments: object, folder: Path, **options: Any) -> "subprocess.Popen[bytes]":
+    """Start a command as a process of its own, with pipes, in `folder`."""
+    pipes: Mapping[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "dragoman", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=folder, env=environment, **(pipes | options))

@@ -1,0 +1,188 @@
+"""Tensors on disk: whole, or refused."""
+
+import errno
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dragoman.errors import RunError, TrainingError
+from dragoman.training import checkpoint
+from dragoman.training.checkpoint import (
+    average,
+    fill,
+    load_tensors,
+    load_weights,
+    own_tensors,
+    save_tensors,
+    save_weights,
+)
+
+TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.tensor([1, 2, 3]), "half": torch.ones(2).bfloat16()}
+
+
+class Tied(nn.Module):
+    """Two layers that share a matrix, and a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 2)
+        self.second = nn.Linear(2, 2)
+        self.second.weight = self.first.weight
+        self.register_buffer("seen", torch.tensor([3]))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some" / "file.safetensors"
+
+
+def test_what_is_saved_is_loaded(path: Path) -> None:
+    save_tensors(path, TENSORS, {"step": 7, "name": "thử"})
+    tensors, about = load_tensors(path)
+    assert about == {"step": 7, "name": "thử"}
+    assert tensors.keys() == TENSORS.keys()
+    for name, tensor in TENSORS.items():
+        assert tensors[name].dtype == tensor.dtype and torch.equal(tensors[name], tensor)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_tensors_may_be_views_or_need_gradients(path: Path) -> None:
+    tensor = torch.arange(6.0, requires_grad=True).reshape(2, 3).T
+    save_tensors(path, {"view": tensor})
+    assert torch.equal(load_tensors(path)[0]["view"], tensor)
+
+
+def test_a_flipped_byte_anywhere_is_noticed(path: Path) -> None:
+    save_tensors(path, TENSORS, {"step": 7})
+    good = path.read_bytes()
+    text = json.loads(good[8 : 8 + struct.unpack("<Q", good[:8])[0]])
+    assert "a" in text
+    header = good[: 8 + struct.unpack("<Q", good[:8])[0]]
+    for offset in range(len(good)):
+        if offset < len(header) and header[offset:].strip() == b"":
+            continue  # blanks between the header and the tensors say nothing
+        for flip in (0x01, 0xFF):
+            path.write_bytes(good[:offset] + bytes([good[offset] ^ flip]) + good[offset + 1 :])
+            with pytest.raises(RunError, match="damaged|newer"):
+                load_tensors(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
+def test_a_file_cut_short_is_refused(path: Path, share: float) -> None:
+    save_tensors(path, TENSORS)
+    good = path.read_bytes()
+    path.write_bytes(good[: int(share * len(good))])
+    with pytest.raises(RunError, match=f"{path.name} is damaged .*; copy it again from a good place, or train again"):
+        load_tensors(path)
+
+
+def test_a_missing_file_is_refused(path: Path) -> None:
+    with pytest.raises(RunError, match=f"{path.name} is missing; the run is incomplete"):
+        load_tensors(path)
+
+
+def test_a_file_of_a_newer_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    save_tensors(path, TENSORS)
+    monkeypatch.setattr(checkpoint, "FORMAT", 1)
+    with pytest.raises(RunError, match="has format 2, newer than the 1 that this version reads; update dragoman"):
+        load_tensors(path)
+
+
+def test_a_file_that_is_something_else_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("These are not tensors, but a sentence long enough to look like a header.")
+    with pytest.raises(RunError, match="is damaged"):
+        load_tensors(path)
+
+
+def fail(number: int) -> Any:
+    def save_file(tensors: Any, path: Path, metadata: Any) -> None:
+        path.write_bytes(b"half a file")
+        raise OSError(number, "as the system says it")
+
+    return save_file
+
+
+def test_a_full_disk_leaves_the_old_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tensors(path, TENSORS, {"step": 1})
+    monkeypatch.setattr(checkpoint, "save_file", fail(errno.ENOSPC))
+    with pytest.raises(
+        TrainingError, match="could not be saved: the disk is full; the checkpoint saved before is kept; make"
+    ):
+        save_tensors(path, TENSORS, {"step": 2})
+    assert load_tensors(path)[1] == {"step": 1}
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_folder_that_cannot_be_written_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "save_file", fail(errno.EACCES))
+    with pytest.raises(
+        TrainingError, match="could not be saved: as the system says it; make room or choose another folder"
+    ):
+        save_tensors(path, TENSORS)
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(path: Path) -> None:
+    path.parent.write_text("a file")
+    with pytest.raises(TrainingError, match="could not be saved: "):
+        save_tensors(path, TENSORS)
+
+
+def test_an_interrupted_write_leaves_the_old_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tensors(path, TENSORS, {"step": 1})
+
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save_file", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_tensors(path, TENSORS, {"step": 2})
+    assert load_tensors(path)[1] == {"step": 1}
+
+
+def test_weights_that_are_shared_are_written_once(path: Path) -> None:
+    model = Tied()
+    assert set(own_tensors(model)) == {"first.weight", "first.bias", "second.bias", "seen"}
+    save_weights(path, model, {"step": 3})
+    other = Tied()
+    assert load_weights(path, other) == {"step": 3}
+    for name, tensor in own_tensors(model).items():
+        assert torch.equal(own_tensors(other)[name], tensor)
+    assert other.second.weight is other.first.weight
+
+
+def test_weights_of_another_model_are_refused(path: Path) -> None:
+    save_weights(path, nn.Linear(2, 3))
+    for other in (nn.Linear(2, 4), nn.Linear(2, 3, bias=False), nn.Sequential(nn.Linear(2, 3))):
+        before = {name: tensor.clone() for name, tensor in own_tensors(other).items()}
+        with pytest.raises(
+            RunError, match=r"does not fit the model of its recipe \(first misfit: .*\); was recipe.yaml edited"
+        ):
+            load_weights(path, other)
+        assert all(torch.equal(tensor, before[name]) for name, tensor in own_tensors(other).items())
+
+
+def test_an_average_is_the_mean_of_each_weight(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.safetensors" for number in range(3)]
+    tensors = [torch.randn(4, 5) for _ in paths]
+    for path, tensor in zip(paths, tensors, strict=True):
+        save_tensors(path, {"weight": tensor})
+    mean = average(paths)
+    assert mean["weight"].dtype == torch.float32
+    torch.testing.assert_close(mean["weight"], torch.stack(tensors).mean(0))
+    model = nn.Linear(5, 4, bias=False)
+    fill(model, mean, tmp_path)
+    assert torch.equal(model.weight.detach(), mean["weight"])
+
+
+def test_an_average_of_different_models_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        save_tensors(tmp_path / name, {name: torch.zeros(1)})
+    with pytest.raises(RunError, match="other holds other weights than .*one; average checkpoints of one run"):
+        average([tmp_path / "one", tmp_path / "other"])

@@ -1,0 +1,87 @@
+"""Every family learns: thirty pairs by heart, in a few seconds."""
+
+import random
+from contextlib import nullcontext
+from functools import partial
+
+import pytest
+import torch
+from tests.laws.architectures import recurrent, transformer
+
+from dragoman.data.collate import collate
+from dragoman.decoding import DecodingSettings, beam_search, step_of
+from dragoman.interfaces import Batch
+from dragoman.models.build import build_model
+from dragoman.models.rnn import RecurrentSettings
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.transformer import TransformerSettings
+from dragoman.training.objectives import translation_loss
+from dragoman.training.optimizers import build_optimizer
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.step import train_step
+
+SIZES = {"embedding": 32, "hidden": 64, "encoder_hidden": 32, "dropout": 0.0}
+WIDE = {"width": 48, "feed_forward": 96, "heads": 4, "dropout": 0.0}
+
+QUICK: dict[str, RecurrentSettings | TransformerSettings] = {
+    "bahdanau": recurrent(**SIZES),
+    "luong": recurrent(decoder="luong", cell="lstm", score="general", **SIZES),
+    "transformer": transformer(**WIDE),
+}
+SLOW: dict[str, RecurrentSettings | TransformerSettings] = {
+    "plain": recurrent(decoder="plain", **SIZES),
+    "plain lstm": recurrent(decoder="plain", cell="lstm", **SIZES),
+    "input feeding": recurrent(decoder="luong", input_feeding=True, score="dot", **SIZES),
+    "two layers": recurrent(cell="lstm", layers=2, **SIZES),
+    "post-norm": transformer(norm="post", positions="learned", **WIDE),
+    "additive transformer": transformer(self_score="additive", cross_score="additive", **WIDE),
+    "cosine transformer": transformer(self_score="cosine", cross_score="cosine", **WIDE),
+    "location": recurrent(decoder="luong", score="location", **SIZES),
+}
+
+
+def pairs(task: str) -> list[tuple[list[int], list[int]]]:
+    """Thirty random sentences with their copies or their mirror images."""
+    rng = random.Random(1)
+    sources = [[rng.randrange(4, 14) for _ in range(rng.randrange(2, 7))] for _ in range(30)]
+    return [(ids, ids[::-1] if task == "reverse" else ids) for ids in sources]
+
+
+def learn(settings: RecurrentSettings | TransformerSettings, batch: Batch, steps: int) -> tuple[Seq2Seq, float]:
+    """Train on one batch until its loss per token is below 0.1; return the model and the last loss."""
+    torch.manual_seed(1)
+    model = build_model(settings, Vocabularies(14, 14, shared=True))
+    optimizer = build_optimizer(model, TrainingSettings(steps=steps, learning_rate=0.006))
+    take = partial(train_step, model, translation_loss, optimizer, batches=[batch], clip=1.0, precision=nullcontext())
+    loss = float("inf")
+    for _ in range(steps):
+        result = take()
+        loss = result.total / result.tokens
+        if loss < 0.02:
+            break
+    return model.eval(), loss
+
+
+def check_that_it_learns(settings: RecurrentSettings | TransformerSettings, task: str, steps: int) -> None:
+    """Learn the task by heart and say it all back."""
+    examples = pairs(task)
+    batch = collate(examples)
+    model, loss = learn(settings, batch, steps)
+    assert loss < 0.1
+    state = model.decoder.start(model.encoder(batch.source))
+    limits = torch.full((len(examples),), 10)
+    found = beam_search(step_of(model.decoder), state, limits, settings=DecodingSettings(method="greedy"))
+    right = sum(best.ids == target for best, (_, target) in zip(found.best(), examples, strict=True))
+    assert right >= 28
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_each_family_learns_to_reverse(name: str) -> None:
+    check_that_it_learns(QUICK[name], "reverse", 250)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+@pytest.mark.parametrize("name", SLOW)
+def test_every_variant_learns(name: str, task: str) -> None:
+    check_that_it_learns(SLOW[name], task, 600)

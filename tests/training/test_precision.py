@@ -1,0 +1,45 @@
+"""In which arithmetic products are done."""
+
+import pytest
+import torch
+
+from dragoman.training import precision
+from dragoman.training.precision import arithmetic, choose, cpu_gain
+
+CPU = torch.device("cpu")
+
+
+def test_a_wish_is_granted() -> None:
+    assert choose("float32", CPU) == "float32"
+    assert choose("bfloat16", CPU) == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("gain", "expected"), [(0.2, "float32"), (1.2, "float32"), (1.6, "bfloat16"), (8.0, "bfloat16")]
+)
+def test_a_cpu_gets_bfloat16_only_where_it_is_faster(
+    gain: float, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "cpu_gain", lambda: gain)
+    assert choose("auto", CPU) == expected
+
+
+def test_the_gain_is_measured() -> None:
+    assert 0.001 < cpu_gain() < 1000
+
+
+def test_measuring_leaves_the_random_state_alone() -> None:
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    cpu_gain()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_bfloat16_is_for_products_and_weights_stay_float32() -> None:
+    layer, states = torch.nn.Linear(4, 4), torch.randn(2, 4)
+    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        context = arithmetic(name, CPU)
+        for _ in range(2):
+            with context:
+                assert layer(states).dtype == dtype
+    assert layer.weight.dtype == torch.float32

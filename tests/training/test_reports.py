@@ -1,0 +1,76 @@
+"""metrics.jsonl and TensorBoard."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dragoman.training.reports import Listener, MetricsFile, Silent, TensorBoard
+
+
+@pytest.fixture
+def metrics(tmp_path: Path) -> MetricsFile:
+    return MetricsFile(tmp_path / "metrics.jsonl")
+
+
+def test_records_are_lines_of_json(metrics: MetricsFile) -> None:
+    metrics.append({"step": 1, "loss": 0.5})
+    metrics.append({"step": 2, "loss": 0.25})
+    assert metrics.path.read_text(encoding="utf-8") == '{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n'
+    assert metrics.read() == [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_has_not_are_null(metrics: MetricsFile, number: float) -> None:
+    metrics.append({"step": 1, "loss": number})
+    assert json.loads(metrics.path.read_text(encoding="utf-8")) == {"step": 1, "loss": None}
+
+
+def test_a_file_that_is_not_there_has_no_records(metrics: MetricsFile) -> None:
+    assert metrics.read() == []
+    metrics.forget_after(5)
+    assert not metrics.path.exists()
+
+
+def test_a_line_cut_short_is_left_out(metrics: MetricsFile) -> None:
+    metrics.append({"step": 1})
+    with metrics.path.open("a", encoding="utf-8") as file:
+        file.write('{"step": 2, "lo')
+    assert metrics.read() == [{"step": 1}]
+
+
+def test_what_a_resumed_run_will_write_again_is_forgotten(metrics: MetricsFile) -> None:
+    for step in (1, 2, 3):
+        metrics.append({"step": step})
+    metrics.forget_after(2)
+    metrics.append({"step": 3, "again": True})
+    assert metrics.read() == [{"step": 1}, {"step": 2}, {"step": 3, "again": True}]
+    assert [path.name for path in metrics.path.parent.iterdir()] == ["metrics.jsonl"]
+
+
+def test_silence_is_a_listener() -> None:
+    ear = Silent()
+    assert isinstance(ear, Listener)
+    ear.progress({})
+    ear.record({})
+    ear.say("")
+    ear.close()
+
+
+def test_tensorboard_gets_the_numbers_and_passes_everything_on(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    heard: list[object] = []
+
+    class Ear(Silent):
+        progress = record = say = lambda self, what: heard.append(what)
+
+    board = TensorBoard(tmp_path, Ear())
+    board.progress({"step": 1})
+    board.record({"step": 7, "loss": 0.5, "best": True, "note": "text"})
+    board.say("done")
+    board.close()
+    assert heard == [{"step": 1}, {"step": 7, "loss": 0.5, "best": True, "note": "text"}, "done"]
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert events.Tags()["scalars"] == ["loss"]
+    assert [(event.step, event.value) for event in events.Scalars("loss")] == [(7, 0.5)]

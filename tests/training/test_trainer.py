@@ -1,0 +1,214 @@
+"""The training loop. That a resumed run equals an unbroken one is law 10 in `tests/laws`."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.laws.architectures import ARCHITECTURES
+from tests.laws.laws_of_work import StopAt, trainer_of
+
+from dragoman.errors import RunError, TrainingError
+from dragoman.interfaces import Loss
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.training.checkpoint import load_tensors, own_tensors
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.trainer import Progress, Trainer
+
+Make = Callable[..., Trainer]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Make a trainer of a small model with these settings."""
+    made: list[Trainer] = []
+
+    def trainer(**settings: Any) -> Trainer:
+        torch.manual_seed(1)
+        given = {"batch_tokens": 40, "precision": "float32", "warmup": 0, "validate_every": 100, **settings}
+        made.append(trainer_of(ARCHITECTURES["plain gru"], tmp_path / "run", settings=TrainingSettings(**given)))
+        return made[-1]
+
+    yield trainer
+    for one in made:
+        one.stream.close()
+
+
+def validate_with(trainer: Trainer, *scores: float) -> list[bool]:
+    """Let dev BLEU be these scores in turn; return where it is noted whether the model was in evaluation mode."""
+    quiet: list[bool] = []
+    left = iter(scores)
+
+    def validate(model: Seq2Seq) -> dict[str, float]:
+        quiet.append(not model.training)
+        return {"dev_loss": 1.0, "dev_bleu": next(left)}
+
+    trainer.validate = validate
+    return quiet
+
+
+def test_a_budget_of_steps_is_kept_to_the_step(make: Make) -> None:
+    progress = make(steps=3).run()
+    assert progress.finished and progress.step == 3 and progress.tokens > 0 and progress.seconds > 0
+
+
+def test_a_budget_of_epochs_ends_with_the_last_batch(make: Make) -> None:
+    trainer = make(epochs=2)
+    trainer.run()
+    assert trainer.stream.epochs_done == 2.0
+    assert trainer.progress.step == 2 * trainer.stream.batches_per_epoch
+
+
+def test_a_budget_of_minutes_ends_when_they_are_over(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(100_000))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(now)))
+    progress = make(minutes=0.25).run()
+    assert progress.finished and progress.seconds >= 15
+
+
+def test_the_first_budget_reached_ends(make: Make) -> None:
+    trainer = make(steps=2, epochs=50, minutes=60)
+    assert trainer.run().step == 2
+    assert trainer.share() == 1.0
+
+
+def test_the_loss_falls(make: Make) -> None:
+    trainer = make(steps=40, log_every=10, learning_rate=0.02, schedule="constant")
+    trainer.run()
+    losses = [record["loss"] for record in trainer.metrics.read() if "loss" in record]
+    assert len(losses) == 4 and losses[-1] < losses[0] - 0.5
+
+
+def test_records_say_where_training_stands(make: Make) -> None:
+    trainer = make(steps=4, log_every=2, validate_every=4, schedule="linear", learning_rate=0.5)
+    trainer.run()
+    first, last, dev = trainer.metrics.read()
+    assert (first["step"], last["step"], dev["step"]) == (2, 4, 4)
+    assert (first["learning_rate"], last["learning_rate"]) == (0.5 * 3 / 4, 0.5 * 1 / 4)
+    assert (first["share"], last["share"], last["seconds_left"]) == (0.5, 1.0, 0.0)
+    assert 0 <= first["padding"] < 1 and first["tokens_per_second"] > 0 and 0 < first["tokens"] < last["tokens"]
+    assert dev["dev_loss"] == 1.0 and dev["best"] is True
+
+
+def test_batches_are_gathered_for_the_tokens_of_a_step(make: Make) -> None:
+    one, many = make(steps=1), make(steps=1, tokens_per_step=70)
+    assert many.run().tokens >= 70 > one.run().tokens
+
+
+def test_validation_is_in_evaluation_mode_and_training_goes_on(make: Make) -> None:
+    trainer = make(steps=5, validate_every=2)
+    quiet = validate_with(trainer, 1, 2, 3)
+    trainer.run()
+    assert quiet == [True, True, True]
+    assert trainer.model.training
+
+
+def test_the_weights_best_on_dev_are_kept(make: Make) -> None:
+    trainer = make(steps=4, validate_every=1)
+    validate_with(trainer, 10, 30, 20, 30)
+    trainer.run()
+    _, about = load_tensors(trainer.folder / "model.safetensors")
+    assert about["step"] == trainer.progress.best_step == 2
+    assert (trainer.progress.best, trainer.progress.stale) == (30, 2)
+
+
+def test_a_lower_dev_loss_is_better(make: Make) -> None:
+    trainer = make(steps=2, validate_every=1, metric="loss")
+    losses = iter([3.0, 4.0])
+    trainer.validate = lambda model: {"dev_loss": next(losses), "dev_bleu": 0.0}
+    trainer.run()
+    assert trainer.progress.best_step == 1
+
+
+def test_it_stops_early_when_dev_gets_no_better(make: Make) -> None:
+    said: list[str] = []
+    trainer = make(steps=50, validate_every=1, patience=2)
+    trainer.listener.say = said.append
+    validate_with(trainer, 5, 6, 4, 6, 7)
+    progress = trainer.run()
+    assert progress.finished and progress.step == 4
+    assert said == ["Stopped early: 2 validations without a better dev bleu than at step 2."]
+
+
+def test_only_the_last_weights_are_kept_for_averaging(make: Make) -> None:
+    trainer = make(steps=5, validate_every=1, keep=2)
+    trainer.run()
+    names = sorted(path.name for path in (trainer.folder / "checkpoints").iterdir())
+    assert names == ["step-00000004.safetensors", "step-00000005.safetensors"]
+    last, _ = load_tensors(trainer.folder / "checkpoints" / names[-1])
+    assert all(torch.equal(last[name], tensor) for name, tensor in own_tensors(trainer.model).items())
+
+
+def test_stopping_ends_after_the_step_and_saves(make: Make) -> None:
+    trainer = make(steps=50)
+    assert isinstance(trainer.listener, StopAt)
+    trainer.listener.stop_at(trainer, 3)
+    assert not trainer.run().finished
+    _, about = load_tensors(trainer.folder / "training" / "last.safetensors")
+    assert about["progress"]["step"] == 3
+    assert about["position"] == trainer.stream.position
+
+
+def test_work_is_saved_every_few_minutes(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, saves = iter(range(100_000)), []
+    monkeypatch.setattr("time.monotonic", lambda: 30.0 * next(now))
+    trainer = make(steps=8, save_minutes=5)
+    save = trainer.save
+    trainer.save = lambda: saves.append(trainer.progress.step) or save()
+    trainer.run()
+    assert len(saves) > 1 and saves[0] < 8 == saves[-1]
+
+
+def test_records_after_the_checkpoint_are_forgotten_on_resuming(make: Make) -> None:
+    trainer = make(steps=4, log_every=1)
+    trainer.listener.stop_at(trainer, 2)
+    trainer.run()
+    trainer.metrics.append({"step": 3, "loss": 1.0})
+    resumed = make(steps=4, log_every=1)
+    resumed.restore()
+    assert [record["step"] for record in resumed.metrics.read()] == [1, 2]
+    assert resumed.run().step == 4
+
+
+def test_a_larger_budget_goes_on_and_a_used_one_does_not(make: Make) -> None:
+    make(steps=2).run()
+    used, larger = make(steps=2), make(steps=3)
+    used.restore()
+    assert used.run().step == 2 and used.progress.finished
+    larger.restore()
+    assert larger.run().step == 3
+
+
+def test_a_run_that_was_never_saved_cannot_be_resumed(make: Make) -> None:
+    with pytest.raises(RunError, match="last.safetensors is missing"):
+        make(steps=1).restore()
+
+
+def test_a_checkpoint_that_says_nothing_of_training_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = make(steps=1)
+    monkeypatch.setattr("dragoman.training.trainer.asdict", lambda progress: {"unknown": 1})
+    trainer.run()
+    with pytest.raises(RunError, match="says nothing of where training stood; train again"):
+        make(steps=1).restore()
+
+
+def test_a_loss_that_is_not_a_number_is_told_with_its_place(make: Make) -> None:
+    trainer = make(steps=5)
+    objective = trainer.objective
+
+    def broken(model: Seq2Seq, batch: Any) -> Loss:
+        loss = objective(model, batch)
+        return Loss(loss.total * float("nan"), loss.tokens, loss.plain) if trainer.progress.step == 2 else loss
+
+    trainer.objective = broken
+    with pytest.raises(
+        TrainingError,
+        match=r"the loss is nan .* at step 3 \(epoch 0, batch 2: \d+ sentences .*lower training\.learning_rate",
+    ):
+        trainer.run()
+    assert all(tensor.isfinite().all() for tensor in own_tensors(trainer.model).values())
+
+
+def test_progress_begins_at_nothing() -> None:
+    assert Progress() == Progress(0, 0.0, 0, None, 0, 0, finished=False)
