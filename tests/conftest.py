@@ -21,7 +21,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
     @cache
     def train(model: str, *assignments: str) -> Path:
-        from dragoman.fit import fit
+        from dragoman.fitting import fit
 
         run = folder / f"{model}-{len(list(folder.iterdir()))}"
         fit(recipe(model, *assignments), run)

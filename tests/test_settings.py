@@ -72,7 +72,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED, ids=[changes[0] for changes, _ in REFUSED])
 def test_a_misfit_is_refused_with_its_place_and_the_nearest_name(changes: list[str], sentence: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}"):
+    with pytest.raises(SettingsError, match=rf"^{re.escape(sentence)}"):
         parse(Recipe, override(GOOD, changes))
 
 
@@ -121,7 +121,7 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_recipe_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_bytes(content)
-    with pytest.raises(SettingsError, match=f"^{re.escape(f'{path} {sentence}')}"):
+    with pytest.raises(SettingsError, match=rf"^{re.escape(f'{path} {sentence}')}"):
         read_yaml(path)
 
 
@@ -170,7 +170,7 @@ def test_overrides_are_yaml() -> None:
     ],
 )
 def test_an_override_that_fits_nowhere_is_refused(assignment: str, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}"):
+    with pytest.raises(SettingsError, match=rf"^{re.escape(sentence)}"):
         override(GOOD, [assignment])
 
 

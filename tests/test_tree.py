@@ -41,5 +41,5 @@ def test_an_empty_tuple_stays_empty() -> None:
 
 @pytest.mark.parametrize("strange", [[torch.ones(1)], {"a": torch.ones(1)}, "text", Leaf])
 def test_what_it_cannot_look_inside_is_refused(strange: object) -> None:
-    with pytest.raises(TypeError, match=f"map_tensors cannot look inside a {type(strange).__name__}"):
+    with pytest.raises(TypeError, match=rf"map_tensors cannot look inside a {type(strange).__name__}"):
         map_tensors(lambda tensor: tensor, (strange,))

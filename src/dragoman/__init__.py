@@ -1,4 +1,4 @@
-"""Dragoman: train, evaluate, inspect and serve translators from your own parallel text.
+"""Dragoman: train, evaluate and inspect translators from your own parallel text.
 
 >>> import dragoman
 >>> translator = dragoman.Translator.load("runs/demo")  # doctest: +SKIP
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman.errors import DragomanError
-    from dragoman.fit import fit
+    from dragoman.fitting import fit
+    from dragoman.reading import Reading
     from dragoman.recipe import Recipe, load_recipe
     from dragoman.run import Run, open_run
-    from dragoman.translator import Reading, Translation, Translator
+    from dragoman.translator import Translation, Translator
 
 __all__ = [
     "DragomanError",
@@ -30,12 +31,12 @@ __all__ = [
 
 _PLACES = {
     "DragomanError": "errors",
-    "Reading": "translator",
+    "Reading": "reading",
     "Recipe": "recipe",
     "Run": "run",
     "Translation": "translator",
     "Translator": "translator",
-    "fit": "fit",
+    "fit": "fitting",
     "load_recipe": "recipe",
     "open_run": "run",
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman.data.phrasebook import Example, derive, split_words
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.errors import DragomanError, RunError, SettingsError
-from dragoman.fit import fit
+from dragoman.fitting import fit
 from dragoman.inspection import Report, Sample, Score, links_from_weights, merge_pieces, write_report
 from dragoman.metrics.alignment import Links, alignment_error_rate
 from dragoman.metrics.scores import bleu, chrf
@@ -98,7 +98,7 @@ def measure(translator: Translator, examples: Sequence[Example], translations: S
         return found
     readings = translator.read([example.source for example in examples], [example.target for example in examples])
     links = [_links(translator, reading, example) for reading, example in zip(readings, examples, strict=True)]
-    gold = [Links(frozenset(example.links), frozenset()) for example in examples]
+    gold = [Links(frozenset(example.links)) for example in examples]
     error = alignment_error_rate(links, gold)
     found.append(Score("AER", error, "alignment error rate, 0 to 1, lower is better", "", 3))
     return found
@@ -109,7 +109,7 @@ def _links(translator: Translator, reading: Reading, example: Example) -> Links:
     source = with_words(translator.source, example.source, split_words(example.source))
     target = with_words(translator.target, example.target, split_words(example.target))
     weights = merge_pieces(reading.mean(), source.owners, target.owners)
-    return Links(frozenset(links_from_weights(weights)), frozenset())
+    return Links(frozenset(links_from_weights(weights)))
 
 
 def _samples(examples: Sequence[Example], translations: Sequence[Translation]) -> list[Sample]:

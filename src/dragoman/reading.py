@@ -58,7 +58,7 @@ class Reading:
         weights = self.by_words()
         weights = weights if layer is None else weights[layer - 1 : layer]
         weights = weights if head is None else weights[:, head - 1 : head]
-        return Links(frozenset(links_from_weights(weights.mean((0, 1)))), frozenset())
+        return Links(frozenset(links_from_weights(weights.mean((0, 1)))))
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
         """Return the picture of all layers and heads, with words on the axes, or with pieces and </s>."""

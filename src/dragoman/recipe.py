@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
@@ -18,7 +20,7 @@ class Recipe(Settings):
 
     about: str = ""
     """What the recipe is for, in a sentence or two."""
-    seed: int = 1
+    seed: int = Field(1, ge=0)
     """Where all randomness starts: initial weights, order of batches, dropout, subword sampling."""
     data: DataSettings
     """The parallel corpora."""

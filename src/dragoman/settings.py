@@ -171,10 +171,14 @@ def _tags(kind: Any) -> set[str]:
     """Collect the `kind` values of every settings class reachable from `kind`."""
     found: set[str] = set()
     for settings in _classes(kind, set()):
-        field = settings.model_fields.get("kind")
-        if field is not None:
-            found.update(str(value) for value in get_args(field.annotation))
+        found.update(_kinds(settings))
     return found - set(kind.model_fields)
+
+
+def _kinds(settings: type[Settings]) -> set[str]:
+    """Return the values that the field `kind` of a settings class may have."""
+    field = settings.model_fields.get("kind")
+    return {str(value) for value in get_args(field.annotation)} if field is not None else set()
 
 
 def _classes(annotation: Any, seen: set[type[Settings]]) -> set[type[Settings]]:
@@ -210,9 +214,7 @@ def _classes_at(kind: type[Settings], location: Sequence[str | int]) -> set[type
             field = candidate.model_fields.get(str(part))
             if field is not None:
                 inner |= _direct(field.annotation)
-            elif isinstance(part, int):
-                inner.add(candidate)
-            elif "kind" in candidate.model_fields and part in get_args(candidate.model_fields["kind"].annotation):
+            elif isinstance(part, int) or part in _kinds(candidate):
                 inner.add(candidate)
         candidates = inner or candidates
     return candidates

@@ -78,7 +78,7 @@ class Translator:
             _check_same_text(first, other)
         place = choose_device(device)
         given = {name: value for name, value in decoding.items() if value is not None}
-        settings = parse(DecodingSettings, first.recipe.decoding.model_dump() | given, "the decoding options")
+        settings = parse(DecodingSettings, first.recipe.decoding.model_dump() | given, "the decoding section")
         models = [run.load_model(place) for run in opened]
         return cls(models, first.source, first.target, settings=settings, languages=first.languages)
 

@@ -15,8 +15,10 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"training", "inspection", "arena"}),
     frozenset({"recipe"}),
     frozenset({"run"}),
+    frozenset({"reading"}),
     frozenset({"translator"}),
-    frozenset({"fit"}),
+    frozenset({"fitting", "evaluation"}),
+    frozenset({"demonstration"}),
     frozenset({"cli", "serving", "export"}),
     frozenset({"__init__", "__main__"}),
 )

@@ -42,7 +42,7 @@ def test_every_parameter_of_a_score_learns(name: str) -> None:
 @pytest.mark.parametrize("name", ["dot", "scaled_dot"])
 def test_sizes_that_cannot_be_multiplied_are_refused(name: str) -> None:
     with pytest.raises(
-        SettingsError, match=f"the score `{name}` multiplies queries of size 4 by keys of size 6.*general"
+        SettingsError, match=rf"the score `{name}` multiplies queries of size 4 by keys of size 6.*general"
     ):
         score_of(name, key_dim=6)
 

@@ -72,7 +72,7 @@ def law_2_the_future_does_not_matter(architecture: Architecture) -> None:
 
 
 def law_3_padding_does_not_matter(architecture: Architecture) -> None:
-    """Neither what stands on padding nor how much there is changes logits or gradients; nor does the company of a batch."""
+    """What stands on padding and how much there is do not change logits or gradients; nor do other rows."""
     model = model_of(architecture)
     logits = model(SOURCE, TARGET).logits
     gradients = torch.autograd.grad(logits.square().sum(), list(model.parameters()), allow_unused=True)

@@ -64,7 +64,7 @@ def law_9_uneven_batches_add_up(architecture: Architecture) -> None:
 def law_10_a_resumed_run_equals_an_unbroken_one(
     architecture: Architecture, folder: Path, *, budget: Mapping[str, float], stops: list[int], sampling: float = 0.3
 ) -> None:
-    """Stopped after each of `stops` steps and taken up anew, training ends in the same weights and optimiser, bit for bit."""
+    """Stopped after each of `stops` steps and taken up anew, training ends with the same weights, bit for bit."""
     settings = TrainingSettings(
         **budget,
         batch_tokens=24,

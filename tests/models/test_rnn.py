@@ -69,14 +69,14 @@ def test_an_odd_size_for_two_directions_is_refused() -> None:
 
 
 def test_a_score_that_multiplies_different_sizes_is_refused() -> None:
-    with pytest.raises(SettingsError, match="queries of size 8 by keys of size 6"):
+    with pytest.raises(SettingsError, match=r"queries of size 8 by keys of size 6"):
         model_of(score="dot", encoder_hidden=3)
 
 
 def test_location_bounds_the_source_and_nothing_else_does() -> None:
     model = model_of(score="location", max_positions=4)
     assert (model.source_positions, model.target_positions) == (4, None)
-    with pytest.raises(InputError, match="a sentence of 5 tokens is longer than the 4 positions"):
+    with pytest.raises(InputError, match=r"a sentence of 5 tokens is longer than the 4 positions"):
         model(source([5]), target(1, 2))
     assert model_of().source_positions is None
     assert model_of(decoder="plain", score="location").source_positions is None

@@ -82,12 +82,12 @@ def test_a_model_says_how_long_sentences_may_be(
         if bound is None:
             model(source(lengths), target(1, prefix))
         else:
-            with pytest.raises(InputError, match="a sentence of 5 tokens is longer than the 4 positions"):
+            with pytest.raises(InputError, match=r"a sentence of 5 tokens is longer than the 4 positions"):
                 model(source(lengths), target(1, prefix))
 
 
 def test_a_width_that_does_not_divide_into_heads_is_refused() -> None:
-    with pytest.raises(SettingsError, match="does not divide into 3 heads"):
+    with pytest.raises(SettingsError, match=r"does not divide into 3 heads"):
         model_of(heads=3)
 
 

@@ -115,7 +115,7 @@ def lstm(
 
 
 def sinusoid(position: int, feature: int, width: int) -> float:
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same angle: Vaswani et al. 2017, section 3.5."""
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same angle: Vaswani et al. 2017, 3.5."""
     pair = feature // 2
     angle = position / 10000 ** (2 * pair / width)
     return math.sin(angle) if feature % 2 == 0 else math.cos(angle)

@@ -48,7 +48,7 @@ def test_transformer_big_has_214_million_parameters() -> None:
 
 
 def test_rnnsearch_has_the_parameters_of_its_paper_s_sizes() -> None:
-    """Bahdanau et al. 2015, section 4.2 and appendix A.2: 1000 hidden units, 620-d embeddings, 30,000 words, maxout 500."""
+    """Bahdanau et al. 2015, section 4.2 and A.2: 1000 hidden units, 620-d embeddings, 30,000 words, maxout 500."""
     words, embedding, hidden, annotation = 30_000, 620, 1000, 2000
     with torch.device("meta"):
         settings = RecurrentSettings(embedding=embedding, hidden=hidden, encoder_hidden=1000)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.layers.test_recurrent import zero_state
 from tests.reference import loops
 from torch import Tensor, nn
 
@@ -47,8 +48,8 @@ def test_a_cell_is_its_equations(cell: str) -> None:
     stack = RecurrentStack(cell, 3, 4, layers=1, dropout=0.0)
     large(stack)
     inputs = torch.randn(1, 5, 3)
-    outputs, _ = stack(inputs, stack.zero_state(inputs))
-    state = [[0.0] * 4] * len(stack.zero_state(inputs))
+    outputs, _ = stack(inputs, zero_state(stack, inputs))
+    state = [[0.0] * 4] * len(zero_state(stack, inputs))
     for position in range(5):
         state = run(stack, inputs[0, position].tolist(), state)
         torch.testing.assert_close(outputs[0, position], torch.tensor(state[0]), rtol=1e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.layers.test_recurrent import zero_state
 from torch import Tensor, nn
 
 from dragoman.attention import masks
@@ -96,9 +97,9 @@ def test_a_recurrent_stack_is_torch_s_all_at_once_and_step_by_step(cell: str, la
     own.stack.load_state_dict(torchs.state_dict())
     inputs = states(2, 5)
     expected, _ = torchs(inputs)
-    outputs, _ = own(inputs, own.zero_state(inputs))
+    outputs, _ = own(inputs, zero_state(own, inputs))
     torch.testing.assert_close(outputs, expected, **CLOSE)
-    state = own.zero_state(inputs)
+    state = zero_state(own, inputs)
     for position, projected in enumerate(own.project(inputs).unbind(1)):
         output, state = own.step(projected, state)
         torch.testing.assert_close(output, expected[:, position], **CLOSE)

@@ -68,7 +68,7 @@ def test_a_flipped_byte_anywhere_is_noticed(path: Path) -> None:
             continue  # blanks between the header and the tensors say nothing
         for flip in (0x01, 0xFF):
             path.write_bytes(good[:offset] + bytes([good[offset] ^ flip]) + good[offset + 1 :])
-            with pytest.raises(RunError, match="damaged|newer"):
+            with pytest.raises(RunError, match=r"damaged|newer"):
                 load_tensors(path)
 
 
@@ -77,12 +77,12 @@ def test_a_file_cut_short_is_refused(path: Path, share: float) -> None:
     save_tensors(path, TENSORS)
     good = path.read_bytes()
     path.write_bytes(good[: int(share * len(good))])
-    with pytest.raises(RunError, match=f"{path.name} is damaged .*; copy it again from a good place, or train again"):
+    with pytest.raises(RunError, match=rf"{path.name} is damaged .*; copy it again from a good place, or train again"):
         load_tensors(path)
 
 
 def test_a_missing_file_is_refused(path: Path) -> None:
-    with pytest.raises(RunError, match=f"{path.name} is missing; the run is incomplete"):
+    with pytest.raises(RunError, match=rf"{path.name} is missing; the run is incomplete"):
         load_tensors(path)
 
 
@@ -90,14 +90,14 @@ def test_a_file_of_a_newer_format_is_refused(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(checkpoint, "FORMAT", 2)
     save_tensors(path, TENSORS)
     monkeypatch.setattr(checkpoint, "FORMAT", 1)
-    with pytest.raises(RunError, match="has format 2, newer than the 1 that this version reads; update dragoman"):
+    with pytest.raises(RunError, match=r"has format 2, newer than the 1 that this version reads; update dragoman"):
         load_tensors(path)
 
 
 def test_a_file_that_is_something_else_is_refused(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("These are not tensors, but a sentence long enough to look like a header.")
-    with pytest.raises(RunError, match="is damaged"):
+    with pytest.raises(RunError, match=r"is damaged"):
         load_tensors(path)
 
 
@@ -113,7 +113,7 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(path: Path, monkeypatch: pyte
     save_tensors(path, TENSORS, {"step": 1})
     monkeypatch.setattr(checkpoint, "save_file", fail(errno.ENOSPC))
     with pytest.raises(
-        TrainingError, match="could not be saved: the disk is full; the checkpoint saved before is kept; make"
+        TrainingError, match=r"could not be saved: the disk is full; the checkpoint saved before is kept; make"
     ):
         save_tensors(path, TENSORS, {"step": 2})
     assert load_tensors(path)[1] == {"step": 1}
@@ -123,14 +123,14 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(path: Path, monkeypatch: pyte
 def test_a_folder_that_cannot_be_written_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "save_file", fail(errno.EACCES))
     with pytest.raises(
-        TrainingError, match="could not be saved: as the system says it; make room or choose another folder"
+        TrainingError, match=r"could not be saved: as the system says it; make room or choose another folder"
     ):
         save_tensors(path, TENSORS)
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(path: Path) -> None:
     path.parent.write_text("a file")
-    with pytest.raises(TrainingError, match="could not be saved: "):
+    with pytest.raises(TrainingError, match=r"could not be saved: "):
         save_tensors(path, TENSORS)
 
 
@@ -184,5 +184,5 @@ def test_an_average_is_the_mean_of_each_weight(tmp_path: Path) -> None:
 def test_an_average_of_different_models_is_refused(tmp_path: Path) -> None:
     for name in ("one", "other"):
         save_tensors(tmp_path / name, {name: torch.zeros(1)})
-    with pytest.raises(RunError, match="other holds other weights than .*one; average checkpoints of one run"):
+    with pytest.raises(RunError, match=r"other holds other weights than .*one; average checkpoints of one run"):
         average([tmp_path / "one", tmp_path / "other"])

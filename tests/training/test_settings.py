@@ -24,13 +24,13 @@ def test_more_weights_to_average_than_are_kept_are_refused() -> None:
 
 @pytest.mark.parametrize("betas", [[0.9, 1.0], [-0.1, 0.9], [0.9]])
 def test_averages_that_cannot_decay_are_refused(betas: list[float]) -> None:
-    with pytest.raises(SettingsError, match="betas"):
+    with pytest.raises(SettingsError, match=r"betas"):
         parse(TrainingSettings, {"steps": 1, "betas": betas})
 
 
 @pytest.mark.parametrize("name", ["learning_rate", "clip", "epsilon"])
 def test_what_must_be_positive_is(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"`{name}` is 0"):
+    with pytest.raises(SettingsError, match=rf"`{name}` is 0"):
         parse(TrainingSettings, {"steps": 1, name: 0})
 
 

@@ -68,7 +68,7 @@ def test_a_loss_that_is_not_a_number_leaves_weights_and_optimiser_untouched(
     optimizer = Adam(model.parameters())
     step(model, translation_loss, optimizer)
     before, averages = weights(model), optimizer.state_dict()["state"][0]["exp_avg"].clone()
-    with pytest.raises(NotFiniteError, match="the loss is .* and the norm of the gradient (nan|inf)") as caught:
+    with pytest.raises(NotFiniteError, match=r"the loss is .* and the norm of the gradient (nan|inf)") as caught:
         step(model, objective, optimizer)
     assert isinstance(caught.value, TrainingError)
     assert all(torch.equal(tensor, before[name]) for name, tensor in own_tensors(model).items())

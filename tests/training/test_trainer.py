@@ -181,7 +181,7 @@ def test_a_larger_budget_goes_on_and_a_used_one_does_not(make: Make) -> None:
 
 
 def test_a_run_that_was_never_saved_cannot_be_resumed(make: Make) -> None:
-    with pytest.raises(RunError, match="last.safetensors is missing"):
+    with pytest.raises(RunError, match=r"last.safetensors is missing"):
         make(steps=1).restore()
 
 
@@ -189,7 +189,7 @@ def test_a_checkpoint_that_says_nothing_of_training_is_refused(make: Make, monke
     trainer = make(steps=1)
     monkeypatch.setattr("dragoman.training.trainer.asdict", lambda progress: {"unknown": 1})
     trainer.run()
-    with pytest.raises(RunError, match="says nothing of where training stood; train again"):
+    with pytest.raises(RunError, match=r"says nothing of where training stood; train again"):
         make(steps=1).restore()
 
 

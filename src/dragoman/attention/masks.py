@@ -25,7 +25,7 @@ def to_source(real: Bool[Tensor, "batch source"]) -> Bool[Tensor, "batch 1 sourc
     return real[:, None, :]
 
 
-def from_lengths(lengths: Int[Tensor, "batch *query"], keys: int) -> Bool[Tensor, "batch _ keys"]:
+def from_lengths(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "_ _ keys"]:
     """Let queries see the first `lengths` keys: one length per example, or one per query.
 
     >>> from_lengths(torch.tensor([1, 3]), keys=3).int().tolist()

@@ -41,7 +41,7 @@ def check_languages(languages: tuple[str, str], source: Path | None, target: Pat
     dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
     """
     for path, own, other in ((source, *languages), (target, *reversed(languages))):
-        if path is not None and own != other and _language(path) == other:
+        if path is not None and own != other and _language(Path(path)) == other:
             raise InputError(
                 f"{path} looks like `{other}`, but this run translates from `{languages[0]}` to `{languages[1]}`; swap the files"
             )

@@ -15,7 +15,7 @@ from dragoman.errors import DragomanError
 
 app = typer.Typer(
     name="dragoman",
-    help="Train, evaluate, inspect and serve translators from your own parallel text.",
+    help="Train, evaluate and inspect translators from your own parallel text.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -19,7 +19,8 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
 ) -> None:
     """Train a translator. Ctrl-C saves; --resume goes on where it stopped."""
-    from dragoman.fit import fit
+    from dragoman.evaluation import measure_tests
+    from dragoman.fitting import fit
     from dragoman.recipe import load_recipe
 
     loaded = load_recipe(recipe, settings or [])
@@ -38,6 +39,8 @@ def train(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)}, best dev {loaded.training.metric} at step "
         f"{progress.best_step:,}. Translate with: dragoman translate {folder} < FILE"
     )
+    for corpus, scores in measure_tests(folder).items():
+        note(f"{corpus}: " + "   ".join(f"{score.name} {score.score:.1f} ({score.signature})" for score in scores))
     print(folder)
 
 

@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.data.buckets import Members, batches, pools
+from dragoman.data.buckets import Indices, Members, batches, pools
 from dragoman.data.collate import collate
-from dragoman.data.store import Store
+from dragoman.data.store import Ids, Store
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.text.codec import Codec
+
+
+Cut = tuple[Ids, Ids]
+"""Ids of a source and a target sentence."""
 
 
 class BatchStream(Iterator[Batch]):
     """Batches of at most `tokens` tokens on either side, padding included; each pair once in an epoch, without end.
 
     The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream that is sent to the `position` of
-    another goes on exactly as it does. `sampling` above 0 cuts the texts anew in each epoch (see `Codec.sample`);
-    batches are grouped by the usual cuts, so they may then be larger than `tokens`. The next batch is made in the
-    background. `tokens` smaller than a sentence gives it a batch of its own.
+    another goes on exactly as it does. `sampling` above 0 cuts the texts anew in each epoch (see `Codec.sample`), a pool
+    at a time, so that batches are grouped by the lengths they really have. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch of its own.
     """
 
     def __init__(
@@ -88,8 +91,12 @@ class BatchStream(Iterator[Batch]):
         runs = pools(len(self.store), np.random.default_rng((self.seed, epoch)))
         chosen = runs[pool]
         indices = np.concatenate([np.arange(run.start, run.stop) for run in chosen])
-        source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
-        target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
+        self._cuts = self._sample(indices, epoch, pool) if self.sampling else {}
+        if self.sampling:
+            source, target = np.array([[len(side) for side in self._cuts[at]] for at in indices.tolist()], np.int32).T
+        else:
+            source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
+            target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
         rng = np.random.default_rng((self.seed, epoch, pool))
         self._plan: list[Members] = batches(indices, source + 1, target + 1, tokens=self.tokens, rng=rng)
         self._epoch, self._pool, self._pools = epoch, pool, len(runs)
@@ -110,13 +117,19 @@ class BatchStream(Iterator[Batch]):
 
     def _prepare(self) -> Future[Batch]:
         """Begin to make the next batch."""
-        return self._worker.submit(self._make, self._plan[self._batch], self._epoch, self._index)
+        return self._worker.submit(self._make, self._plan[self._batch], self._cuts)
 
-    def _make(self, indices: Members, epoch: int, index: int) -> Batch:
-        """Read, cut and pad the pairs of one batch."""
-        if self.sampling == 0:
-            return collate([self.store.pair(at) for at in indices.tolist()])
-        rng = random.Random(f"{self.seed} {epoch} {index}")
-        texts = [self.store.text(at) for at in indices.tolist()]
+    def _make(self, indices: Members, cuts: dict[int, Cut]) -> Batch:
+        """Read and pad the pairs of one batch."""
+        return collate([cuts[at] if cuts else self.store.pair(at) for at in indices.tolist()])
+
+    def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, Cut]:
+        """Cut the texts of one pool anew, as the seed, the epoch and the pool say."""
+        rng = random.Random(f"{self.seed} {epoch} {pool}")
         source, target = self.codecs
-        return collate([(source.sample(s, rng, self.sampling), target.sample(t, rng, self.sampling)) for s, t in texts])
+        cuts = {}
+        for at in indices.tolist():
+            texts = self.store.text(at)
+            cut = [codec.sample(text, rng, self.sampling) for codec, text in zip((source, target), texts, strict=True)]
+            cuts[at] = (np.array(cut[0], np.int32), np.array(cut[1], np.int32))
+        return cuts

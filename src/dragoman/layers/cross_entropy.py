@@ -66,4 +66,5 @@ class _LinearCrossEntropy(torch.autograd.Function):
         """Scale the kept gradients."""
         scale = gradients[0]
         kept = ctx.saved_tensors
-        return tuple(None if gradient is None else gradient * scale for gradient in kept) + (None, None)
+        scaled = [None if gradient is None else gradient * scale for gradient in kept]
+        return (*scaled, None, None)

@@ -9,7 +9,7 @@ class Dropout(nn.Module):
     """Sets each number to 0 with probability `rate` in training, and scales the others up (Srivastava et al. 2014).
 
     One random 64-bit word decides on eight numbers, which makes drawing them about eight times cheaper on a CPU. Deviation:
-    the rate is rounded to a multiple of 1/256, at most 255/256; the scale is exact for the rounded rate, so the mean is kept.
+    the rate is rounded to a multiple of 1/256, at most 255/256; the scale is exact for that rate, so the mean is kept.
     """
 
     def __init__(self, rate: float) -> None:

@@ -14,8 +14,9 @@ from dragoman.layers.cross_entropy import linear_cross_entropy
 class TokenEmbedding(nn.Module):
     """Maps ids to vectors, scaled by sqrt(width) where `scaled` (Vaswani et al. 2017, section 3.4).
 
-    Starts as a normal distribution of deviation 1/sqrt(width), so that scaled embeddings have unit variance and tied logits
-    too. The vector of padding starts at zero, and stays zero unless an output layer shares the matrix; masks hide it anyway.
+    Starts as a normal distribution of deviation 1/sqrt(width), so that scaled embeddings have unit variance and tied
+    logits too. The vector of padding starts at zero, and stays zero unless an output layer shares the matrix; masks hide
+    it in either case.
     """
 
     def __init__(self, vocabulary: int, width: int, *, scaled: bool = False) -> None:

@@ -34,11 +34,6 @@ class RecurrentStack(nn.Module):
         self.dropout = Dropout(dropout)
         initialise(self.stack)
 
-    def zero_state(self, like: Float[Tensor, "batch *rest"]) -> State:
-        """Return the state before the first position."""
-        zeros = like.new_zeros(like.shape[0], self.layers, self.hidden)
-        return (zeros,) if self.cell == "gru" else (zeros, zeros)
-
     def forward(
         self, inputs: Float[Tensor, "batch time dim"], state: State
     ) -> tuple[Float[Tensor, "batch time hidden"], State]:
@@ -50,8 +45,8 @@ class RecurrentStack(nn.Module):
 
     def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
         """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
-        weight = self.stack.weight_ih_l0[:, first : first + inputs.shape[-1]]
-        return F.linear(inputs, weight, self.stack.bias_ih_l0 if first == 0 else None)
+        weight, bias = getattr(self.stack, "weight_ih_l0"), getattr(self.stack, "bias_ih_l0")  # noqa: B009  # for mypy
+        return F.linear(inputs, weight[:, first : first + inputs.shape[-1]], bias if first == 0 else None)
 
     def step(
         self, projected: Float[Tensor, "batch gates"], state: State

@@ -9,10 +9,13 @@ from dragoman.errors import InputError
 
 @dataclass(frozen=True)
 class Links:
-    """Links (source position, target position), from 0, of one sentence pair. Every sure link is possible too."""
+    """Links (source position, target position), from 0, of one sentence pair. Every sure link becomes possible too."""
 
     sure: frozenset[tuple[int, int]]
-    possible: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "possible", self.possible | self.sure)
 
 
 def parse_links(line: str, where: str = "alignment") -> Links:

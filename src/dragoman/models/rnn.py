@@ -112,7 +112,7 @@ class RecurrentEncoder(nn.Module):
 
 
 class Bridge(nn.Module):
-    """Makes the decoder's first state from the encoder's last: a copy where one direction of that size was read, else tanh(W h).
+    """Makes the decoder's first state from the encoder's last: a copy from one direction of that size, else tanh(W h).
 
     Deviation from Bahdanau et al. 2015, appendix A.2.2: W reads both directions, not the backward one alone. An LSTM's cell
     state passes through its own W without tanh.

@@ -34,7 +34,7 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.source_positions = source_positions
         self.target_positions = target_positions
-        self.encoder = encoder  # type: ignore[assignment]  # torch types attributes of modules as modules
+        self.encoder = encoder
         self.decoder = decoder  # type: ignore[assignment]
 
     def forward(

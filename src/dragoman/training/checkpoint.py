@@ -38,7 +38,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
     except (OSError, SafetensorError) as error:
         with suppress(OSError):
             beside.unlink()
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC or "No space left" in str(error)
+        full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left" in str(error)
         reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
         kept = "; the checkpoint saved before is kept" if path.exists() else ""
         raise TrainingError(f"{path} could not be saved: {reason}{kept}; make room or choose another folder") from None
@@ -111,5 +111,5 @@ def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.reshape(-1).contiguous().view(torch.uint8).numpy())
+        digest.update(tensor.reshape(-1).contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 

@@ -228,7 +228,7 @@ class Trainer:
             "tokens_per_second": window.tokens / passed,
             "padding": window.padded / max(window.cells, 1),
             "share": share,
-            "seconds_left": self.progress.seconds * (1 - share) / share if share else None,
+            "seconds_left": self.progress.seconds * (1 - share) / share if share > 0.001 else None,
         }
 
     def _record(self, window: Window) -> None:

@@ -1,0 +1,103 @@
+"""Writes the tables of settings in docs/recipes.md from the schema of recipes: `python docs/settings_tables.py`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dragoman.recipe import Recipe
+
+PAGE = Path(__file__).with_name("recipes.md")
+BEGIN = "<!-- settings: written by docs/settings_tables.py, not by hand -->"
+END = "<!-- end of settings -->"
+SECTIONS: Mapping[str, str] = {
+    "Recipe": "The recipe itself",
+    "DataSettings": "`data`",
+    "LinesSettings": "A corpus of two files: `source` and `target`",
+    "TsvSettings": "A corpus of one table: `tsv`",
+    "JsonSettings": "A corpus of JSON lines: `jsonl`",
+    "PhrasebookSettings": "The built-in corpus: `phrasebook`",
+    "HoldOutSettings": "`hold_out`, in any corpus",
+    "FilterSettings": "`data.filters`",
+    "SentencePieceSettings": "`text`, where `kind: sentencepiece`",
+    "WordsSettings": "`text`, where `kind: words`",
+    "CharactersSettings": "`text`, where `kind: characters`",
+    "RecurrentSettings": "`model`, where `kind: rnn`",
+    "TransformerSettings": "`model`, where `kind: transformer`",
+    "TrainingSettings": "`training`",
+    "DecodingSettings": "`decoding`",
+}
+"""Classes of settings, in the order of the page, and their headings."""
+
+Schema = Mapping[str, Any]
+
+
+def tables() -> str:
+    """Return a table for every class of settings that a recipe may hold."""
+    schema = Recipe.model_json_schema()
+    classes: dict[str, Schema] = {"Recipe": schema, **schema["$defs"]}
+    if odd := set(classes) ^ set(SECTIONS):
+        raise KeyError(f"SECTIONS and the schema differ in {sorted(odd)}")
+    return "\n\n".join("\n".join(_section(heading, classes[name])) for name, heading in SECTIONS.items())
+
+
+def page(text: str) -> str:
+    """Return the text of the page with fresh tables between the two marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+
+
+def _section(heading: str, settings: Schema) -> Iterator[str]:
+    """Return heading, description and table of one class."""
+    yield f"### {heading}\n"
+    yield f"{settings['description']}\n"
+    yield "| setting | default | values | meaning |\n| --- | --- | --- | --- |"
+    for name, field in settings["properties"].items():
+        meaning = _prose(field.get("description", "Chooses this table."))
+        yield f"| `{name}` | {_default(name, field, settings)} | {_values(field)} | {meaning} |"
+
+
+def _default(name: str, field: Schema, settings: Schema) -> str:
+    """Return the default as YAML writes it. The kind of a section must always be said."""
+    if name == "kind" or name in settings.get("required", ()):
+        return "required"
+    if isinstance(field["default"], dict):
+        return "below"
+    return f"`{json.dumps(field['default'])}`"
+
+
+def _values(field: Schema) -> str:
+    """Say what a setting may be."""
+    if "anyOf" in field and {"type": "null"} in field["anyOf"]:
+        return f"{_values(next(one for one in field['anyOf'] if one != {'type': 'null'}))}, or `null`"
+    if "const" in field or "enum" in field:
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    match field.get("type"):
+        case "integer" | "number" as kind:
+            return ("whole number" if kind == "integer" else "number") + _bounds(field)
+        case "boolean":
+            return "`true`, `false`"
+        case "array" if "prefixItems" in field:
+            return f"list of two ({_values(field['prefixItems'][0])})"
+        case "array":
+            return "list of corpora"
+        case "string":
+            return "path" if field.get("format") == "path" else "text"
+    return "table"
+
+
+def _bounds(field: Schema) -> str:
+    """Say between what a number must lie."""
+    names = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+    found = [f"{words} {field[name]:g}" for name, words in names.items() if name in field]
+    return ", ".join(["", *found])
+
+
+def _prose(text: str) -> str:
+    """Put a description on one line of a table, with names of special pieces kept from looking like HTML."""
+    return " ".join(text.split()).replace("<unk>", "`<unk>`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,70 @@
+"""`dragoman train`."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tiny import dragoman, recipe_file, refusal
+
+from dragoman.cli import training
+from dragoman.cli.console import ConsoleListener
+from dragoman.run import open_run
+
+
+class Stopping(ConsoleListener):
+    """Presses Ctrl-C at the third step."""
+
+    def progress(self, record: Any) -> None:
+        """Send the signal that a terminal sends."""
+        super().progress(record)
+        if record["step"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_folder_is_the_only_result(tmp_path: Path):
+    found = dragoman("train", recipe_file(tmp_path, "rnn"), "--set", "training.steps=2", "--out", tmp_path / "run")
+    assert found.code == 0
+    assert found.lines == [str(tmp_path / "run")]
+    assert "dev BLEU" in found.errors
+    assert f"Translate with: dragoman translate {tmp_path / 'run'} < FILE" in found.errors
+    assert open_run(tmp_path / "run").recipe.training.steps == 2
+
+
+def test_a_run_stands_below_runs_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    found = dragoman("train", recipe_file(tmp_path, "rnn"), "--set", "training.steps=1")
+    assert found.lines == ["runs/tiny"]
+    sentence = refusal("train", "tiny.yaml")
+    assert sentence == (
+        "runs/tiny already holds a run; add --resume to go on with it, or choose another folder with --out"
+    )
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "ConsoleListener", Stopping)
+    command = ("train", recipe_file(tmp_path, "transformer"), "--out", tmp_path / "run")
+    found = dragoman(*command)
+    assert (found.code, found.output) == (130, "")
+    assert found.errors.endswith("Saved at step 3. Go on with the same command and --resume.\n")
+    again = dragoman(*command, "--resume")
+    assert again.code == 0
+    assert "Going on at step 3." in again.errors
+
+
+def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.fit.learn_codecs", interrupt)
+    found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
+    assert (found.code, found.output) == (130, "")
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_can_be_resumed_where_nothing_is(tmp_path: Path):
+    command = ("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run", "--resume")
+    assert refusal(*command) == f"there is no run {tmp_path / 'run'} to resume; leave --resume out to begin it"
+    (tmp_path / "run").mkdir()
+    assert "is not a complete run: manifest.json is missing" in refusal(*command)

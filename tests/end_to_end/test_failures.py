@@ -1,0 +1,80 @@
+"""A full disk and a loss that is not a number end training in a sentence; what was saved before stays."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.tiny import dragoman, recipe_file, refusal
+
+FEW = ("training.validate_every=4", "training.schedule=constant", "training.warmup=0")
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let no file grow larger than `size` bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> tuple[object, ...]:
+    """Train 4 steps, and return the command that goes on to 8."""
+    path = recipe_file(tmp_path, "rnn", *FEW)
+    assert dragoman("train", path, "--set", "training.steps=4", "--out", tmp_path / "run").code == 0
+    return ("train", path, "--set", "training.steps=8", "--out", tmp_path / "run", "--resume")
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(begun, tmp_path: Path):
+    last = tmp_path / "run" / "training" / "last.safetensors"
+    before = last.read_bytes()
+    with files_of_at_most(len(before) // 2):
+        sentence = refusal(*begun)
+    assert f"{last} could not be saved" in sentence
+    assert "the checkpoint saved before is kept; make room or choose another folder" in sentence
+    assert last.read_bytes() == before
+    assert not list((tmp_path / "run").rglob("*.partial"))
+    assert len(dragoman("translate", tmp_path / "run", stdin="I love cats.\n").lines) == 1
+    assert dragoman(*begun).code == 0
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_no_run(tmp_path: Path):
+    path = recipe_file(tmp_path, "rnn", *FEW)
+    with files_of_at_most(100):
+        sentence = refusal("train", path, "--out", tmp_path / "run")
+    assert "cannot be written" in sentence
+    assert dragoman("train", path, "--set", "training.steps=1", "--out", tmp_path / "run").code == 0
+
+
+def test_a_loss_that_is_not_a_number_names_the_batch_and_keeps_the_checkpoint(begun, tmp_path: Path):
+    last = tmp_path / "run" / "training" / "last.safetensors"
+    before = last.read_bytes()
+    sentence = refusal(*begun, "--set", "training.learning_rate=1e30")
+    assert "at step 6 (epoch " in sentence and "sentences of at most" in sentence
+    assert f"the last checkpoint in {tmp_path / 'run'} is kept" in sentence
+    assert sentence.endswith("lower training.learning_rate or training.clip, and go on with --resume")
+    assert last.read_bytes() == before
+    assert dragoman(*begun, "--set", "training.learning_rate=0.001", "--set", "training.clip=0.5").code == 0
+
+
+def test_a_loss_that_is_never_a_number_leaves_a_run_that_can_begin_again(tmp_path: Path):
+    path = recipe_file(tmp_path, "transformer", *FEW)
+    command = ("train", path, "--set", "training.steps=4", "--out", tmp_path / "run")
+    sentence = refusal(*command, "--set", "training.learning_rate=1e30")
+    assert "at step 2 (epoch 0, batch 1: " in sentence
+    assert "no checkpoint was saved yet" in sentence
+    assert dragoman(*command, "--resume").code == 0
+
+
+def test_weights_that_break_just_before_a_validation_are_not_kept(begun, tmp_path: Path):
+    weights = (tmp_path / "run" / "model.safetensors").read_bytes()
+    sentence = refusal(
+        *begun, "--set", "training.learning_rate=1e30", "--set", "training.steps=5", "--set", "training.keep=0"
+    )
+    assert "number" in sentence
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights

@@ -1,0 +1,98 @@
+"""A run that was stopped, or killed, and resumed gives the weights of the unbroken one, bit for bit (law 10)."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.tiny import dragoman, process, recipe_file
+
+from dragoman.training.reports import MetricsFile
+
+LONG = ("training.steps=150", "training.validate_every=60", "training.save_minutes=100")
+CASES = {
+    "rnn": ("rnn",),
+    "transformer": ("transformer", "text.sampling=0.1"),
+}
+ENDS = 120
+"""Seconds after which a process hangs."""
+
+
+def weights(run: Path) -> dict[str, bytes]:
+    """Return everything that training leaves for translating, as it stands on disk."""
+    return {path.name: path.read_bytes() for path in sorted(run.rglob("*.safetensors")) if path.parent.name != "training"}
+
+
+def steps(run: Path) -> list[int]:
+    """Return the steps of all records."""
+    return [record["step"] for record in MetricsFile(run / "metrics.jsonl").read()]
+
+
+def wait_for(running: "subprocess.Popen[bytes]", text: bytes) -> bytes:
+    """Read standard error until a line holds `text`."""
+    assert running.stderr is not None
+    read = b""
+    while line := running.stderr.readline():
+        read += line
+        if text in line:
+            return read
+    raise AssertionError(read.decode())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_stopped_by_ctrl_c_ends_as_an_unbroken_one(tmp_path: Path, case):
+    path = recipe_file(tmp_path, *CASES[case], *LONG)
+    running = process("train", path, "--out", "broken", folder=tmp_path)
+    wait_for(running, b"  step 1  ")
+    running.send_signal(signal.SIGINT)
+    output, errors = running.communicate(timeout=ENDS)
+    assert (running.returncode, output) == (130, b""), errors.decode()
+    (stopped,) = [line for line in errors.decode().split("\n") if line.startswith("Saved at step ")]
+    assert stopped.endswith(". Go on with the same command and --resume.")
+    assert 1 <= int(stopped.split()[3].rstrip(".")) < 150
+    assert dragoman("train", path, "--out", tmp_path / "broken", "--resume").code == 0
+    assert dragoman("train", path, "--out", tmp_path / "whole").code == 0
+    assert weights(tmp_path / "broken") == weights(tmp_path / "whole")
+    assert steps(tmp_path / "broken") == steps(tmp_path / "whole")
+
+
+def test_a_killed_run_ends_as_an_unbroken_one(tmp_path: Path):
+    often = ("training.save_minutes=0.0001",)
+    path = recipe_file(tmp_path, "rnn", *LONG, *often)
+    running = process("train", path, "--out", "killed", folder=tmp_path)
+    saved = tmp_path / "killed" / "training" / "last.safetensors"
+    until = time.monotonic() + ENDS
+    while not saved.exists() and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    running.kill()
+    running.communicate(timeout=ENDS)
+    assert running.returncode == -signal.SIGKILL
+    resumed = dragoman("train", path, "--out", tmp_path / "killed", "--resume")
+    assert resumed.code == 0
+    assert "Going on at step " in resumed.errors
+    assert dragoman("train", path, "--out", tmp_path / "whole").code == 0
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+    assert steps(tmp_path / "killed") == steps(tmp_path / "whole")
+
+
+def test_a_run_killed_before_it_was_saved_begins_again(tmp_path: Path):
+    path = recipe_file(tmp_path, "rnn", "training.steps=4")
+    assert dragoman("train", path, "--out", tmp_path / "run").code == 0
+    whole = weights(tmp_path / "run"), steps(tmp_path / "run")
+    (tmp_path / "run" / "training" / "last.safetensors").unlink()
+    assert dragoman("train", path, "--out", tmp_path / "run", "--resume").code == 0
+    assert (weights(tmp_path / "run"), steps(tmp_path / "run")) == whole
+
+
+def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path: Path):
+    path = recipe_file(tmp_path, "transformer", "training.schedule=constant")
+    short, long = ("--set", "training.steps=4"), ("--set", "training.steps=8")
+    command = ("train", path, "--set", "training.validate_every=4", "--out")
+    assert dragoman(*command, tmp_path / "run", *short).code == 0
+    assert dragoman(*command, tmp_path / "run", *long, "--resume").code == 0
+    assert dragoman(*command, tmp_path / "whole", *long).code == 0
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+    again = dragoman(*command, tmp_path / "run", *long, "--resume")
+    assert again.code == 0
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
