@@ -23,7 +23,9 @@ def test_perfect_translations_have_perfect_scores(trained: Trained):
 
 
 def test_the_report_shows_sentences_of_every_demo_and_mistakes(tmp_path: Path):
-    found = run_demo(recipe("transformer", "training.steps=2"), tmp_path / "demo", instructions="do it", listener=Silent())
+    found = run_demo(
+        recipe("transformer", "training.steps=2"), tmp_path / "demo", instructions="do it", listener=Silent()
+    )
     assert found is not None
     assert [sample.source for sample in found.samples[: len(SENTENCES)]] == list(SENTENCES)
     assert len(found.samples) == len(SENTENCES) + 2 * (6 + 4)

@@ -8,7 +8,8 @@ from dragoman.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("wish", "gpu", "device"), [("auto", False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", True, "cuda")]
+    ("wish", "gpu", "device"),
+    [("auto", False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", True, "cuda")],
 )
 def test_a_gpu_is_taken_where_it_is_wanted_and_there(monkeypatch: pytest.MonkeyPatch, wish, gpu, device):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from dragoman.fit import Validation, fit
 from tests.tiny import Trained, recipe
 
 from dragoman import fit as module
 from dragoman.errors import CorpusError, RunError
-from dragoman.fit import Validation, fit
 from dragoman.run import open_run
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent

@@ -60,7 +60,8 @@ def test_scores_are_sums_of_log_probabilities(trained: Trained, model):
         with torch.inference_mode():
             logits = translator.models[0](batch.source, batch.inputs).logits
         expected = sum(
-            float(row[label].log()) for row, label in zip(logits[0].exp() / logits[0].exp().sum(-1, True), batch.labels[0])
+            float(row[label].log())
+            for row, label in zip(logits[0].exp() / logits[0].exp().sum(-1, True), batch.labels[0])
         )
         assert total == pytest.approx(expected, abs=1e-3)
         assert tokens == len(translator.target.encode(target)) + 1
@@ -79,7 +80,9 @@ def test_draws_can_be_repeated_and_go_on_between_sentences(trained: Trained, mon
     found = texts(translator, ["I love cats."] * 4)
     assert found == texts(translator, ["I love cats."] * 4)
     assert len(set(found)) > 1
-    assert texts(Translator.load(trained("rnn"), method="sample", temperature=3.0, seed=2), ["I love cats."]) != found[:1]
+    assert (
+        texts(Translator.load(trained("rnn"), method="sample", temperature=3.0, seed=2), ["I love cats."]) != found[:1]
+    )
 
 
 def test_coverage_can_change_the_order_but_not_the_log_probability(trained: Trained):

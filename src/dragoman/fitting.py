@@ -79,13 +79,25 @@ def _trainer(run: Run, ear: Listener) -> Trainer:
     return Trainer(
         model,
         partial(translation_loss, smoothing=recipe.training.label_smoothing),
-        BatchStream(store, codecs, recipe.training.batch_tokens, seed=recipe.seed, sampling=recipe.text.sampling),
+        BatchStream(
+            store,
+            codecs,
+            recipe.training.batch_tokens,
+            seed=recipe.seed,
+            sampling=recipe.text.sampling,
+            bounds=(_most_pieces(model.source_positions), _most_pieces(model.target_positions)),
+        ),
         settings=recipe.training,
         precision=run.manifest.get("precision") or choose(recipe.training.precision, device),
         folder=run.folder,
         validate=validation,
         listener=ear,
     )
+
+
+def _most_pieces(positions: int | None) -> int | None:
+    """Return how many pieces of text fit beside </s> (or, for the decoder's input, <s>)."""
+    return None if positions is None else positions - 1
 
 
 def _check_lengths(store: Store, model: Seq2Seq) -> None:
@@ -143,7 +155,9 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
     """Learn the codecs of a new run, of which nothing is written yet."""
     if (folder / "manifest.json").exists():
-        raise RunError(f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out")
+        raise RunError(
+            f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
+        )
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
     ear.say("Reading the corpus and learning its pieces.")
@@ -234,4 +248,3 @@ def _stops(trainer: Trainer, ear: Listener) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-

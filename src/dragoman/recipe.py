@@ -50,7 +50,9 @@ def find_recipe(name: str) -> Path:
         return path
     recipes = shipped()
     if name not in recipes:
-        raise SettingsError(f"there is no recipe `{name}`, neither a file nor a shipped one{nearest(name, list(recipes))}")
+        raise SettingsError(
+            f"there is no recipe `{name}`, neither a file nor a shipped one{nearest(name, list(recipes))}"
+        )
     return recipes[name]
 
 

@@ -87,14 +87,18 @@ def open_run(folder: Path) -> Run:
         raise RunError(f"{folder} is a file; give the folder of a run")
     missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
     if missing:
-        raise RunError(f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again")
+        raise RunError(
+            f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
+        )
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         written = int(manifest["format"])
     except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place") from None
     if written > FORMAT:
-        raise RunError(f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+        raise RunError(
+            f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
+        )
     recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
     return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest)
 

@@ -43,7 +43,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except IsADirectoryError:
         raise SettingsError(f"{path} is a directory; give the path of a recipe (a YAML file)") from None
     except FileNotFoundError:
-        raise SettingsError(f"there is no file {path}; give the path of a recipe, or a name from `dragoman recipes`") from None
+        raise SettingsError(
+            f"there is no file {path}; give the path of a recipe, or a name from `dragoman recipes`"
+        ) from None
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
     except UnicodeDecodeError as error:
@@ -53,7 +55,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" at line {mark.line + 1}" if mark else ""
-        raise SettingsError(f"{path} is not valid YAML{line}: {getattr(error, 'problem', None) or 'unreadable'}") from None
+        raise SettingsError(
+            f"{path} is not valid YAML{line}: {getattr(error, 'problem', None) or 'unreadable'}"
+        ) from None
     if not isinstance(table, dict):
         raise SettingsError(f"{path} must hold sections such as `data:` and `model:`, but it holds {_name_of(table)}")
     return table
@@ -111,7 +115,9 @@ def _assign(table: Any, path: Sequence[str], value: Any) -> None:
     key: Any = int(path[0]) if isinstance(table, list) and path[0].isdigit() else path[0]
     if isinstance(table, list):
         if not isinstance(key, int) or key > len(table):
-            raise SettingsError(f"`{path[0]}` is not an item of the list; items count from 0 and there are {len(table)}")
+            raise SettingsError(
+                f"`{path[0]}` is not an item of the list; items count from 0 and there are {len(table)}"
+            )
         if key == len(table):
             table.append(None)
     elif not isinstance(table, dict):

@@ -128,9 +128,9 @@ class Translator:
         for rows in self._batches(order, [max(pair, key=len) for pair in pairs]):
             batch = collate([pairs[i] for i in rows]).to(self.device)
             with torch.inference_mode():
-                tokens = torch.stack([
-                    force(model.decoder, model.encoder(batch.source), batch.target).tokens for model in self.models
-                ])
+                tokens = torch.stack(
+                    [force(model.decoder, model.encoder(batch.source), batch.target).tokens for model in self.models]
+                )
                 mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
                 totals = (mixed * batch.target.mask[:, 1:]).sum(1)
             for i, total in zip(rows, totals.tolist(), strict=True):

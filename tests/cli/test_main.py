@@ -32,8 +32,16 @@ def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     ("error", "code", "sentence"),
     [
         (DragomanError("the recipe is wrong"), 2, "dragoman: the recipe is wrong\n"),
-        (OSError(28, "No space left on device", "a.txt"), 2, "dragoman: a.txt cannot be used (No space left on device); "),
-        (OSError(28, "No space left on device"), 2, "dragoman: a file or standard output cannot be used (No space left"),
+        (
+            OSError(28, "No space left on device", "a.txt"),
+            2,
+            "dragoman: a.txt cannot be used (No space left on device); ",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "dragoman: a file or standard output cannot be used (No space left",
+        ),
         (KeyboardInterrupt(), 130, ""),
     ],
 )

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from tests.tiny import Trained, dragoman, recipe_file, refusal
 
-ENGLISH = "".join(f"the {word} sees a {other} .\n" for word in ("cat", "dog", "cow") for other in ("house", "tree", "bird"))
-FRENCH = "".join(f"le {word} voit un {other} .\n" for word in ("chat", "chien", "veau") for other in ("toit", "pin", "pic"))
+ENGLISH = "".join(
+    f"the {word} sees a {other} .\n" for word in ("cat", "dog", "cow") for other in ("house", "tree", "bird")
+)
+FRENCH = "".join(
+    f"le {word} voit un {other} .\n" for word in ("chat", "chien", "veau") for other in ("toit", "pin", "pic")
+)
 OWN = (
     "data.target=fr",
     "data.train=[{source: train.en, target: train.fr}]",
@@ -52,7 +56,10 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("training.steps=null", "`training` needs a budget: set `training.steps`"),
         ("training.average=9", "`training.average` cannot exceed `training.keep`"),
         ("data.train=[]", "`data.train` is []"),
-        ("data.train=[{phrasebook: train, pairs: 10}, {text: a.txt}]", "a corpus is given by `source` and `target`, by"),
+        (
+            "data.train=[{phrasebook: train, pairs: 10}, {text: a.txt}]",
+            "a corpus is given by `source` and `target`, by",
+        ),
         ("decoding.n_best=9", "`n_best` is 9, but only 3 hypotheses are followed; raise `beam`"),
         ("training.device=tpu", "`training.device` cannot be `tpu`"),
         ("steps", "`--set steps` is not of the form a.b=value"),

@@ -99,7 +99,10 @@ def test_a_damaged_checkpoint_is_not_resumed_from(run: Path, tmp_path: Path, dam
 def test_runs_of_other_vocabularies_do_not_translate_together(trained: Trained):
     other = trained("rnn", "text.size=310", "training.steps=1")
     sentence = translated(trained("rnn"), other)
-    assert f"{trained('rnn')} and {other} have different source vocabularies, so they cannot translate together" in sentence
+    assert (
+        f"{trained('rnn')} and {other} have different source vocabularies, so they cannot translate together"
+        in sentence
+    )
 
 
 def test_runs_of_other_directions_do_not_translate_together(trained: Trained):

@@ -21,7 +21,9 @@ ENDS = 120
 
 def weights(run: Path) -> dict[str, bytes]:
     """Return everything that training leaves for translating, as it stands on disk."""
-    return {path.name: path.read_bytes() for path in sorted(run.rglob("*.safetensors")) if path.parent.name != "training"}
+    return {
+        path.name: path.read_bytes() for path in sorted(run.rglob("*.safetensors")) if path.parent.name != "training"
+    }
 
 
 def steps(run: Path) -> list[int]:

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from tests.tiny import dragoman, recipe_file
 
-FRENCH = {"red": "rouge", "cat": "chat", "sees": "voit", "loves": "aime", "old": "vieux", "and": "et", "little": "petit"}
+FRENCH = {
+    "red": "rouge",
+    "cat": "chat",
+    "sees": "voit",
+    "loves": "aime",
+    "old": "vieux",
+    "and": "et",
+    "little": "petit",
+}
 SENTENCES = ["red Zorblax sees cat", "old cat loves Quimby", "Vexnar and little red cat"]
 
 

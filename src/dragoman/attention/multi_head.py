@@ -30,7 +30,9 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         if width % heads:
-            raise SettingsError(f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads")
+            raise SettingsError(
+                f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads"
+            )
         self.heads = heads
         self.dropout = dropout
         head_dim = width // heads

@@ -19,7 +19,9 @@ class ConsoleListener:
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False)
-        self.live = Live(console=self.console, refresh_per_second=4, transient=True) if self.console.is_terminal else None
+        self.live = (
+            Live(console=self.console, refresh_per_second=4, transient=True) if self.console.is_terminal else None
+        )
         self.shown = 0.0
         self.best_bleu = 0.0
 

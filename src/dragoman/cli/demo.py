@@ -19,7 +19,8 @@ def demo(
     language: Annotated[Literal["vi", "fr"], typer.Option(help="Translate English to Vietnamese or to French.")] = "vi",
     out: Annotated[Path, typer.Option(help="Folder of the run; a demo that is there is replaced.")] = Path("runs/demo"),
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated."),
     ] = None,
 ) -> None:
     """Train on the built-in phrasebook, translate, draw what the model attends to, and write one HTML report."""

@@ -112,7 +112,9 @@ def _decode(line: bytes | OSError, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"line {number} of standard input is not UTF-8; convert it first, for example with iconv") from None
+        raise InputError(
+            f"line {number} of standard input is not UTF-8; convert it first, for example with iconv"
+        ) from None
 
 
 def _language(path: Path) -> str:

@@ -23,7 +23,9 @@ def average(
     opened = open_run(run)
     paths = sorted((run / "checkpoints").glob("step-*.safetensors"))[-last:]
     if len(paths) < 2:
-        raise InputError(f"{run} has {len(paths)} kept checkpoints, and an average needs two; train with training.keep: 5")
+        raise InputError(
+            f"{run} has {len(paths)} kept checkpoints, and an average needs two; train with training.keep: 5"
+        )
     folder = out or run.resolve().with_name(f"{run.resolve().name}-average")
     if (folder / "manifest.json").exists():
         raise InputError(f"{folder} already holds a run; choose another folder with --out")

@@ -40,7 +40,8 @@ def evaluate(
     references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed side by side; 1 is greedy.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section.")
+        list[str] | None,
+        typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: AsJson = False,
@@ -68,8 +69,12 @@ def evaluate(
 def bleu(
     hypothesis: Annotated[Path, typer.Argument(help="Translations, one a line.")],
     references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
-    against: Annotated[Path | None, typer.Option(help="Another output; test which is better (paired bootstrap).")] = None,
-    tokenize: Annotated[str, typer.Option(help="sacreBLEU tokeniser; `none` for text that is tokenised already.")] = "13a",
+    against: Annotated[
+        Path | None, typer.Option(help="Another output; test which is better (paired bootstrap).")
+    ] = None,
+    tokenize: Annotated[
+        str, typer.Option(help="sacreBLEU tokeniser; `none` for text that is tokenised already.")
+    ] = "13a",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Fold case before counting.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show how the first line's BLEU comes about.")] = False,
     as_json: AsJson = False,

@@ -13,7 +13,8 @@ from dragoman.errors import InputError
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe file, or a name from `dragoman recipes`.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,

@@ -19,7 +19,8 @@ def translate(
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word links as ` ||| 0-0 1-2`.")] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section.")
+        list[str] | None,
+        typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with scores.")] = False,
     unknown: Annotated[
@@ -66,7 +67,12 @@ def decoding_options(settings: list[str] | None, *, beam: int | None, n_best: in
 def _line(number: int, translation: Any, links: str, *, as_json: bool, numbered: bool) -> str:
     """Write one translation as the options ask."""
     if as_json:
-        table = {"line": number, "translation": translation.text, "score": translation.score, "log_prob": translation.log_prob}
+        table = {
+            "line": number,
+            "translation": translation.text,
+            "score": translation.score,
+            "log_prob": translation.log_prob,
+        }
         return json.dumps(table | ({"alignment": links} if links else {}), ensure_ascii=False)
     text = f"{translation.text} ||| {links}" if links else translation.text
     return f"{number} ||| {text} ||| {translation.score:.6f}" if numbered else text

@@ -14,7 +14,6 @@ from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.text.codec import Codec
 
-
 Cut = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
 
@@ -28,13 +27,22 @@ class BatchStream(Iterator[Batch]):
     """
 
     def __init__(
-        self, store: Store, codecs: tuple[Codec, Codec], tokens: int, *, seed: int, sampling: float = 0.0
+        self,
+        store: Store,
+        codecs: tuple[Codec, Codec],
+        tokens: int,
+        *,
+        seed: int,
+        sampling: float = 0.0,
+        bounds: tuple[int | None, int | None] = (None, None),
     ) -> None:
+        """Begin at the first batch; a sampled cut of more than `bounds` (source, target) pieces gives way to the usual one."""
         self.store = store
         self.codecs = codecs
         self.tokens = tokens
         self.seed = seed
         self.sampling = sampling
+        self.bounds = bounds
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
         self._enter(epoch=0, pool=0)
         self._index = 0
@@ -126,10 +134,12 @@ class BatchStream(Iterator[Batch]):
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, Cut]:
         """Cut the texts of one pool anew, as the seed, the epoch and the pool say."""
         rng = random.Random(f"{self.seed} {epoch} {pool}")
-        source, target = self.codecs
-        cuts = {}
+        cuts: dict[int, Cut] = {}
         for at in indices.tolist():
-            texts = self.store.text(at)
-            cut = [codec.sample(text, rng, self.sampling) for codec, text in zip((source, target), texts, strict=True)]
-            cuts[at] = (np.array(cut[0], np.int32), np.array(cut[1], np.int32))
+            drawn = [
+                codec.sample(text, rng, self.sampling)
+                for codec, text in zip(self.codecs, self.store.text(at), strict=True)
+            ]
+            fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
+            cuts[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
         return cuts

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 PIECE = 1024
 """Tokens whose logits exist at one time."""
@@ -62,6 +63,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total, plain
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the kept gradients."""
         scale = gradients[0]

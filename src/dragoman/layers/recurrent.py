@@ -58,7 +58,9 @@ class RecurrentStack(nn.Module):
         new: list[tuple[Tensor, ...]] = []
         output = projected
         for layer in range(self.layers):
-            weights = [getattr(self.stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
+            weights = [
+                getattr(self.stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+            ]
             entering = projected if layer == 0 else F.linear(self.dropout(output), weights[0], weights[1])
             hidden = state[0][:, layer]
             recurrent = F.linear(hidden, weights[2], weights[3]).float()
@@ -117,7 +119,9 @@ def initialise(stack: nn.GRU | nn.LSTM) -> None:
 
 
 def _gru(
-    entering: Float[Tensor, "batch gates"], recurrent: Float[Tensor, "batch gates"], hidden: Float[Tensor, "batch hidden"]
+    entering: Float[Tensor, "batch gates"],
+    recurrent: Float[Tensor, "batch gates"],
+    hidden: Float[Tensor, "batch hidden"],
 ) -> Float[Tensor, "batch hidden"]:
     """Apply r, z = sigmoid; n = tanh(x + r h); h' = n + z (h - n)."""
     size = hidden.shape[1]

@@ -122,8 +122,10 @@ class Bridge(nn.Module):
         super().__init__()
         copies = settings.encoded == settings.hidden and not settings.bidirectional
         parts = 1 if settings.cell == "gru" else 2
-        self.maps = nn.ModuleList() if copies else nn.ModuleList(
-            nn.Linear(settings.encoded, settings.hidden) for _ in range(parts)
+        self.maps = (
+            nn.ModuleList()
+            if copies
+            else nn.ModuleList(nn.Linear(settings.encoded, settings.hidden) for _ in range(parts))
         )
 
     def forward(self, final: tuple[Float[Tensor, "batch layer encoded"], ...]) -> State:
@@ -182,9 +184,7 @@ class PlainDecoder(RecurrentDecoder):
     def start(self, encoded: Encoded) -> RecurrentState:
         """Keep the last layer's last state as the one context."""
         context = encoded.final[0][:, -1]
-        return DecoderState(
-            RecurrentSource(encoded.mask, context=context), RecurrentPast(self.bridge(encoded.final))
-        )
+        return DecoderState(RecurrentSource(encoded.mask, context=context), RecurrentPast(self.bridge(encoded.final)))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False

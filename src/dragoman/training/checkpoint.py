@@ -59,7 +59,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
-        raise RunError(f"{path} is damaged (its checksum does not match); copy it again from a good place, or train again")
+        raise RunError(
+            f"{path} is damaged (its checksum does not match); copy it again from a good place, or train again"
+        )
     return tensors, json.loads(text)
 
 
@@ -86,7 +88,9 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     own = own_tensors(model)
     unknown = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
     if unknown:
-        raise RunError(f"{path} does not fit the model of its recipe (first misfit: {unknown[0]}); was recipe.yaml edited?")
+        raise RunError(
+            f"{path} does not fit the model of its recipe (first misfit: {unknown[0]}); was recipe.yaml edited?"
+        )
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(tensors[name])

@@ -52,7 +52,10 @@ class MetricsFile:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record. Numbers that are not finite are written as null."""
-        clean = {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in record.items()}
+        clean = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in record.items()
+        }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(clean) + "\n")
 

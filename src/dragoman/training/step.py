@@ -64,4 +64,3 @@ def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Give every parameter group the rate of the coming step."""
     for group in optimizer.param_groups:
         group["lr"] = rate
-

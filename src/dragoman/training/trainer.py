@@ -163,7 +163,7 @@ class Trainer:
             self.stream.seek(about["position"])
         except (KeyError, TypeError):
             raise RunError(f"{path} says nothing of where training stood; train again") from None
-        self.progress.finished = self.share() >= 1
+        self.progress.finished = self.share() >= 1 or self._out_of_patience()
         self.metrics.forget_after(self.progress.step)
 
     def _step(self, window: Window) -> None:
@@ -203,7 +203,9 @@ class Trainer:
 
     def _diverged(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:
         """Say where training broke and what is left."""
-        shape = ", ".join(f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches)
+        shape = ", ".join(
+            f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches
+        )
         saved = (self.folder / "training" / "last.safetensors").exists()
         kept = f"the last checkpoint in {self.folder} is kept" if saved else "no checkpoint was saved yet"
         return (
