@@ -13,7 +13,7 @@ from dragoman.translator import Translator
 @pytest.fixture(scope="module")
 def codec() -> Codec:
     """Return a codec of words and punctuation marks."""
-    return learn_codecs(WordsSettings(minimum_count=1), lambda: [("I love cats .", ""), ("Cats, I love.", "")])[0]
+    return learn_codecs(WordsSettings(minimum_count=1), lambda: [("I love cats .", "a"), ("Cats, I love.", "b")])[0]
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_a_circle_of_recipes_is_refused(tmp_path: Path):
 
 def test_a_base_that_is_not_there_is_named(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("extends: phrasebook-en-vn\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match="no recipe `phrasebook-en-vn`.*did you mean `phrasebook-en-vi`"):
+    with pytest.raises(SettingsError, match=r"no recipe `phrasebook-en-vn`.*did you mean `phrasebook-en-vi`"):
         load_recipe(tmp_path / "a.yaml")
 
 

@@ -13,7 +13,6 @@ from dragoman.run import Run, new_run, open_run, versions, write_text
 from dragoman.text import WordsSettings, learn_codecs
 
 CPU = torch.device("cpu")
-TEXT = {"text": {"kind": "words", "minimum_count": 1}}
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ class Recipe(Settings):
 GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"kind": "rnn"}}
 
 REFUSED = [
+    (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
     (["sead=3"], "the recipe has no setting `sead`; did you mean `seed`?"),
     (["model.hiden=3"], "the recipe, section `model`, has no setting `hiden`; did you mean `hidden`?"),
     (["data.1.sorce=c"], "the recipe, section `data.1`, has no setting `sorce`; did you mean `source`?"),

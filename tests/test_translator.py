@@ -59,10 +59,8 @@ def test_scores_are_sums_of_log_probabilities(trained: Trained, model):
         batch = collate([(translator.source.encode(source), translator.target.encode(target))])
         with torch.inference_mode():
             logits = translator.models[0](batch.source, batch.inputs).logits
-        expected = sum(
-            float(row[label].log())
-            for row, label in zip(logits[0].exp() / logits[0].exp().sum(-1, True), batch.labels[0])
-        )
+        probabilities = logits[0].exp() / logits[0].exp().sum(-1, keepdim=True)
+        expected = sum(float(row[label].log()) for row, label in zip(probabilities, batch.labels[0], strict=True))
         assert total == pytest.approx(expected, abs=1e-3)
         assert tokens == len(translator.target.encode(target)) + 1
 
@@ -125,7 +123,7 @@ def test_sentences_are_counted_from_the_number_given(trained: Trained):
     run = trained("transformer", "model.positions=learned", "model.max_positions=64", "training.steps=2")
     translator = Translator.load(run)
     assert len(translator.translate(["a " * 20])) == 1
-    with pytest.raises(InputError, match="source sentence 12 has .* tokens .*, more than the 64 positions"):
+    with pytest.raises(InputError, match=r"source sentence 12 has .* tokens .*, more than the 64 positions"):
         translator.translate(["cats", "cats " * 70], first=11)
 
 

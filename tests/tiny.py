@@ -38,7 +38,7 @@ RECIPE = {
         "source": "en",
         "target": "vi",
         "train": [{"phrasebook": "train", "pairs": 300}],
-        "dev": [{"phrasebook": "dev", "pairs": 20}],
+        "dev": [{"phrasebook": "train", "pairs": 20, "seed": 2}],
         "test": [{"phrasebook": "test", "pairs": 20}, {"phrasebook": "compositional", "pairs": 20}],
     },
     "text": {"kind": "sentencepiece", "size": 300},

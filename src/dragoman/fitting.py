@@ -171,6 +171,10 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
 def _resumable(recipe: Recipe, folder: Path) -> Run:
     """Open a run to go on with. Of its recipe little may have changed, of its corpora nothing."""
     run = open_run(folder)
+    if "averaged" in run.manifest:
+        raise RunError(
+            f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
+        )
     free = {"steps", "epochs", "minutes", "patience", "save_minutes", "log_every", "keep", "average", "threads"}
     free |= {"learning_rate", "clip"}
     old, new = run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json")

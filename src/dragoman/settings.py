@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from dragoman.errors import SettingsError
 
@@ -16,6 +16,16 @@ class Settings(BaseModel):
     """A group of settings. Frozen; a key that names no field is refused; a value must have the field's type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_switches(cls, table: Any) -> Any:
+        """Refuse yes and no where a number or a word is meant; YAML reads `on`, `y` and the like as such."""
+        for name, value in table.items() if isinstance(table, dict) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field is not None and field.annotation is not bool:
+                raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be a number or a word")
+        return table
 
 
 Kind = TypeVar("Kind", bound=Settings)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -146,4 +145,3 @@ def test_closed_streams_are_no_defect(trained: Trained, tmp_path: Path):
     _, errors = running.communicate(timeout=ENDS)
     assert running.returncode == 2
     assert errors.decode() == "dragoman: standard input is closed; give sentences, for example with < FILE\n"
-    assert sys.stdout is not None

@@ -8,7 +8,6 @@ import pytest
 import torch
 from tests.tiny import Trained, dragoman, refusal
 
-from dragoman.cli import managing
 from dragoman.recipe import load_recipe, shipped
 from dragoman.settings import dump
 from dragoman.training.checkpoint import load_tensors
@@ -72,7 +71,3 @@ def test_the_schema_describes_every_section():
     assert schema["additionalProperties"] is False
     described = schema["$defs"]["TrainingSettings"]["properties"]["save_minutes"]
     assert "crash" in described["description"]
-
-
-def test_every_command_is_known():
-    assert set(managing.COMMANDS) == {"average", "recipes", "schema"}

@@ -96,6 +96,12 @@ def test_a_damaged_checkpoint_is_not_resumed_from(run: Path, tmp_path: Path, dam
     assert f"{run / 'training' / 'last.safetensors'} is damaged" in sentence
 
 
+def test_an_average_is_not_resumed_from(run: Path, tmp_path: Path):
+    assert dragoman("average", run, "--out", tmp_path / "average").code == 0
+    sentence = refusal("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "average", "--resume")
+    assert "is an average of checkpoints, which cannot be trained further; resume the run it is from" in sentence
+
+
 def test_runs_of_other_vocabularies_do_not_translate_together(trained: Trained):
     other = trained("rnn", "text.size=310", "training.steps=1")
     sentence = translated(trained("rnn"), other)

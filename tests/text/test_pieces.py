@@ -2,11 +2,12 @@
 
 import pickle
 import random
+from collections.abc import Iterator
 from typing import Literal
 
 import pytest
 
-from dragoman.errors import TextError
+from dragoman.errors import CorpusError, TextError
 from dragoman.text.pieces import SentencePiece, learn_pieces
 from dragoman.text.settings import SentencePieceSettings
 from dragoman.text.vocabulary import SPECIAL, UNK
@@ -72,6 +73,17 @@ def test_a_vocabulary_smaller_than_the_alphabet_is_refused_with_the_smallest_siz
 def test_an_empty_text_gives_no_vocabulary() -> None:
     with pytest.raises(TextError, match="there is no text to learn a vocabulary from"):
         learn_pieces(["", ""], settings("bpe"))
+
+
+@pytest.mark.parametrize("error", [CorpusError("line 7 is not UTF-8"), KeyboardInterrupt()])
+def test_what_ends_the_reading_of_the_text_is_passed_on(error: BaseException) -> None:
+    def texts() -> Iterator[str]:
+        yield TEXT[0]
+        raise error
+
+    with pytest.raises(type(error)) as found:
+        learn_pieces(texts(), settings("bpe"))
+    assert found.value is error
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

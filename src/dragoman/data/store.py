@@ -157,7 +157,8 @@ def _make(
     try:
         _write(beside, pairs, codecs, workers)
         if summary.kept == 0:
-            raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({summary})")
+            found = str(summary).replace("\n ", ";")
+            raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
         (beside / "store.json").write_text(json.dumps({"format": FORMAT, "summary": summary.table()}) + "\n", "utf-8")
         try:
             os.replace(beside, place)

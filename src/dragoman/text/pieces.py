@@ -68,10 +68,10 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
     """
     from sentencepiece import SentencePieceTrainer
 
-    model = io.BytesIO()
+    model, broken = io.BytesIO(), list[BaseException]()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=_separate_special_names(texts),
+            sentence_iterator=_noting(_separate_special_names(texts), broken),
             model_writer=model,
             model_type=settings.algorithm,
             vocab_size=settings.size,
@@ -92,6 +92,8 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
             unk_piece=SPECIAL[3],
         )
     except (RuntimeError, OSError) as error:
+        if broken:
+            raise broken[0] from None
         raise TextError(_sentence(str(error), settings)) from None
     return SentencePiece(model.getvalue(), settings.algorithm)
 
@@ -101,6 +103,15 @@ def _separate_special_names(texts: Iterable[str]) -> Iterator[str]:
     name = re.compile("|".join(SPECIAL))
     for text in texts:
         yield name.sub(lambda match: " ".join(match.group()), text) if "<" in text else text
+
+
+def _noting(texts: Iterable[str], broken: list[BaseException]) -> Iterator[str]:
+    """Pass texts on, and note what ends their reading: the trainer would make a RuntimeError of it."""
+    try:
+        yield from texts
+    except (Exception, KeyboardInterrupt) as error:
+        broken.append(error)
+        raise
 
 
 def _processor(model: bytes) -> Any:

@@ -206,12 +206,14 @@ class Trainer:
         shape = ", ".join(
             f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches
         )
+        place = f"at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape})"
+        return f"{error} {place}; {self._way_back()}"
+
+    def _way_back(self) -> str:
+        """Say what is left of training that broke, and what to do."""
         saved = (self.folder / "training" / "last.safetensors").exists()
         kept = f"the last checkpoint in {self.folder} is kept" if saved else "no checkpoint was saved yet"
-        return (
-            f"{error} at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape}); {kept}: lower "
-            "training.learning_rate or training.clip, and go on with --resume"
-        )
+        return f"{kept}: lower training.learning_rate or training.clip, and go on with --resume"
 
     def _numbers(self, window: Window, rate: float) -> dict[str, Any]:
         """Return the numbers of the progress line."""
@@ -243,7 +245,7 @@ class Trainer:
         """Measure on dev, keep the weights, and note whether they are the best."""
         begin = time.monotonic()
         self.model.eval()
-        scores = dict(self.validate(self.model))
+        scores = self._scores()
         self.model.train()
         value = scores["dev_bleu"] if self.settings.metric == "bleu" else -scores["dev_loss"]
         progress = self.progress
@@ -257,6 +259,18 @@ class Trainer:
         record = {"step": progress.step, "seconds": round(progress.seconds, 3), **scores, "best": better}
         self.metrics.append(record)
         self.listener.record(record)
+
+    def _scores(self) -> dict[str, Any]:
+        """Validate. TrainingError where the weights that the last step left give nothing that can be measured."""
+        try:
+            scores = dict(self.validate(self.model))
+        except RunError:
+            scores = {"dev_loss": math.nan}
+        if not math.isfinite(scores["dev_loss"]):
+            raise TrainingError(
+                f"the model's probabilities on dev are not numbers after step {self.progress.step}; {self._way_back()}"
+            )
+        return scores
 
     def _keep_weights(self) -> None:
         """Write the weights for averaging, and delete the oldest beyond `keep`."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from dragoman.fit import Validation, fit
 from tests.tiny import Trained, recipe
 
-from dragoman import fit as module
 from dragoman.errors import CorpusError, RunError
+from dragoman.fitting import Validation, fit
 from dragoman.run import open_run
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent
@@ -165,4 +164,3 @@ def test_events_are_written_where_asked_for(tmp_path: Path):
 
 def test_a_run_trains_from_python_and_translates(trained: Trained):
     assert Translator.load(trained("transformer")).translate(["I love cats."])[0].text
-    assert module.fit is fit
