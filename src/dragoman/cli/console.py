@@ -78,7 +78,7 @@ def validation_text(record: Mapping[str, Any]) -> str:
 def clock(seconds: float) -> str:
     """Write seconds as a clock.
 
-    >>> clock(75), clock(3661)
+    >>> clock(75.0), clock(3661.0)
     ('1:15', '1:01:01')
     """
     minutes, rest = divmod(int(seconds), 60)

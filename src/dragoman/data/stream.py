@@ -23,7 +23,8 @@ class BatchStream(Iterator[Batch]):
 
     The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream that is sent to the `position` of
     another goes on exactly as it does. `sampling` above 0 cuts the texts anew in each epoch (see `Codec.sample`), a pool
-    at a time, so that batches are grouped by the lengths they really have. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch of its own.
+    at a time, so that batches are grouped by the lengths they really have. The next batch is made in the background.
+    `tokens` smaller than a sentence gives it a batch of its own.
     """
 
     def __init__(
