@@ -37,9 +37,10 @@ def test_the_manifest_says_how_the_run_was_made(fresh: Run):
     assert set(versions()) == {"dragoman", "torch", "python", "machine"} <= set(fresh.manifest)
 
 
-def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("last", ["recipe.yaml", "manifest.json"])
+def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monkeypatch: pytest.MonkeyPatch, last):
     def fail(path: Path, text: str) -> None:
-        if path.name == "manifest.json":
+        if path.name == last:
             raise OSError(28, "No space left on device")
         write_text(path, text)
 
@@ -48,6 +49,7 @@ def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monk
         fresh.save()
     with pytest.raises(RunError, match="is not a complete run"):
         open_run(fresh.folder)
+    assert not (fresh.folder / "manifest.json").exists()
 
 
 def test_a_fresh_model_is_the_same_each_time(fresh: Run):

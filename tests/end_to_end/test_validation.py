@@ -12,9 +12,10 @@ from dragoman.training.reports import MetricsFile
 SAME_LIMITS = ("--beam", 1, "--set", "maximum_ratio=1.5", "--set", "maximum_extra=10", "--set", "minimum_length=0")
 
 
+@pytest.mark.parametrize("settings", [(), ("training.steps=2",)], ids=["ends by itself", "ends at the limit"])
 @pytest.mark.parametrize("model", MODELS)
-def test_dev_bleu_is_what_evaluate_says_of_the_same_weights(trained: Trained, tmp_path: Path, model):
-    run = trained(model)
+def test_dev_bleu_is_what_evaluate_says_of_the_same_weights(trained: Trained, tmp_path: Path, model, settings):
+    run = trained(model, *settings)
     examples = derive("vi", "train", 20, 2)
     for name, lines in (("dev.en", [e.source for e in examples]), ("dev.vi", [e.target for e in examples])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
