@@ -1,6 +1,7 @@
 """Exit codes and streams of the command line, as a shell sees them."""
 
 import os
+import select
 import signal
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_a_line_is_answered_before_the_next_is_sent_and_ctrl_c_ends_quietly(trai
     for line in (b"I love cats.\n", b"\n", b"This is a book.\n"):
         running.stdin.write(line)
         running.stdin.flush()
+        assert select.select([running.stdout], [], [], ENDS)[0], "no answer"
         answers.append(running.stdout.readline())
     running.send_signal(signal.SIGINT)
     assert running.wait(ENDS) == 130  # while standard input is still open
