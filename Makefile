@@ -11,7 +11,7 @@ CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check slow coverage format clean
+.PHONY: help setup demo atlas test check slow coverage format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -20,6 +20,9 @@ setup: $(VENV)/.installed  ## make .venv with the dragoman command (again only w
 
 demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes runs/demo
 	$(BIN)/dragoman demo
+
+atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
+	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
 	$(BIN)/ruff format --check .

@@ -16,6 +16,7 @@ SECTIONS: Mapping[str, str] = {
     "LinesSettings": "A corpus of two files: `source` and `target`",
     "TsvSettings": "A corpus of one table: `tsv`",
     "JsonSettings": "A corpus of JSON lines: `jsonl`",
+    "MonolingualSettings": "A corpus of one file: `text`",
     "PhrasebookSettings": "The built-in corpus: `phrasebook`",
     "HoldOutSettings": "`hold_out`, in any corpus",
     "FilterSettings": "`data.filters`",
@@ -24,6 +25,7 @@ SECTIONS: Mapping[str, str] = {
     "CharactersSettings": "`text`, where `kind: characters`",
     "RecurrentSettings": "`model`, where `kind: rnn`",
     "TransformerSettings": "`model`, where `kind: transformer`",
+    "DocumentSettings": "`model`, where `kind: document`",
     "TrainingSettings": "`training`",
     "DecodingSettings": "`decoding`",
 }
@@ -69,8 +71,9 @@ def _default(name: str, field: Schema, settings: Schema) -> str:
 
 def _values(field: Schema) -> str:
     """Say what a setting may be."""
-    if "anyOf" in field and {"type": "null"} in field["anyOf"]:
-        return f"{_values(next(one for one in field['anyOf'] if one != {'type': 'null'}))}, or `null`"
+    if "anyOf" in field:
+        values = [_values(one) for one in field["anyOf"] if one != {"type": "null"}]
+        return " or ".join(values) + (", or `null`" if {"type": "null"} in field["anyOf"] else "")
     if "const" in field or "enum" in field:
         return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
     match field.get("type"):

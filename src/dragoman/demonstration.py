@@ -10,12 +10,13 @@ from dragoman.data.settings import PhrasebookSettings
 from dragoman.errors import DragomanError, RunError, SettingsError
 from dragoman.fitting import fit
 from dragoman.inspection import Report, Sample, Score, links_from_weights, merge_pieces, write_report
-from dragoman.metrics.alignment import Links, alignment_error_rate
+from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.reading import Reading, with_words
 from dragoman.recipe import Recipe
 from dragoman.run import open_run, write_text
 from dragoman.settings import dump
+from dragoman.text.links import Links
 from dragoman.training.reports import Listener, MetricsFile
 from dragoman.translator import Translation, Translator
 

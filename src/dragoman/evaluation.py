@@ -20,7 +20,9 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     scores: dict[str, list[Score]] = {}
     for corpus in data.test:
         pairs = list(read_pairs(corpus, data))
-        hypotheses = [one.text for one in translator.translate([pair.source for pair in pairs])]
+        sources = [pair.source for pair in pairs]
+        previous = translator.preceding(sources, [pair.document for pair in pairs])
+        hypotheses = [one.text for one in translator.translate(sources, previous=previous)]
         references = [[pair.target for pair in pairs]]
         files = corpus_files(corpus, data)
         name = f"phrasebook {corpus.phrasebook}" if isinstance(corpus, PhrasebookSettings) else str(files[0])

@@ -1,36 +1,38 @@
 """The whole job of training: from a recipe and a folder to a finished run."""
 
 import os
-import signal
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import corpus_files, read_pairs
+from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
-from dragoman.decoding.settings import DecodingSettings
 from dragoman.devices import choose_device
-from dragoman.errors import CorpusError, RunError, SettingsError
-from dragoman.metrics.scores import bleu
+from dragoman.errors import CorpusError, RunError
+from dragoman.models.build import Model
+from dragoman.models.document import DocumentSettings
+from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.reading import source_heads
 from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run, open_run
-from dragoman.text.codec import learn_codecs
+from dragoman.starting import checksums, codecs_for, start
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
-from dragoman.training.objectives import translation_loss
+from dragoman.training.guided import check_guided
+from dragoman.training.masking import HidingStream, masked_loss
+from dragoman.training.objectives import build_objective
 from dragoman.training.precision import choose
 from dragoman.training.reports import Listener, Silent, TensorBoard
+from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.stopping import stops_when_asked
 from dragoman.training.trainer import Progress, Trainer
-from dragoman.translator import Translator
+from dragoman.validation import build_validation
 
 
 def fit(recipe: Recipe, folder: Path, *, resume: bool = False, listener: Listener | None = None) -> Progress:
@@ -42,18 +44,19 @@ def fit(recipe: Recipe, folder: Path, *, resume: bool = False, listener: Listene
     """
     ear = listener or Silent()
     run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear)
-    trainer = _trainer(run, ear)
+    goes_on = resume and (folder / "training" / "last.safetensors").exists()
+    trainer = _trainer(run, ear, goes_on=goes_on)
     run.save()
     if recipe.training.tensorboard:
         ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
-    if resume and (folder / "training" / "last.safetensors").exists():
+    if goes_on:
         trainer.restore()
         ear.say(f"Going on at step {trainer.progress.step}.")
     else:
         torch.manual_seed(recipe.seed + 1)
         trainer.metrics.forget_after(0)
     try:
-        with _stops(trainer, ear):
+        with stops_when_asked(trainer, ear):
             progress = trainer.run()
     finally:
         trainer.stream.close()
@@ -63,30 +66,38 @@ def fit(recipe: Recipe, folder: Path, *, resume: bool = False, listener: Listene
     return progress
 
 
-def _trainer(run: Run, ear: Listener) -> Trainer:
-    """Encode the corpus, make the model, and put together what trains it."""
+def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
+    """Encode the corpus, make the model, and put together what trains it; one that does not go on gets its first weights."""
     recipe, codecs = run.recipe, (run.source, run.target)
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
-    model = run.fresh_model().to(device)
-    validation = Validation(recipe, run, device)
-    validation.translator(model)
+    model = run.fresh_model()
+    if not goes_on:
+        start(run, model)
+    model = model.to(device)
+    validation = build_validation(run, model, device)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
     )
     ear.say(str(summary))
     _check_lengths(store, model)
+    if recipe.training.guided is not None:
+        assert isinstance(model, Seq2Seq)
+        check_guided(recipe.training.guided, source_heads(model), linked=store.linked)
+    stream = BatchStream(
+        store,
+        codecs,
+        recipe.training.batch_tokens,
+        seed=recipe.seed,
+        sampling=recipe.text.sampling,
+        bounds=(_most_pieces(model.source_positions), _most_pieces(model.target_positions)),
+        previous=model.previous if isinstance(model, Seq2Seq) else 0,
+    )
+    masked = isinstance(model, MaskedLanguageModel)
     return Trainer(
         model,
-        partial(translation_loss, smoothing=recipe.training.label_smoothing),
-        BatchStream(
-            store,
-            codecs,
-            recipe.training.batch_tokens,
-            seed=recipe.seed,
-            sampling=recipe.text.sampling,
-            bounds=(_most_pieces(model.source_positions), _most_pieces(model.target_positions)),
-        ),
+        partial(masked_loss, smoothing=recipe.training.label_smoothing) if masked else build_objective(recipe.training),
+        HidingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
         precision=run.manifest.get("precision") or choose(recipe.training.precision, device),
         folder=run.folder,
@@ -100,7 +111,7 @@ def _most_pieces(positions: int | None) -> int | None:
     return None if positions is None else positions - 1
 
 
-def _check_lengths(store: Store, model: Seq2Seq) -> None:
+def _check_lengths(store: Store, model: Model) -> None:
     """Refuse training sentences longer than the model's positions."""
     bounds = (model.source_positions, model.target_positions)
     for number, (lengths, bound) in enumerate(zip((store.source_lengths, store.target_lengths), bounds, strict=True)):
@@ -111,38 +122,6 @@ def _check_lengths(store: Store, model: Seq2Seq) -> None:
                 f"a training sentence has {tokens} tokens (with </s>), more than the {bound} positions of the model "
                 f"(`{store.text(longest)[number][:80]}`); set a larger model.max_positions, or a smaller data.filters.max_words"
             )
-
-
-class Validation:
-    """Measures a model on the dev corpora: `dev_loss` per token (not smoothed) and `dev_bleu` of greedy translations."""
-
-    def __init__(self, recipe: Recipe, run: Run, device: torch.device) -> None:
-        self.run = run
-        self.device = device
-        self.greedy = DecodingSettings(method="greedy", maximum_ratio=1.5, maximum_extra=10)
-        count = recipe.training.validate_sentences
-        pairs = [(s, t) for s, t in _pairs(recipe, recipe.data.dev) if s.strip() and t.strip()][:count]
-        if not pairs:
-            raise CorpusError("the dev corpus has no pair; set `data.dev`, which chooses the best weights")
-        self.sources = [source for source, _ in pairs]
-        self.references = [target for _, target in pairs]
-
-    def translator(self, model: Seq2Seq) -> Translator:
-        """Return a greedy translator. InputError where a dev sentence is longer than the model's positions."""
-        translator = Translator([model], self.run.source, self.run.target, settings=self.greedy)
-        translator.encode(self.sources, "source")
-        translator.encode(self.references, "target")
-        return translator
-
-    def __call__(self, model: Seq2Seq) -> dict[str, Any]:
-        """Return the scores of `model`, which is in evaluation mode."""
-        translator = self.translator(model)
-        scored = translator.score(self.sources, self.references)
-        hypotheses = [translation.text for translation in translator.translate(self.sources)]
-        return {
-            "dev_loss": -sum(total for total, _ in scored) / sum(tokens for _, tokens in scored),
-            "dev_bleu": bleu(hypotheses, [self.references]).score,
-        }
 
 
 def _checksums(recipe: Recipe) -> dict[str, str]:
@@ -160,12 +139,18 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
         )
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
+    if isinstance(recipe.model, DocumentSettings):
+        require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     ear.say("Reading the corpus and learning its pieces.")
+    codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about = {
         "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
         "data": _checksums(recipe),
     }
-    return new_run(folder, recipe, learn_codecs(recipe.text, lambda: _pairs(recipe, recipe.data.train)), about)
+    if recipe.model.start_from is not None:
+        about["start_from"] = checksums(recipe)
+        ear.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
+    return new_run(folder, recipe, codecs, about)
 
 
 def _resumable(recipe: Recipe, folder: Path) -> Run:
@@ -175,33 +160,10 @@ def _resumable(recipe: Recipe, folder: Path) -> Run:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
         )
-    free = {"steps", "epochs", "minutes", "patience", "save_minutes", "log_every", "keep", "average", "threads"}
-    free |= {"learning_rate", "clip"}
-    old, new = run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json")
-    for table in (old, new):
-        table["training"] = {key: value for key, value in table["training"].items() if key not in free}
-        del table["decoding"], table["about"]
-    if old != new:
-        place = next(_differences(old, new, ""))
-        raise SettingsError(
-            f"{folder} was trained with another recipe: `{place}` differs; resume with the recipe it began with (only the "
-            "budget, learning_rate and clip in `training` may change), or choose another folder with --out"
-        )
-    before = run.manifest.get("data", {})
-    for path, checksum in _checksums(recipe).items():
-        if before.get(path, checksum) != checksum:
-            raise RunError(f"{path} has changed since {folder} began; bring it back, or begin another run with --out")
+    old, new = (one.model_dump(mode="json", exclude={"decoding", "about"}) for one in (run.recipe, recipe))
+    check_same_recipe(folder, old, new)
+    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
     return replace(run, recipe=recipe)
-
-
-def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
-    """Name the places where two tables differ."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in (*old, *(key for key in new if key not in old)):
-            if old.get(key) != new.get(key):
-                yield from _differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
-    else:
-        yield place
 
 
 def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:
@@ -230,25 +192,3 @@ def _try_average(run: Run, trainer: Trainer, count: int, ear: Listener) -> None:
         ear.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, model)
-
-
-@contextmanager
-def _stops(trainer: Trainer, ear: Listener) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end training after the step under way; a second one ends at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        if trainer.stop_requested:
-            raise KeyboardInterrupt
-        trainer.stop_requested = True
-        ear.say("Stopping after this step, and saving. (Once more to stop at once.)")
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before: dict[int, Any] = {number: signal.signal(number, stop) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

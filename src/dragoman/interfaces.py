@@ -21,11 +21,21 @@ Past = TypeVar("Past")
 
 
 @dataclass(frozen=True)
+class Previous:
+    """The sentences before each sentence of a batch in its document, the nearest last; one that is not there is all padding."""
+
+    ids: Int[Tensor, "batch sentence time"]
+    mask: Bool[Tensor, "batch sentence time"]
+
+
+@dataclass(frozen=True)
 class Padded:
     """Sentences of different lengths in one rectangle; `mask` is True on real tokens. Padding is on the right."""
 
     ids: Int[Tensor, "batch time"]
     mask: Bool[Tensor, "batch time"]
+    previous: Previous | None = None
+    """What stood before each sentence, where documents are read."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,8 @@ class Batch:
 
     source: Padded
     target: Padded
+    links: Bool[Tensor, "batch target source"] | None = None
+    """Where word alignments are known: the source pieces that each label translates; a row without any says nothing."""
 
     @property
     def inputs(self) -> Int[Tensor, "batch target"]:
@@ -68,11 +80,22 @@ class KeyValues:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Source positions that were drawn at random, as training by REINFORCE needs them; sums over heads and layers."""
+
+    log_prob: Float[Tensor, "batch query"]
+    """Log-probability of the positions drawn; 0 where none was."""
+    entropy: Float[Tensor, "batch query"]
+    """Entropy of the weights they were drawn from, in nats."""
+
+
+@dataclass(frozen=True)
 class Attended:
     """The average of the values for each query and, where asked for, the weights of that average."""
 
     context: Float[Tensor, "batch query dim"]
     weights: Float[Tensor, "batch head query key"] | None
+    choice: Choice | None = None
 
 
 @runtime_checkable
@@ -84,9 +107,9 @@ class Attention(Protocol):
     """
 
     def prepare(
-        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"]
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0
     ) -> KeyValues:
-        """Do once the work that depends on keys and values alone."""
+        """Do once the work that depends on keys and values alone; `first` is the position of the first key."""
         ...
 
     def __call__(
@@ -95,9 +118,10 @@ class Attention(Protocol):
         memory: KeyValues,
         mask: Bool[Tensor, "#batch #query key"] | None = None,
         *,
+        first: int = 0,
         need_weights: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query."""
+        """Average the values in `memory` for each query; `first` is the position of the first query."""
         ...
 
 
@@ -141,6 +165,8 @@ class DecoderOutput:
     attention: Float[Tensor, "batch layer head target source"] | None = None
     """Weights over the source, where asked for and where the decoder attends to it."""
     penalty: Float[Tensor, ""] | None = None
+    choice: Choice | None = None
+    """What hard attention drew at random while training by REINFORCE."""
 
     @property
     def logits(self) -> Float[Tensor, "batch target vocab"]:

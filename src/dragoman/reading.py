@@ -9,13 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dragoman.data.collate import collate
+from dragoman.data.links import spaced
 from dragoman.errors import InputError
 from dragoman.inspection.alignments import links_from_weights, merge_pieces
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.interfaces import EOS
-from dragoman.metrics.alignment import Links
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
+from dragoman.text.links import Links
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Ids of a source and a target sentence, without special pieces."""
@@ -43,22 +44,22 @@ class Reading:
         """Average the weights over layers and heads."""
         return self.weights.mean((0, 1))
 
-    def by_words(self) -> Float[Tensor, "layer head target_word source_word"]:
-        """Put pieces together into words; weight on </s> is left out."""
+    def by_words(self, *, shift: bool = False) -> Float[Tensor, "layer head target_word source_word"]:
+        """Put pieces together into words; weight on </s> is left out.
+
+        `shift` takes, for each target piece, the step that read it as its input rather than the one that wrote it, which did
+        not know it yet (Chen et al. 2020, section 3.1). The step that wrote </s> read the last piece.
+        """
+        if shift:
+            return merge_pieces(self.weights[:, :, 1:], self.source.owners, self.target.owners[:-1])
         return merge_pieces(self.weights, self.source.owners, self.target.owners)
 
-    def links(self, layer: int | None = None, head: int | None = None) -> Links:
+    def links(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Links:
         """Link each target word to the source word it looked at most, in one layer or head or in their mean.
 
-        Layers and heads count from 1. InputError where there is none of that number.
+        Layers and heads count from 1; `shift` is that of `by_words`. InputError where there is none of that number.
         """
-        for name, wish, size in (("layer", layer, self.weights.shape[0]), ("head", head, self.weights.shape[1])):
-            if wish is not None and not 1 <= wish <= size:
-                raise InputError(f"there is no {name} {wish}; this model has {size}, counted from 1")
-        weights = self.by_words()
-        weights = weights if layer is None else weights[layer - 1 : layer]
-        weights = weights if head is None else weights[:, head - 1 : head]
-        return Links(frozenset(links_from_weights(weights.mean((0, 1)))))
+        return View(layer, head, shift).links(self)
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
         """Return the picture of all layers and heads, with words on the axes, or with pieces and </s>."""
@@ -67,10 +68,59 @@ class Reading:
         return AttentionPicture(self.source.words, self.target.words, self.by_words().clamp(0, 1).tolist(), title)
 
 
-def read(model: Seq2Seq, codecs: tuple[Codec, Codec], pairs: Sequence[Pair]) -> list[Reading]:
-    """Run pairs through a model, all in one batch, and keep the weights. InputError for a model without attention."""
+@dataclass(frozen=True)
+class View:
+    """Which of a reading's weights make links: a layer and a head, counted from 1 (None is the mean of all), and which step."""
+
+    layer: int | None = None
+    head: int | None = None
+    shift: bool = False
+
+    def __str__(self) -> str:
+        """Name the view.
+
+        >>> str(View(2, shift=True))
+        'layer 2, mean of heads, shifted'
+        """
+        layer = "mean of layers" if self.layer is None else f"layer {self.layer}"
+        head = "mean of heads" if self.head is None else f"head {self.head}"
+        return f"{layer}, {head}, {'shifted' if self.shift else 'not shifted'}"
+
+    def links(self, reading: Reading) -> Links:
+        """Link each target word to the source word it looked at most. InputError where there is no such layer or head."""
+        return self.links_of(reading.by_words(shift=self.shift))
+
+    def links_of(self, weights: Float[Tensor, "layer head target_word source_word"]) -> Links:
+        """Return the links of weights that are put together into words."""
+        for name, wish, size in (("layer", self.layer, weights.shape[0]), ("head", self.head, weights.shape[1])):
+            if wish is not None and not 1 <= wish <= size:
+                raise InputError(f"there is no {name} {wish}; this model has {size}, counted from 1")
+        weights = weights if self.layer is None else weights[self.layer - 1 : self.layer]
+        weights = weights if self.head is None else weights[:, self.head - 1 : self.head]
+        return Links(frozenset(links_from_weights(weights.mean((0, 1)))))
+
+
+def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
+    """Return how many layers and heads a model has over the source; None where it does not attend to it."""
+    nothing = collate([([], [])]).to(next(model.parameters()).device)
+    with torch.inference_mode():
+        attention = model(nothing.source, nothing.inputs, need_weights=True).attention
+    return None if attention is None else (attention.shape[1], attention.shape[2])
+
+
+def read(
+    model: Seq2Seq,
+    codecs: tuple[Codec, Codec],
+    pairs: Sequence[Pair],
+    *,
+    previous: Sequence[Sequence[Sequence[int] | None]] | None = None,
+) -> list[Reading]:
+    """Run pairs through a model, all in one batch, and keep the weights. InputError for a model without attention.
+
+    `previous` is that of `collate`.
+    """
     device = next(model.parameters()).device
-    batch = collate(pairs).to(device)
+    batch = collate(pairs, previous=previous).to(device)
     with torch.inference_mode():
         attention = model(batch.source, batch.inputs, need_weights=True).attention
     if attention is None:
@@ -86,6 +136,14 @@ def side(codec: Codec, ids: Sequence[int]) -> Side:
     """Describe a sentence with its space-separated words."""
     owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words([*ids, EOS])]
     return Side(codec.pieces([*ids, EOS]), codec.words(codec.decode(ids)), owners)
+
+
+def as_given(codec: Codec, text: str) -> Side:
+    """Describe a sentence with the words that stand between its spaces, each as the model sees it, unknown ones too.
+
+    Other white space and signs that the codec drops do not change how words are counted, so links fit tokenised files.
+    """
+    return with_words(codec, text, [codec.normalize(word) for word in spaced(text)])
 
 
 def with_words(codec: Codec, text: str, words: Sequence[str]) -> Side:

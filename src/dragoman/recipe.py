@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
-from dragoman.models.build import ModelSettings
+from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.settings import TextSettings
 from dragoman.training.settings import TrainingSettings
@@ -32,6 +32,20 @@ class Recipe(Settings):
     """How the model is trained."""
     decoding: DecodingSettings = DecodingSettings()
     """How translations are searched for."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Recipe":
+        if purpose_of(self.model) == "translate":
+            return self
+        if self.training.metric == "bleu":
+            raise ValueError(
+                f"a model of the kind `{self.model.kind}` makes no translations to measure; set `training.metric: loss`"
+            )
+        if self.training.guided is not None:
+            raise ValueError(
+                f"`training.guided` is of attention to a source, which the kind `{self.model.kind}` has not; leave it out"
+            )
+        return self
 
 
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:

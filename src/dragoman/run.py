@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from dragoman.errors import RunError
-from dragoman.models.build import build_model
+from dragoman.errors import InputError, RunError
+from dragoman.models.build import Model, Purpose, build_model, purpose_of
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.recipe import Recipe
-from dragoman.settings import dump, parse, read_yaml
+from dragoman.settings import Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, load_weights
 
@@ -43,14 +43,29 @@ class Run:
         """Path of the best weights."""
         return self.folder / "model.safetensors"
 
-    def fresh_model(self) -> Seq2Seq:
+    def fresh_model(self) -> Model:
         """Make the recipe's model with new weights drawn from its seed."""
         torch.manual_seed(self.recipe.seed)
         shared = self.source.fingerprint == self.target.fingerprint
         return build_model(self.recipe.model, Vocabularies(len(self.source), len(self.target), shared))
 
+    def require(self, purpose: Purpose) -> None:
+        """Refuse the run where its model is for another purpose; InputError names the command that uses it."""
+        own = purpose_of(self.recipe.model)
+        if own != purpose:
+            raise InputError(
+                f"{self.folder} is {_NAMES[own]}, and here {_NAMES[purpose]} is needed; use it with `dragoman {own}`"
+            )
+
     def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
-        """Make the model with its best weights (or those at `weights`), ready to translate."""
+        """Make the model with its best weights (or those at `weights`). InputError where it has no decoder."""
+        model = self.load_any(device, weights)
+        if not isinstance(model, Seq2Seq):
+            raise InputError(f"{self.folder} is {_NAMES['fill']}, which has no decoder; use it with `dragoman fill`")
+        return model
+
+    def load_any(self, device: torch.device, weights: Path | None = None) -> Model:
+        """Make the model, whatever it is for, with its best weights (or those at `weights`), ready to be used."""
         if weights is None and not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
@@ -61,17 +76,29 @@ class Run:
         return model.to(device).eval()
 
     def save(self) -> None:
-        """Write everything but the weights; manifest.json comes last, so that a half-written run is known as such."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.source.save(self.folder, "source")
-            self.target.save(self.folder, "target")
-            write_text(self.folder / "recipe.yaml", dump(self.recipe))
-            write_text(self.folder / "manifest.json", json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise RunError(
-                f"the run folder {self.folder} cannot be written ({error.strerror}); choose another with --out"
-            ) from None
+        """Write everything but the weights."""
+        write_run(self.folder, self.recipe, {"source": self.source, "target": self.target}, self.manifest)
+
+
+_NAMES: Mapping[Purpose, str] = {
+    "translate": "a translator",
+    "fill": "a masked language model",
+    "continue": "a decoder-only language model",
+}
+
+
+def write_run(folder: Path, recipe: Settings, codecs: Mapping[str, Codec], manifest: Mapping[str, Any]) -> None:
+    """Write a run but for its weights; manifest.json comes last, so that a half-written run is known as such."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, codec in codecs.items():
+            codec.save(folder, name)
+        write_text(folder / "recipe.yaml", dump(recipe))
+        write_text(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise RunError(
+            f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
+        ) from None
 
 
 def new_run(folder: Path, recipe: Recipe, codecs: tuple[Codec, Codec], about: Mapping[str, Any]) -> Run:
@@ -81,6 +108,15 @@ def new_run(folder: Path, recipe: Recipe, codecs: tuple[Codec, Codec], about: Ma
 
 def open_run(folder: Path) -> Run:
     """Read a run folder. RunError where it is missing, half-written, damaged or of a newer format."""
+    manifest = read_manifest(folder)
+    if manifest.get("task") == "classify":
+        raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
+    recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of a newer format."""
     if not folder.exists():
         raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
     if not folder.is_dir():
@@ -99,8 +135,7 @@ def open_run(folder: Path) -> Run:
         raise RunError(
             f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
         )
-    recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
-    return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest)
+    return dict(manifest)
 
 
 def write_text(path: Path, text: str) -> None:

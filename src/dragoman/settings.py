@@ -151,7 +151,7 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
     if misfit["type"] == "extra_forbidden":
         parent = ".".join(str(part) for part in location[:-1])
         section = f"{where}, section `{parent}`," if parent else where
-        known = _fields_at(kind, misfit["loc"][:-1])
+        known = [name for name in _fields_at(kind, misfit["loc"][:-1]) if name != location[-1]]
         return f"{section} has no setting `{location[-1]}`{nearest(str(location[-1]), known)}"
     if misfit["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"

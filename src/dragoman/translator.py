@@ -1,13 +1,14 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
 from dragoman.data.collate import collate, pad
+from dragoman.data.documents import preceding
 from dragoman.decoding.beam import beam_search
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
 from dragoman.decoding.rerank import rerank
@@ -20,13 +21,21 @@ from dragoman.devices import choose_device
 from dragoman.errors import InputError
 from dragoman.interfaces import UNK
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.reading import Reading, read
+from dragoman.reading import Reading, View, as_given, read, source_heads
 from dragoman.run import Run, open_run
 from dragoman.settings import parse
-from dragoman.text.codec import Codec
+from dragoman.text.codec import Codec, encode_within
+from dragoman.tree import map_tensors
 
 BATCH_CELLS = 6000
 """Largest batch of translation: hypotheses times longest source, in tokens."""
+
+
+Previous = Sequence[Sequence[str]] | None
+"""The sentences before each one in its document, nearest last, as many as there are."""
+
+Before = list[list[int] | None]
+"""Ids of the sentences before one, nearest last, None where there is none; empty for models that do not read them."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +67,18 @@ class Translator:
         *,
         settings: DecodingSettings | None = None,
         languages: tuple[str, str] = ("source", "target"),
+        view: View | None = None,
     ) -> None:
         self.models = tuple(models)
         self.source = source
         self.target = target
         self.settings = settings or DecodingSettings()
         self.languages = languages
+        self.view = view or View()
+        """Where word links are read off: the head that was taught them, or the mean of all."""
         self.device = next(self.models[0].parameters()).device
+        self.previous = max(model.previous for model in self.models)
+        """How many sentences before each one are read, at most."""
 
     @classmethod
     def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Translator":
@@ -74,59 +88,88 @@ class Translator:
         """
         opened = [open_run(Path(run)) for run in runs]
         first = opened[0]
+        for run in opened:
+            run.require("translate")
         for other in opened[1:]:
             _check_same_text(first, other)
         place = choose_device(device)
         given = {name: value for name, value in decoding.items() if value is not None}
         settings = parse(DecodingSettings, first.recipe.decoding.model_dump() | given, "the decoding section")
         models = [run.load_model(place) for run in opened]
-        return cls(models, first.source, first.target, settings=settings, languages=first.languages)
+        guided = first.recipe.training.guided
+        view = None if guided is None else View(guided.layer, guided.head, guided.shift)
+        return cls(models, first.source, first.target, settings=settings, languages=first.languages, view=view)
 
     @property
     def attends(self) -> bool:
         """Tell whether the (first) model attends to the source, so that it can be read."""
-        nothing = collate([([], [])]).to(self.device)
-        with torch.inference_mode():
-            return self.models[0](nothing.source, nothing.inputs, need_weights=True).attention is not None
+        return source_heads(self.models[0]) is not None
 
-    def encode(self, sentences: Sequence[str], side: Literal["source", "target"], *, first: int = 1) -> list[list[int]]:
+    def preceding(self, sentences: Sequence[str], documents: Sequence[str | None] | None = None) -> list[list[str]]:
+        """Return the sentences before each one in its document, as many as the models read, nearest last.
+
+        `documents` names the document of each sentence, None for one that stands alone; without it, the sentences are one
+        document unless blank lines separate several.
+        """
+        if not self.previous:
+            return [[] for _ in sentences]
+        blank = [not self.source.normalize(one) for one in sentences]
+        rows = preceding(documents or [None if one else "text" for one in blank], self.previous)
+        return [[sentences[index] for index in row if index is not None] for row in rows]
+
+    def encode(
+        self, sentences: Sequence[str], side: Literal["source", "target", "previous"], *, first: int = 1
+    ) -> list[list[int]]:
         """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`."""
-        codec, bound = (self.source if side == "source" else self.target), self._positions(side)
-        encoded = [codec.encode(sentence) for sentence in sentences]
-        for number, ids in enumerate(encoded, first):
-            if bound is not None and len(ids) + 1 > bound:
-                raise InputError(
-                    f"{side} sentence {number} has {len(ids) + 1} tokens (with </s>), more than the {bound} positions of this "
-                    "model; split it, or train with a larger model.max_positions"
-                )
-        return encoded
+        codec = self.target if side == "target" else self.source
+        bound = self._positions("target" if side == "target" else "source")
+        return encode_within(codec, sentences, bound, name=f"{side} sentence", first=first)
 
     def translate(
-        self, sentences: Sequence[str], *, attention: bool = False, replace_unknowns: bool = False, first: int = 1
+        self,
+        sentences: Sequence[str],
+        *,
+        attention: bool = False,
+        replace_unknowns: bool = False,
+        first: int = 1,
+        previous: Previous = None,
     ) -> list[Translation]:
         """Translate sentences, in their order; an empty sentence gives an empty translation.
 
         `replace_unknowns` puts the source word most attended to in place of each unknown word. Where the sentences are part
-        of a longer text, `first` is the number of the first. InputError names a sentence longer than the model's positions.
+        of a longer text, `first` is the number of the first. Models of documents read the `previous` sentences of each, which
+        are those of `preceding` unless they are given. InputError names a sentence longer than the model's positions.
         """
         encoded = self.encode(sentences, "source", first=first)
+        before = self._before(sentences, previous)
         generator = torch.Generator(self.device).manual_seed(self.settings.seed + first - 1)
         results: list[Translation] = [Translation("", 0.0, 0.0)] * len(sentences)
-        todo = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(encoded[i]))
-        for rows in self._batches(todo, encoded):
-            found = self._search([encoded[i] for i in rows], generator)
+        widest = [_longest([ids], rest) for ids, rest in zip(encoded, before, strict=True)]
+        todo = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(widest[i]))
+        for rows in self._batches(todo, widest):
+            found = self._search([encoded[i] for i in rows], _rows(before, rows), generator)
             for i, alternatives in zip(rows, found.alternatives(), strict=True):
-                readings = attention or (replace_unknowns and any(UNK in one.ids for one in alternatives))
-                results[i] = self._translation(sentences[i], encoded[i], alternatives, readings, replace_unknowns)
+                readings: list[Reading] | None = None
+                if attention or (replace_unknowns and any(UNK in one.ids for one in alternatives)):
+                    pairs = [(encoded[i], one.ids) for one in alternatives]
+                    readings = self._read(pairs, [before[i]] * len(pairs))
+                results[i] = self._translation(sentences[i], alternatives, readings, replace=replace_unknowns)
         return results
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[float, int]]:
-        """Return the log-probability of each given translation, and its length in tokens with </s>."""
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+    ) -> list[tuple[float, int]]:
+        """Return the log-probability of each given translation, and its length in tokens with </s>.
+
+        `previous` is that of `translate`.
+        """
         pairs = list(zip(self.encode(sources, "source"), self.encode(targets, "target"), strict=True))
+        before = self._before(sources, previous)
         results: list[tuple[float, int]] = [(0.0, 0)] * len(pairs)
-        order = sorted(range(len(pairs)), key=lambda i: -len(pairs[i][0]) - len(pairs[i][1]))
-        for rows in self._batches(order, [max(pair, key=len) for pair in pairs]):
-            batch = collate([pairs[i] for i in rows]).to(self.device)
+        widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
+        order = sorted(range(len(pairs)), key=lambda i: (-len(widest[i]), -len(pairs[i][0]) - len(pairs[i][1])))
+        for rows in self._batches(order, widest):
+            batch = collate([pairs[i] for i in rows], previous=_rows(before, rows)).to(self.device)
             with torch.inference_mode():
                 tokens = torch.stack(
                     [force(model.decoder, model.encoder(batch.source), batch.target).tokens for model in self.models]
@@ -137,16 +180,33 @@ class Translator:
                 results[i] = (total, len(pairs[i][1]) + 1)
         return results
 
-    def read(self, sources: Sequence[str], targets: Sequence[str]) -> list[Reading]:
-        """Return what the (first) model attends to when it is given each source and writes each target."""
-        return self._read(list(zip(self.encode(sources, "source"), self.encode(targets, "target"), strict=True)))
+    def read(self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None) -> list[Reading]:
+        """Return what the (first) model attends to when it is given each source and writes each target.
 
-    def _search(self, sources: list[list[int]], generator: torch.Generator) -> Hypotheses:
+        Words are those that stand between the spaces of the given texts. `previous` is that of `translate`.
+        """
+        pairs = list(zip(self.encode(sources, "source"), self.encode(targets, "target"), strict=True))
+        readings = self._read(pairs, self._before(sources, previous))
+        return [
+            replace(reading, source=as_given(self.source, source), target=as_given(self.target, target))
+            for reading, source, target in zip(readings, sources, targets, strict=True)
+        ]
+
+    def _before(self, sentences: Sequence[str], previous: Previous) -> list[Before]:
+        """Return the ids of the sentences before each one, as many for all."""
+        count = self.previous
+        given = (self.preceding(sentences) if previous is None else previous) if count else [[] for _ in sentences]
+        rows = [self.encode(row[-count:], "previous") for row in given]
+        return [[*[None] * (count - len(row)), *row] for row in rows]
+
+    def _search(
+        self, sources: list[list[int]], previous: list[Before] | None, generator: torch.Generator
+    ) -> Hypotheses:
         """Search for (or draw) translations of one batch."""
         settings = self.settings
-        padded = pad(sources)
+        padded = pad(sources, previous)
         with torch.inference_mode():
-            source = type(padded)(padded.ids.to(self.device), padded.mask.to(self.device))
+            source = map_tensors(lambda tensor: tensor.to(self.device), padded)
             encoded = [model.encoder(source) for model in self.models]
             states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
             steps = [step_of(model.decoder) for model in self.models]
@@ -164,17 +224,16 @@ class Translator:
             return found
 
     def _translation(
-        self, text: str, source: list[int], hypotheses: list[Hypothesis], readings: bool, replace: bool
+        self, text: str, hypotheses: list[Hypothesis], readings: list[Reading] | None, *, replace: bool
     ) -> Translation:
-        """Turn hypotheses into text, with readings where they are wanted."""
-        kept = self._read([(source, one.ids) for one in hypotheses]) if readings else [None] * len(hypotheses)
+        """Turn hypotheses into text, with their readings where they are wanted."""
         made = []
-        for one, reading in zip(hypotheses, kept, strict=True):
+        for one, reading in zip(hypotheses, readings or [None] * len(hypotheses), strict=True):
             translated = self.target.decode(one.ids)
             if replace and reading is not None and UNK in one.ids:
                 words = replace_unknown(
                     self.target.pieces(one.ids),
-                    reading.mean()[: len(one.ids), : len(source)],
+                    reading.mean()[:-1, :-1],
                     self.source.split(text),
                     unknown=self.target.pieces([UNK])[0],
                 )
@@ -183,13 +242,14 @@ class Translator:
         best = made[0]
         return Translation(best.text, best.score, best.log_prob, tuple(made[1:]), best.reading)
 
-    def _read(self, pairs: list[tuple[list[int], list[int]]]) -> list[Reading]:
+    def _read(self, pairs: list[tuple[list[int], list[int]]], before: list[Before]) -> list[Reading]:
         """Run pairs of ids through the first model, in batches, and keep the weights."""
         found: dict[int, Reading] = {}
-        longest = [max(pair, key=len) for pair in pairs]
-        order = sorted(range(len(pairs)), key=lambda i: -len(longest[i]))
-        for rows in self._batches(order, longest):
-            readings = read(self.models[0], (self.source, self.target), [pairs[i] for i in rows])
+        widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
+        order = sorted(range(len(pairs)), key=lambda i: -len(widest[i]))
+        codecs = (self.source, self.target)
+        for rows in self._batches(order, widest):
+            readings = read(self.models[0], codecs, [pairs[i] for i in rows], previous=_rows(before, rows))
             found |= dict(zip(rows, readings, strict=True))
         return [found[i] for i in range(len(pairs))]
 
@@ -207,6 +267,16 @@ class Translator:
         """Return the most tokens, </s> included, that every model can take on a side; None for no bound."""
         bounds = [getattr(model, f"{side}_positions") for model in self.models]
         return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _longest(sentences: Sequence[list[int]], before: Before) -> list[int]:
+    """Return the longest of some sentences and of those before them."""
+    return max((*sentences, *(ids for ids in before if ids is not None)), key=len)
+
+
+def _rows(before: list[Before], rows: list[int]) -> list[Before] | None:
+    """Return what stands before some of the sentences; None for models that do not read it."""
+    return [before[row] for row in rows] if any(before) else None
 
 
 def _check_same_text(first: Run, other: Run) -> None:

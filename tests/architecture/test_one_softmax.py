@@ -1,4 +1,4 @@
-"""The softmax over keys stands in one file, so that masks and empty rows are right everywhere."""
+"""The softmax over keys (or a sparse one in its place) stands in one file, so that masks and empty rows are right everywhere."""
 
 import ast
 from collections.abc import Iterator
@@ -8,9 +8,11 @@ from tests.architecture.source import PACKAGE, Source, dotted, planted, sources,
 
 HOME = "attention/attend.py"
 SOFTMAXES = ("softmax", "log_softmax", "gumbel_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
+SOFTMAXES += ("sparsemax", "entmax15")
 KERNELS = ("scaled_dot_product_attention", "flex_attention", "MultiheadAttention")
 ELSEWHERE = {
     "decoding/": "turns logits over the vocabulary into log-probabilities of the next token",
+    "classification/": "turns logits over labels into probabilities",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",
     "layers/cross_entropy.py": "the loss, over the vocabulary",
     "layers/mixture.py": "the router's choice, over experts",
@@ -49,6 +51,8 @@ def test_the_softmax_over_keys_is_at_home():
         ("attention/hard.py", "weights = F.gumbel_softmax(scores)"),
         ("models/rnn.py", "weights = torch.softmax(query @ keys.mT, -1)"),
         ("models/rnn.py", "from torch.nn.functional import softmax as squash"),
+        ("attention/lookup.py", "weights = sparse.sparsemax(scores, mask)"),
+        ("models/transformer.py", "from dragoman.attention.sparse import entmax15"),
         ("layers/attention.py", "self.normalise = nn.Softmax(-1)"),
         ("models/transformer.py", "x = torch.nn.functional.scaled_dot_product_attention(q, k, v)"),
         ("decoding/beam.py", "x = F.scaled_dot_product_attention(q, k, v)"),

@@ -31,6 +31,33 @@ def test_arrays_and_lists_are_alike() -> None:
     assert torch.equal(lists.target.ids, arrays.target.ids)
 
 
+def test_previous_sentences_stand_in_order_and_missing_ones_are_padding() -> None:
+    padded = pad([[A], [B]], [[None, [C, A]], [[], [B]]])
+    assert padded.previous is not None
+    assert padded.previous.ids.tolist() == [[[PAD] * 3, [C, A, EOS]], [[EOS, PAD, PAD], [B, EOS, PAD]]]
+    assert padded.previous.mask.tolist() == [[[False] * 3, [True] * 3], [[True, False, False], [True, True, False]]]
+    assert torch.equal(padded.ids, pad([[A], [B]]).ids)
+
+
+def test_a_batch_of_first_sentences_has_padding_before_it() -> None:
+    batch = collate([([A], [B])], previous=[[None, None]])
+    assert batch.source.previous is not None
+    assert batch.source.previous.ids.tolist() == [[[PAD], [PAD]]]
+    assert not batch.source.previous.mask.any()
+    assert batch.to(torch.device("cpu")).source.previous is not None
+    assert collate([([A], [B])]).source.previous is None
+
+
+def test_links_match_labels_and_source() -> None:
+    links = np.array([[True, False], [False, True], [True, True]])
+    batch = collate([([A, B], [A, B, C]), ([A] * 4, [B])], links=[links, None])
+    assert batch.links is not None
+    assert batch.links.shape == (*batch.labels.shape, batch.source.ids.shape[1])
+    assert batch.links[0].nonzero().tolist() == [[0, 0], [1, 1], [2, 0], [2, 1]]
+    assert not batch.links[1].any()
+    assert collate([([A], [B])]).links is None
+
+
 def test_no_sentences_make_an_empty_rectangle() -> None:
     assert pad([]).ids.shape == (0, 0)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.data.corpus import Pair, corpus_files, is_kept, read_pairs
+from dragoman.data.corpus import Pair, corpus_files, is_kept, read_pairs, require_documents
 from dragoman.data.settings import DataSettings, HoldOutSettings
-from dragoman.errors import CorpusError
+from dragoman.errors import CorpusError, InputError
 from dragoman.settings import parse
+from dragoman.text.links import parse_links
 
 SHARED = Path("../shared/data")
 
@@ -29,7 +30,7 @@ def write(path: Path, text: str) -> None:
 def test_two_files_are_read_line_by_line(tmp_path: Path) -> None:
     write(tmp_path / "a.en", "one\r\n\ntwo\u2028\n")
     (tmp_path / "a.fr.gz").write_bytes(gzip.compress(b"un\n\ndeux"))
-    assert read(tmp_path, source="a.en", target="a.fr.gz") == [
+    assert [pair[:3] for pair in read(tmp_path, source="a.en", target="a.fr.gz")] == [
         ("one", "un", f"{tmp_path}/a.en, line 1"),
         ("", "", f"{tmp_path}/a.en, line 2"),
         ("two\u2028", "deux", f"{tmp_path}/a.en, line 3"),
@@ -126,6 +127,176 @@ def test_the_phrasebook_is_read_in_both_directions() -> None:
     assert [(pair.target, pair.source) for pair in read_pairs(back.train[0], back)] == [pair[:2] for pair in pairs]
     assert pairs[4].place == "phrasebook dev, sentence 5"
     assert corpus_files(there.train[0], there)
+
+
+@pytest.mark.parametrize("language", ["en", "vi", "fr"])
+def test_the_phrasebook_is_read_in_one_language(language: str) -> None:
+    phrasebook = pytest.importorskip("dragoman.data.phrasebook")
+    corpus = {"phrasebook": "dev", "pairs": 20}
+    data = parse(DataSettings, {"source": language, "target": language, "train": [corpus], "dev": [corpus]})
+    examples = phrasebook.derive("vi" if language == "en" else language, "dev", 20, 1)
+    expected = [example.source if language == "en" else example.target for example in examples]
+    assert [pair[:2] for pair in read_pairs(data.train[0], data)] == [(text, text) for text in expected]
+
+
+def test_each_line_of_one_file_is_its_own_translation(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "one\ttwo\r\n\nthree\n")
+    assert read(tmp_path, text="a.txt") == [
+        ("one\ttwo", "one\ttwo", f"{tmp_path}/a.txt, line 1", None, None),
+        ("", "", f"{tmp_path}/a.txt, line 2", None, None),
+        ("three", "three", f"{tmp_path}/a.txt, line 3", None, None),
+    ]
+
+
+def test_blank_lines_stand_between_documents_and_are_no_pairs(tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "\n1\n2\n\u00a0\r\n\t\n3\n\n4\n\n")
+    write(tmp_path / "a.fr", "\n1\n2\n\n\n3\n-\n4\n\n")
+    pairs = read(tmp_path, source="a.en", target="a.fr", documents="blank lines")
+    assert [pair.source for pair in pairs] == ["1", "2", "3", "", "4"]
+    assert [pair.place[-1] for pair in pairs] == ["2", "3", "6", "7", "8"]
+    names = [pair.document for pair in pairs]
+    assert names[0] == names[1] != names[2] == names[3] == names[4]
+    assert {pair.document for pair in read(tmp_path, source="a.en", target="a.fr")} == {None}
+
+
+def test_a_third_file_names_documents(tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "1\n2\n3\n")
+    write(tmp_path / "a.ids", "N1\t1\r\n N1 2\nN2\n")
+    pairs = read(tmp_path, source="a.en", target="a.en", documents="a.ids")
+    assert [pair.document for pair in pairs] == ["N1", "N1", "N2"]
+    write(tmp_path / "a.ids", "N1\n \nN2\n")
+    with pytest.raises(CorpusError, match=r"a\.ids, line 2 names no document; write a name there"):
+        read(tmp_path, source="a.en", target="a.en", documents="a.ids")
+
+
+def test_columns_and_fields_name_documents(tmp_path: Path) -> None:
+    write(tmp_path / "a.tsv", "N 1\tone\tun\n2\ttwo\tdeux\n")
+    pairs = read(tmp_path, tsv="a.tsv", columns=[1, 2], document=0)
+    assert [(pair.source, pair.document) for pair in pairs] == [("one", "N 1"), ("two", "2")]
+    write(
+        tmp_path / "a.jsonl", '{"talk": 7, "translation": {"en": "one", "fr": "un"}}\n{"talk":"x","en":"a","fr":"b"}\n'
+    )
+    pairs = read(tmp_path, jsonl="a.jsonl", document="talk")
+    assert [(pair.source, pair.document) for pair in pairs] == [("one", "7"), ("a", "x")]
+
+
+@pytest.mark.parametrize(
+    ("line", "corpus", "message"),
+    [
+        ("one\tun", {"tsv": "a", "document": 2}, r"line 1 has 2 .* but column 2 is asked for .* set `document`"),
+        ("one\tun\t ", {"tsv": "a", "document": 2}, r"line 1 names no document"),
+        ('{"en": "a", "fr": "b"}', {"jsonl": "a", "document": "talk"}, r"has no field `talk` .*; set `document`"),
+        (
+            '{"en": "a", "fr": "b", "talk": [1]}',
+            {"jsonl": "a", "document": "talk"},
+            r"`talk` is not text; set `document`",
+        ),
+        ('{"en": "a", "fr": "b", "talk": true}', {"jsonl": "a", "document": "talk"}, r"`talk` is not text"),
+        ('{"en": "a", "fr": "b", "talk": ""}', {"jsonl": "a", "document": "talk"}, r"line 1 names no document"),
+    ],
+)
+def test_a_line_without_its_document_is_named(line: str, corpus: dict[str, Any], message: str, tmp_path: Path) -> None:
+    write(tmp_path / "a", line)
+    with pytest.raises(CorpusError, match=message):
+        read(tmp_path, **corpus)
+
+
+def test_whole_documents_are_held_out(tmp_path: Path) -> None:
+    write(tmp_path / "a.tsv", "".join(f"sentence {n % 7}\tphrase {n}\tN{n // 10}\n" for n in range(1000)))
+    parts = {
+        keep: read(tmp_path, tsv="a.tsv", document=2, hold_out={"modulo": 5, "keep": keep}) for keep in ("rest", "held")
+    }
+    assert sorted(parts["rest"] + parts["held"]) == sorted(read(tmp_path, tsv="a.tsv", document=2))
+    assert not {pair.document for pair in parts["rest"]} & {pair.document for pair in parts["held"]}
+    assert 50 < len(parts["held"]) < 400
+
+
+def test_links_are_read_beside_their_sentences(tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "a  b\u00a0c d\n\n\ne\n")
+    write(tmp_path / "a.fr", "x y\n\n\nz\n")
+    (tmp_path / "links.gz").write_bytes(gzip.compress(b"0-0 2p1 1-1\n\n\n\n"))
+    files = {"source": "a.en", "target": "a.fr", "links": "links.gz"}
+    assert [pair.links for pair in read(tmp_path, **files)] == [
+        parse_links(line) for line in ("0-0 2p1 1-1", "", "", "")
+    ]
+    assert [pair.links for pair in read(tmp_path, **files, documents="blank lines")] == [
+        parse_links("0-0 2p1 1-1"),
+        parse_links(""),
+    ]
+
+
+@pytest.mark.parametrize("documents", [None, "blank lines", "a.ids"])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "0-0 2-0",
+            r"a\.links, line 2 links source word 2, counted from 0, but that sentence has 2 words between spaces",
+        ),
+        ("0-0 0p1", r"a\.links, line 2 links target word 1, counted from 0, but that sentence has 1 words"),
+        ("0-0 1", r"a\.links, line 2: `1` is not a link"),
+    ],
+)
+def test_links_that_do_not_fit_are_named(line: str, message: str, documents: str | None, tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "a b\na\u00a0b c\nd\n")
+    write(tmp_path / "a.fr", "x\ny\nz\n")
+    write(tmp_path / "a.links", f"1-0\n{line}\n\n")
+    write(tmp_path / "a.ids", "N 1\nN 2\nN 3\n")
+    with pytest.raises((CorpusError, InputError), match=message):
+        read(tmp_path, source="a.en", target="a.fr", links="a.links", documents=documents)
+
+
+def test_a_boundary_cannot_have_links(tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "a\n\nb\n")
+    write(tmp_path / "a.links", "\n0-0\n\n")
+    with pytest.raises(CorpusError, match=r"a\.links, line 2 links source word 0, .* has 0 words"):
+        read(tmp_path, source="a.en", target="a.en", links="a.links", documents="blank lines")
+
+
+@pytest.mark.parametrize("lines", [0, 2, 4])
+@pytest.mark.parametrize("setting", ["documents", "links"])
+def test_documents_and_links_of_other_files_are_refused(setting: str, lines: int, tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "x\n" * 3)
+    write(tmp_path / "more", ("N\n" if setting == "documents" else "0-0\n") * lines)
+    message = rf"a\.en has 3 lines but .*more has {lines}; parallel files must match line by line"
+    with pytest.raises(CorpusError, match=message):
+        read(tmp_path, source="a.en", target="a.en", **{setting: "more"})
+
+
+@pytest.mark.parametrize(
+    ("corpus", "way"),
+    [
+        (
+            {"source": "a", "target": "b"},
+            r"a does not say where they begin; give `documents: blank lines`, or `documents:` ",
+        ),
+        ({"tsv": "a.tsv"}, r"a\.tsv does not say where they begin; give `document:` with the number of a column"),
+        ({"jsonl": "a"}, r"give `document:` with the name of a field"),
+        ({"text": "a"}, r"give a corpus that has documents"),
+        ({"phrasebook": "train", "pairs": 1}, r"phrasebook train does not say .* give a corpus that has documents"),
+    ],
+)
+def test_documents_without_boundaries_are_refused(corpus: dict[str, Any], way: str) -> None:
+    good = [
+        {"source": "a", "target": "b", "documents": "blank lines"},
+        {"source": "a", "target": "b", "documents": "c"},
+        {"tsv": "a", "document": 0},
+        {"jsonl": "a", "document": "talk"},
+    ]
+    data = parse(DataSettings, {"source": "en", "target": "fr", "train": [*good, corpus], "dev": [corpus]})
+    require_documents(data.train[:-1], "the model")
+    with pytest.raises(CorpusError, match=f"the model needs documents, but .*{way}"):
+        require_documents(data.train, "the model")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the parallel corpora in ../shared/data")
+def test_a_real_corpus_has_documents_and_links() -> None:
+    parts = {
+        side: f"evbnews-en-vi/dev.{end}" for side, end in (("source", "en"), ("target", "vi"), ("documents", "ids"))
+    }
+    pairs = read(SHARED, **parts, links="evbnews-en-vi/dev.align")
+    assert len({pair.document for pair in pairs}) == 50
+    assert 22 < sum(len(pair.links.sure) for pair in pairs if pair.links) / len(pairs) < 24
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the parallel corpora in ../shared/data")

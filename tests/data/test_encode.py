@@ -8,19 +8,32 @@ from typing import Any
 import pytest
 
 from dragoman.data import encode as module
-from dragoman.data.encode import encode_all, encode_rows
+from dragoman.data.encode import Row, encode_all, encode_rows
 from dragoman.text import Codec
+from dragoman.text.links import parse_links
 
 
 def test_rows_hold_ids_and_texts(codecs: tuple[Codec, Codec]) -> None:
-    rows = encode_rows([("the cat", "eht tac"), ("", "a")], codecs).to_pylist()
+    rows = encode_rows([Row("the cat", "eht tac"), Row("", "a")], codecs).to_pylist()
     assert rows[0] == {
         "source": codecs[0].encode("the cat"),
         "target": codecs[1].encode("eht tac"),
         "source_text": "the cat",
         "target_text": "eht tac",
+        "links": None,
+        "back": None,
     }
     assert rows[1]["source"] == []
+
+
+def test_rows_hold_links_and_the_way_back(codecs: tuple[Codec, Codec]) -> None:
+    linked = [
+        Row("the cat", "eht tac", parse_links("1p0 0-1"), 3),
+        Row("a", "a", parse_links("")),
+        Row("a", "a", None, 1),
+    ]
+    rows = encode_rows(linked, codecs).to_pylist()
+    assert [(row["links"], row["back"]) for row in rows] == [([[0, 1], [1, 0]], 3), ([], None), (None, 1)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -30,15 +43,15 @@ def test_all_pairs_are_encoded_in_order(
 ) -> None:
     monkeypatch.setattr(module, "ROWS", 3)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
-    pairs = [(f"the cat {'a ' * n}", str(n)) for n in range(count)]
+    pairs = [Row(f"the cat {'a ' * n}", str(n)) for n in range(count)]
     batches = list(encode_all(iter(pairs), codecs, workers))
-    assert [row["target_text"] for rows in batches for row in rows.to_pylist()] == [target for _, target in pairs]
+    assert [row["target_text"] for rows in batches for row in rows.to_pylist()] == [pair.target for pair in pairs]
     assert all(rows.num_rows == 3 for rows in batches[:-1])
     assert Here.started == (1 if workers == 2 and count > 21 else 0)
 
 
 def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [(f"the cat {'a ' * (n % 7)}", str(n)) for n in range(40)]
+    pairs = [Row(f"the cat {'a ' * (n % 7)}", str(n), parse_links("1-0") if n % 3 else None, n % 2) for n in range(40)]
     monkeypatch.setattr(module, "ROWS", 4)
     there = list(encode_all(pairs, codecs, 2))
     assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, 1)]
@@ -49,11 +62,11 @@ def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], m
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
     read = 0
 
-    def long() -> Iterator[tuple[str, str]]:
+    def long() -> Iterator[Row]:
         nonlocal read
         for _ in range(300):
             read += 1
-            yield "the cat", "eht tac"
+            yield Row("the cat", "eht tac")
 
     list(itertools.islice(encode_all(long(), codecs, 2), 50))
     assert read <= 50 + module.SMALL + 4

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from dragoman.data.settings import DataSettings, JsonSettings, LinesSettings, PhrasebookSettings, TsvSettings
+from dragoman.data.settings import (
+    DataSettings,
+    JsonSettings,
+    LinesSettings,
+    MonolingualSettings,
+    PhrasebookSettings,
+    TsvSettings,
+)
 from dragoman.errors import SettingsError
 from dragoman.settings import Settings, dump, parse, read_yaml
 
@@ -30,6 +37,7 @@ def test_a_corpus_is_known_by_its_keys() -> None:
             {"jsonl": "a.jsonl"},
             {"json": "a.jsonl"},
             {"phrasebook": "train", "pairs": 10},
+            {"text": "a.txt"},
         ),
     ).train
     assert [type(corpus) for corpus in train] == [
@@ -38,6 +46,7 @@ def test_a_corpus_is_known_by_its_keys() -> None:
         JsonSettings,
         JsonSettings,
         PhrasebookSettings,
+        MonolingualSettings,
     ]
 
 
@@ -45,7 +54,10 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
     table = data(
         {"source": "a.en", "target": "a.fr", "repeat": 2},
         {"tsv": "a.tsv", "columns": [2, 0], "hold_out": {"keep": "rest"}},
-        {"json": "a.jsonl", "fields": ["x", "y"]},
+        {"json": "a.jsonl", "fields": ["x", "y"], "document": "talk"},
+        {"source": "a.en", "target": "a.fr", "documents": "blank lines", "links": "a.links"},
+        {"source": "a.en", "target": "a.fr", "documents": "a.ids"},
+        {"text": "a.txt"},
         {"phrasebook": "train", "pairs": 10, "seed": 3},
         filters={"max_words": None, "drop_duplicates": True},
         root="/corpora",
@@ -65,6 +77,13 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
         (data({"source": "a.en"}), r"the recipe lacks the setting `data\.train\.0\.target`; add it"),
         (data({"target": "a.en"}), r"the recipe lacks the setting `data\.train\.0\.source`; add it"),
         (data({"jsonl": "a", "target": "b"}), r"section `data\.train\.0`, has no setting `target`"),
+        (
+            data({"phrasebook": "train", "pairs": 1}, source="vi"),
+            "the phrasebook is between .* but `data.source` is `vi` and `data.target` is `fr`",
+        ),
+        (data({"tsv": "a", "document": -1}), r"`data\.train\.0\.document` is -1, but input should be greater"),
+        (data({"tsv": "a", "documents": "b"}), r"has no setting `documents`; did you mean `document`"),
+        (data({"text": "a", "links": "b"}), r"section `data\.train\.0`, has no setting `links`"),
         (data({"tvs": "a"}), r"a corpus is given by `source` and `target`, by `tsv`, .* but one has `tvs`"),
         (data({}), "a corpus is given by .* but one has nothing"),
         (
@@ -84,7 +103,8 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
         (data(), r"`data\.train` is \[\], but "),
         (
             data({"phrasebook": "train", "pairs": 1}, target="de"),
-            "the phrasebook is between `en` and `vi` or `fr`, but `data.source` is `en` and `data.target` is `de`",
+            "the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but `data.source` is `en` and `data.target` "
+            "is `de`",
         ),
     ],
 )

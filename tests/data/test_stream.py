@@ -154,7 +154,7 @@ def test_a_position_without_its_parts_is_refused(make: Any) -> None:
 
 
 def test_an_error_in_the_background_is_raised_here(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(pairs: object) -> Batch:
+    def fail(pairs: object, **more: object) -> Batch:
         raise ValueError("spoilt")
 
     stream = make()

@@ -1,14 +1,16 @@
 """Every architecture, small: a new one gets all the laws by adding a line to ARCHITECTURES."""
 
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import nn
 
 from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import HardSettings, RelativeName, WindowSettings
 from dragoman.models.build import build_model
-from dragoman.models.rnn import RecurrentSettings
+from dragoman.models.document import DocumentSettings
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings
 
@@ -30,6 +32,11 @@ def transformer(**settings: Any) -> TransformerSettings:
     """A small Transformer."""
     given = {"encoder_layers": 2, "decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "max_positions": 40}
     return TransformerSettings(**{**given, "dropout": 0.3, **settings})
+
+
+def window(kind: Literal["monotonic", "predictive"]) -> WindowSettings:
+    """A window so small that it hides some of the laws' sentences."""
+    return WindowSettings(kind=kind, reach=1)
 
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -55,6 +62,19 @@ ARCHITECTURES: dict[str, Architecture] = {
     "luong, two lstm layers, one direction": recurrent(
         decoder="luong", layers=2, cell="lstm", bidirectional=False, encoder_hidden=8
     ),
+    "bahdanau, sparsemax": recurrent(weights="sparsemax"),
+    "luong, entmax": recurrent(decoder="luong", weights="entmax15", input_feeding=True),
+    "luong, local-m": recurrent(decoder="luong", score="general", window=window("monotonic")),
+    "luong, local-m, input feeding": recurrent(decoder="luong", window=window("monotonic"), input_feeding=True),
+    "luong, local-p": recurrent(decoder="luong", score="general", window=window("predictive")),
+    "bahdanau, local-p": recurrent(cell="lstm", window=window("predictive")),
+    "bahdanau, hard, reinforced": recurrent(hard=HardSettings(training="reinforce")),
+    "luong, hard, straight through": recurrent(decoder="luong", hard=HardSettings(training="gumbel")),
+    "bahdanau, marginal": recurrent(marginal=True),
+    "luong, marginal, tied": recurrent(decoder="luong", marginal=True, tied=True),
+    "luong, marginal, input feeding": recurrent(decoder="luong", marginal=True, input_feeding=True),
+    "posterior": recurrent(decoder="posterior"),
+    "posterior, two lstm layers, tied": recurrent(decoder="posterior", layers=2, cell="lstm", tied=True),
     **{
         f"transformer {norm}-norm, {positions}": transformer(norm=norm, positions=positions)
         for norm in ("pre", "post")
@@ -66,7 +86,19 @@ ARCHITECTURES: dict[str, Architecture] = {
         for score in SCORES
         if score != "scaled_dot"
     },
+    **{
+        f"transformer, {relative}": transformer(relative=relative, positions="none" if relative == "rotary" else "sinusoidal")
+        for relative in get_args(RelativeName)
+        if relative != "none"
+    },
+    "transformer, sparsemax to the source": transformer(cross_weights="sparsemax"),
+    "transformer, entmax to itself": transformer(self_weights="entmax15"),
+    "transformer, local-m": transformer(window=window("monotonic")),
+    "transformer, local-p, additive": transformer(window=window("predictive"), cross_score="additive"),
+    "transformer, hard, reinforced": transformer(hard=HardSettings(training="reinforce")),
     "transformer, target tied": transformer(tied="target", norm="post"),
+    "document": DocumentSettings(**dict(transformer(heads=4), kind="document", previous=3)),
+    "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "transformer, nothing tied": transformer(tied="none", attention_dropout=0.2, feed_forward_dropout=0.2),
 }
 

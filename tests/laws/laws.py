@@ -3,6 +3,8 @@
 The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11, on training and text, stand in `laws_of_work`.
 """
 
+from copy import deepcopy
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -11,10 +13,12 @@ from tests.laws.examples import LENGTHS, source, target
 from torch import Tensor, nn
 
 from dragoman.decoding import DecodingSettings, beam_search, step_of
-from dragoman.interfaces import BOS, EOS, PAD, UNK, DecoderOutput, DecoderState, Encoded, Padded
-from dragoman.models.rnn import RecurrentSettings
+from dragoman.interfaces import BOS, EOS, PAD, UNK, DecoderOutput, DecoderState, Encoded, Padded, Previous
+from dragoman.models.document import DocumentSettings
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer import TransformerSettings
+from dragoman.tree import map_tensors
 
 ROWS = len(LENGTHS)
 SOURCE = source(LENGTHS)
@@ -72,13 +76,15 @@ def law_2_the_future_does_not_matter(architecture: Architecture) -> None:
 
 
 def law_3_padding_does_not_matter(architecture: Architecture) -> None:
-    """What stands on padding and how much there is do not change logits or gradients; nor do other rows."""
+    """What stands on padding and how much there is do not change logits or gradients; nor do other rows.
+
+    Documents are read in float64: at weights this large, some of their gradients are small differences of large numbers.
+    """
     model = model_of(architecture)
+    model = deepcopy(model).double() if isinstance(architecture, DocumentSettings) else model
     logits = model(SOURCE, TARGET).logits
     gradients = torch.autograd.grad(logits.square().sum(), list(model.parameters()), allow_unused=True)
-    garbage = torch.where(SOURCE.mask, SOURCE.ids, 4 + torch.arange(5) % 9)
-    longer = Padded(nn.functional.pad(SOURCE.ids, (0, 3), value=PAD), nn.functional.pad(SOURCE.mask, (0, 3)))
-    for padded in (Padded(garbage, SOURCE.mask), longer):
+    for padded in (_with_garbage(SOURCE), _with_more_padding(SOURCE)):
         other = model(padded, TARGET).logits
         close(other, logits)
         changed = torch.autograd.grad(other.square().sum(), list(model.parameters()), allow_unused=True)
@@ -86,7 +92,8 @@ def law_3_padding_does_not_matter(architecture: Architecture) -> None:
             if before is not None and after is not None:
                 torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4 * max(1.0, float(before.abs().max())))
     for row, length in enumerate(LENGTHS):
-        alone = Padded(SOURCE.ids[row : row + 1, :length], SOURCE.mask[row : row + 1, :length])
+        mine = map_tensors(lambda tensor, row=row: tensor[row : row + 1], SOURCE)
+        alone = replace(mine, ids=mine.ids[:, :length], mask=mine.mask[:, :length])
         close(model(alone, TARGET[row : row + 1]).logits[0], logits[row])
 
 
@@ -127,7 +134,11 @@ def law_5_weights_are_a_distribution(architecture: Architecture) -> None:
     hidden = ~SOURCE.mask[:, None, None, None].expand_as(weights)
     assert (weights >= 0).all()
     assert (weights[hidden] == 0).all()
-    close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    sums = weights.sum(-1)
+    if falls_off(architecture):
+        assert (sums > 0).all() and (sums <= 1 + 1e-5).all()
+    else:
+        close(sums, torch.ones_like(sums))
     assert (weights[0].std(-1) > 1e-3).any(), "the weights are even, so that nothing is tested"
 
 
@@ -167,7 +178,7 @@ def law_7_an_encoder_without_positions_does_not_know_order(architecture: Archite
     encoder = model_of(architecture).encoder
     order = torch.tensor([3, 1, 4, 0, 2])
     states = _states_without_positions(encoder, SOURCE)
-    moved = _states_without_positions(encoder, Padded(SOURCE.ids[:, order], SOURCE.mask[:, order]))
+    moved = _states_without_positions(encoder, replace(SOURCE, ids=SOURCE.ids[:, order], mask=SOURCE.mask[:, order]))
     real = SOURCE.mask[:, order]
     close(moved[real], states[:, order][real])
 
@@ -201,9 +212,26 @@ def _log_probs(model: Seq2Seq, sentences: Padded, row: int, every: list[list[int
     longest = max(len(ids) for ids in every) + 1
     labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in every])
     inputs = torch.cat([torch.full((len(every), 1), BOS), labels[:, :-1]], 1)
-    repeated = Padded(sentences.ids[[row] * len(every)], sentences.mask[[row] * len(every)])
+    repeated = map_tensors(lambda tensor: tensor[[row] * len(every)], sentences)
     log_probs = model(repeated, inputs).logits.log_softmax(-1).gather(-1, labels[:, :, None]).squeeze(-1)
     return log_probs.masked_fill(labels == PAD, 0.0).sum(1).tolist()
+
+
+def _with_garbage(padded: Padded) -> Padded:
+    """The same sentences, with tokens that look real on the padding of each and of those before."""
+    assert padded.previous is not None
+    before = padded.previous
+    ids, others = (torch.where(one.mask, one.ids, 4 + torch.arange(one.ids.shape[-1]) % 9) for one in (padded, before))
+    return Padded(ids, padded.mask, Previous(others, before.mask))
+
+
+def _with_more_padding(padded: Padded) -> Padded:
+    """The same sentences with three columns more, and before them a sentence more that is not there."""
+    assert padded.previous is not None
+    before = padded.previous
+    ids, mask = (nn.functional.pad(one, (0, 3), value=PAD) for one in (padded.ids, padded.mask))
+    previous = Previous(*(nn.functional.pad(one, (0, 3, 1, 0), value=PAD) for one in (before.ids, before.mask)))
+    return Padded(ids, mask, previous)
 
 
 def _states_without_positions(encoder: nn.Module, sentences: Padded) -> Tensor:
@@ -222,8 +250,13 @@ def weights_of(output: DecoderOutput) -> Tensor:
     return output.attention
 
 
+def falls_off(architecture: Architecture) -> bool:
+    """Whether weights are multiplied by a Gaussian: the paper of local-p does not normalise them again (law 5)."""
+    return architecture.window is not None and architecture.window.kind == "predictive"
+
+
 def knows_order(architecture: Architecture) -> bool:
-    """Whether a decoder's attention to the source looks at where a key stands."""
+    """Whether a decoder's attention to the source looks at where a key stands: by its score, or by a window."""
     score = architecture.score if isinstance(architecture, RecurrentSettings) else architecture.cross_score
     assert score in SCORES
-    return score == "location"
+    return score == "location" or architecture.window is not None

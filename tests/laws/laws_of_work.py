@@ -27,6 +27,7 @@ from dragoman.training.objectives import translation_loss
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Trainer
+from dragoman.tree import map_tensors
 
 SENTENCES = [
     "the old sea",
@@ -214,4 +215,5 @@ def _rows(whole: Batch, rows: list[int]) -> Batch:
 def _trimmed(padded: Padded, rows: list[int]) -> Padded:
     """Some rows, as wide as the longest of them."""
     width = int(padded.mask[rows].sum(1).max())
-    return Padded(padded.ids[rows, :width], padded.mask[rows, :width])
+    previous = map_tensors(lambda tensor: tensor[rows], padded.previous)
+    return Padded(padded.ids[rows, :width], padded.mask[rows, :width], previous)

@@ -21,12 +21,14 @@ PLAIN = [name for name in ARCHITECTURES if name not in ATTENDING]
 """Exempt from laws 5 and 7: without attention there are no weights, and no keys to put in order."""
 
 BY_CONTENT = [name for name in ATTENDING if not laws.knows_order(ARCHITECTURES[name])]
-"""Location attention is exempt from law 7: it looks at where a key stands, and at nothing else."""
+"""Exempt from law 7: location attention looks at where a key stands, and at nothing else; so does a window beside its score."""
 
 ENCODERS_BY_CONTENT = [
     name
     for name, architecture in ARCHITECTURES.items()
-    if isinstance(architecture, TransformerSettings) and architecture.self_score != "location"
+    if isinstance(architecture, TransformerSettings)
+    and architecture.self_score != "location"
+    and architecture.relative == "none"
 ]
 
 

@@ -39,6 +39,12 @@ def test_learned_positions_refuse_a_longer_sentence() -> None:
         positions(torch.zeros(1, 1, 6), first=10)
 
 
+def test_no_positions_add_nothing_however_long_the_sentence() -> None:
+    states = torch.randn(2, 700, 6)
+    assert torch.equal(build_positions("none", 6, 10)(states, first=4), states)
+
+
 def test_only_learned_positions_have_parameters() -> None:
-    assert not list(build_positions("sinusoidal", 6, 10).parameters())
+    for name in ("sinusoidal", "none"):
+        assert not list(build_positions(name, 6, 10).parameters())
     assert [p.shape for p in build_positions("learned", 6, 10).parameters()] == [(10, 6)]

@@ -1,33 +1,48 @@
-"""Pharaoh links and the alignment error rate."""
+"""How well links found agree with gold ones."""
 
 import pytest
 
 from dragoman.errors import InputError
-from dragoman.metrics import Links, alignment_error_rate, format_links, parse_links
-
-
-def test_sure_links_are_possible_too() -> None:
-    links = parse_links("0-0 1p2  3-1\n")
-    assert links == Links(frozenset({(0, 0), (3, 1)}), frozenset({(0, 0), (3, 1), (1, 2)}))
-
-
-def test_links_survive_writing_and_reading() -> None:
-    assert format_links(parse_links("10-2 2-10 2p3")) == "2p3 2-10 10-2"
-    assert format_links(parse_links("")) == ""
-
-
-@pytest.mark.parametrize("word", ["0", "0-", "-1", "a-1", "0_1", "0-1-2", "0p-1", "1.0-2", "\u0661-\u0662"])
-def test_a_word_that_is_no_link_is_refused_with_its_place(word: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_links(f"0-0 {word} 1-1", "gold.txt line 7")
-    assert str(caught.value) == (
-        f"gold.txt line 7: `{word}` is not a link; write i-j (sure) or ipj (possible), counted from 0"
-    )
+from dragoman.metrics import (
+    Links,
+    alignment_error_rate,
+    alignment_scores,
+    check_links,
+    format_links,
+    parse_links,
+    words_only,
+)
 
 
 def test_the_error_rate_is_the_equation_of_och_and_ney() -> None:
     found, gold = parse_links("0-0 1-1 2-2 3-3"), parse_links("0-0 1-1 2p2 4-4")
     assert alignment_error_rate([found], [gold]) == pytest.approx(1 - (2 + 3) / (4 + 3))
+
+
+def test_precision_counts_possible_links_and_recall_sure_ones() -> None:
+    found, gold = parse_links("0-0 1-1 2-2 3-3"), parse_links("0-0 1-1 2p2 4-4")
+    score = alignment_scores([found], [gold])
+    assert (score.precision, score.recall) == pytest.approx((3 / 4, 2 / 3))
+    nothing = alignment_scores([parse_links("")], [gold])
+    assert (nothing.error_rate, nothing.precision, nothing.recall) == (1, 1, 0)
+
+
+def test_words_without_letter_or_digit_can_be_left_out() -> None:
+    links = parse_links("0-0 1-1 2p2 3-3 0-3")
+    assert format_links(words_only(links, ["a", "``", "3", "?!"], ["Ể", "b", "n't", "..."])) == "0-0 2p2"
+
+
+def test_links_beyond_the_sentences_are_refused() -> None:
+    check_links(parse_links("1-2"), 2, 3)
+    for line in ("2-0", "0p3"):
+        with pytest.raises(InputError) as caught:
+            check_links(parse_links(f"0-0 {line}"), 2, 3, "gold, line 4")
+        assert str(caught.value) == (
+            f"gold, line 4: the link {line.replace('p', '-')} points beyond a sentence pair of 2 and 3 words, which count "
+            "from 0; check that the links belong to this text"
+        )
+    with pytest.raises(InputError, match="points beyond"):
+        words_only(Links(frozenset({(0, 9)})), ["a"], ["b"])
 
 
 def test_a_perfect_alignment_need_not_have_the_possible_links() -> None:

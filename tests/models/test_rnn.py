@@ -5,7 +5,8 @@ import torch
 from tests.laws.examples import source, target
 
 from dragoman.errors import InputError, SettingsError
-from dragoman.models.rnn import RecurrentSettings, build_rnn
+from dragoman.models.rnn import build_rnn
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.settings import parse
 

@@ -1,5 +1,6 @@
 """The papers' equations as plain Python loops over lists of numbers: slow, and easy to compare with the page."""
 
+import cmath
 import math
 from collections.abc import Callable, Sequence
 
@@ -161,3 +162,56 @@ def smoothed_cross_entropy(logits: Vector, label: int, smoothing: float) -> floa
     wanted = [smoothing / len(logits)] * len(logits)
     wanted[label] += 1 - smoothing
     return -sum(w * math.log(p) for w, p in zip(wanted, softmax(logits), strict=True))
+
+
+def sparse_weights(numbers: Vector, alpha: float) -> Vector:
+    """max(0, (alpha - 1) a - tau)^(1 / (alpha - 1)), with tau halved in until they sum to 1: Peters et al. 2019, equation 10.
+
+    Sparsemax is alpha = 2.
+    """
+    scaled = [(alpha - 1) * x for x in numbers]
+    low, high = max(scaled) - 1, max(scaled)
+    for _ in range(200):
+        middle = (low + high) / 2
+        total = sum(max(0.0, x - middle) ** (1 / (alpha - 1)) for x in scaled)
+        low, high = (middle, high) if total >= 1 else (low, middle)
+    return [max(0.0, x - low) ** (1 / (alpha - 1)) for x in scaled]
+
+
+def clipped(distance: int, reach: int) -> int:
+    """clip(x, k) = max(-k, min(k, x)): Shaw et al. 2018, section 3.2."""
+    return max(-reach, min(reach, distance))
+
+
+def shaw(
+    query: Vector, place: int, keys: Matrix, values: Matrix, *, key_vectors: Matrix, value_vectors: Matrix, reach: int
+) -> tuple[Vector, Vector]:
+    """Scores q (k + a_K) / sqrt(d) as weights, and the average of v + a_V: Shaw et al. 2018, equations 3 and 4."""
+    rows = [clipped(j - place, reach) + reach for j in range(len(keys))]
+    weights = softmax([scaled_dot(query, plus(key, key_vectors[r])) for key, r in zip(keys, rows, strict=True)])
+    terms = [plus(value, value_vectors[r]) for value, r in zip(values, rows, strict=True)]
+    return weights, [dot(weights, column) for column in zip(*terms, strict=True)]
+
+
+def t5_bucket(distance: int, causal: bool, buckets: int = 32, farthest: int = 128) -> int:
+    """The bucket of key position less query position: half of the buckets of a side exact, the rest by logarithm.
+
+    The future has buckets of its own where it is seen, and is bucket 0 where it is not: Raffel et al. 2020, section 2.1.
+    """
+    side = buckets if causal else buckets // 2
+    past = max(0, -distance) if causal else abs(distance)
+    exact = side // 2
+    if past >= exact:
+        share = math.log(past / exact) / math.log(farthest / exact)
+        past = min(exact + math.floor(share * (side - exact) + 1e-9), side - 1)
+    return past if causal or distance <= 0 else past + side
+
+
+def rotated(vector: Vector, place: int) -> Vector:
+    """Each pair of features as one complex number times e^(i m theta): Su et al. 2021, equations 12 and 14."""
+    turned: Vector = []
+    for pair in range(len(vector) // 2):
+        theta = 10000 ** (-2 * pair / len(vector))
+        number = complex(vector[2 * pair], vector[2 * pair + 1]) * cmath.exp(1j * place * theta)
+        turned += [number.real, number.imag]
+    return turned

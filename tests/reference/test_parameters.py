@@ -3,7 +3,7 @@
 import torch
 
 from dragoman.models.build import build_model
-from dragoman.models.rnn import RecurrentSettings
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings
 

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from dragoman.interfaces import DecoderOutput, Encoded, Padded
 from dragoman.layers.recurrent import RecurrentStack
-from dragoman.models.rnn import RecurrentSettings, build_rnn
+from dragoman.models.rnn import build_rnn
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 GATES = {"gru": "rzn", "lstm": "ifgo"}

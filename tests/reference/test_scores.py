@@ -41,7 +41,7 @@ def equation(score: Score) -> Callable[[loops.Vector, loops.Vector], float]:
 def check_every_content_based_score(name: Any, query_dim: int = 4, key_dim: int = 4) -> None:
     """Compare weights and context of two sentences and three queries with the loops."""
     torch.manual_seed(2)
-    attention = SingleHead(build_score(name, query_dim, key_dim, hidden=6, positions=KEYS))
+    attention = SingleHead(build_score(name, query_dim, key_dim, hidden=6, positions=KEYS), query_dim)
     queries, keys, values = numbers(2, 3, query_dim), numbers(2, KEYS, key_dim, seed=2), numbers(2, KEYS, 3, seed=3)
     mask = masks.from_lengths(torch.tensor(LENGTHS), KEYS)
     attended = attention(queries, attention.prepare(keys, values), mask, need_weights=True)
@@ -74,7 +74,7 @@ def test_cosine_projects_queries_of_another_size() -> None:
 
 
 def test_location_attention_is_a_softmax_over_positions() -> None:
-    attention = SingleHead(build_score("location", 4, 4, hidden=1, positions=9))
+    attention = SingleHead(build_score("location", 4, 4, hidden=1, positions=9), 4)
     queries, states = numbers(1, 1, 4), numbers(1, KEYS, 3)
     attended = attention(queries, attention.prepare(states, states), need_weights=True)
     scores = loops.times(attention.score.position.weight.tolist(), queries[0, 0].tolist())[:KEYS]

@@ -12,7 +12,7 @@ from dragoman.data.collate import collate
 from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.interfaces import Batch
 from dragoman.models.build import build_model
-from dragoman.models.rnn import RecurrentSettings
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings
 from dragoman.training.objectives import translation_loss

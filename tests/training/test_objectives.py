@@ -31,8 +31,8 @@ def test_a_penalty_counts_once_per_token(monkeypatch: pytest.MonkeyPatch) -> Non
     model = fresh_model(ARCHITECTURES["luong additive"]).eval()
     plain, forward = translation_loss(model, PAIRS), Seq2Seq.forward
 
-    def penalised(*given: Any) -> Any:
-        return replace(forward(*given), penalty=torch.tensor(0.5))
+    def penalised(*given: Any, **options: Any) -> Any:
+        return replace(forward(*given, **options), penalty=torch.tensor(0.5))
 
     monkeypatch.setattr(Seq2Seq, "forward", penalised)
     with_penalty = translation_loss(model, PAIRS)

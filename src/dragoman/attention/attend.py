@@ -1,4 +1,4 @@
-"""Where attention is computed: mask, softmax, average. No other module takes a softmax over keys."""
+"""Where attention is computed: mask, softmax (or a sparse kin of it), average. No other module takes a softmax over keys."""
 
 from contextlib import nullcontext
 
@@ -7,6 +7,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from dragoman.attention.settings import WeightsName
+from dragoman.attention.sparse import entmax15, sparsemax
+
 
 def attend(
     scores: Float[Tensor, "*batch query key"],
@@ -14,15 +17,37 @@ def attend(
     mask: Bool[Tensor, "*#batch #query key"] | None = None,
     *,
     dropout: float = 0.0,
+    normalizer: WeightsName = "softmax",
 ) -> tuple[Float[Tensor, "*batch query dim"], Float[Tensor, "*batch query key"]]:
-    """Average `values` with softmax(scores), and return the average and the weights.
+    """Average `values` with softmax(scores), or another normalizer of them, and return the average and the weights.
 
     A key that the mask hides gets weight 0 exactly; a query that may see nothing gets zeros, not NaN, and so does its
     gradient. `dropout` applies to the weights that average, not to those returned.
     """
-    weights = masked_softmax(scores, mask)
-    dropped = F.dropout(weights, dropout) if dropout else weights
-    return dropped @ values, weights
+    weights = normalize(scores, mask, normalizer)
+    return average(weights, values, dropout), weights
+
+
+def average(
+    weights: Float[Tensor, "*batch query key"], values: Float[Tensor, "*batch key dim"], dropout: float = 0.0
+) -> Float[Tensor, "*batch query dim"]:
+    """Add up `values` with `weights`, some of which are dropped where `dropout` says so."""
+    return (F.dropout(weights, dropout) if dropout else weights) @ values
+
+
+def normalize(
+    scores: Float[Tensor, "*batch query key"],
+    mask: Bool[Tensor, "*#batch #query key"] | None = None,
+    name: WeightsName = "softmax",
+) -> Float[Tensor, "*batch query key"]:
+    """Turn scores into weights over the keys that may be seen, by the function called `name`."""
+    match name:
+        case "softmax":
+            return masked_softmax(scores, mask)
+        case "sparsemax":
+            return sparsemax(scores, mask)
+        case "entmax15":
+            return entmax15(scores, mask)
 
 
 def masked_softmax(

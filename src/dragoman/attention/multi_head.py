@@ -4,7 +4,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dragoman.attention.attend import attend, attend_scaled_dot
+from dragoman.attention.attend import attend_scaled_dot
+from dragoman.attention.lookup import Kind, Lookup
+from dragoman.attention.relative import Relative
 from dragoman.attention.scores import ScaledDot, ScoreName, build_score
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
@@ -13,9 +15,10 @@ from dragoman.interfaces import Attended, KeyValues
 class MultiHead(nn.Module):
     """`heads` projections in parallel, each attending by itself, concatenated and projected by W_O.
 
-    Self-attention and attention over the source are both this module. With the scaled dot product and no wish for weights
-    a fused kernel is used; a law says that it gives the same. Scores with parameters share them among heads: the projections
-    before them already differ. All projections have biases, as in the reference implementation.
+    Self-attention and attention over the source are both this module; the first may know distances (`relative`). With the
+    scaled dot product and no wish for weights a fused kernel is used; a law says that it gives the same. Scores with
+    parameters share them among heads: the projections before them already differ. All projections have biases, as in the
+    reference implementation.
     """
 
     def __init__(
@@ -24,7 +27,8 @@ class MultiHead(nn.Module):
         heads: int,
         *,
         score: ScoreName = "scaled_dot",
-        key_dim: int | None = None,
+        kind: Kind | None = None,
+        relative: Relative | None = None,
         positions: int = 512,
         dropout: float = 0.0,
     ) -> None:
@@ -34,11 +38,12 @@ class MultiHead(nn.Module):
                 f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads"
             )
         self.heads = heads
-        self.dropout = dropout
         head_dim = width // heads
         self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
+        self.lookup = Lookup(head_dim, kind or Kind(), dropout=dropout)
+        self.relative = relative or Relative()
         self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(key_dim or width, 2 * width)
+        self.key_value = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
         for half in self.key_value.weight.chunk(2):
             nn.init.xavier_uniform_(half.data)
@@ -48,7 +53,7 @@ class MultiHead(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def prepare(
-        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"]
+        self, keys: Float[Tensor, "batch key width"], values: Float[Tensor, "batch key width"], *, first: int = 0
     ) -> KeyValues:
         """Project keys and values for each head, in one product where they are the same tensor."""
         if keys is values:
@@ -58,7 +63,8 @@ class MultiHead(nn.Module):
             key_bias, value_bias = self.key_value.bias.chunk(2)
             projected_keys = F.linear(keys, key_weight, key_bias)
             projected_values = F.linear(values, value_weight, value_bias)
-        return KeyValues(self.score.prepare(self._split(projected_keys)), self._split(projected_values))
+        placed = self.relative.rotate(self._split(projected_keys), first)
+        return KeyValues(self.score.prepare(placed), self._split(projected_values))
 
     def forward(
         self,
@@ -66,20 +72,27 @@ class MultiHead(nn.Module):
         memory: KeyValues,
         mask: Bool[Tensor, "#batch #query key"] | None = None,
         *,
+        first: int = 0,
         need_weights: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query and head."""
-        split = self._split(self.query(queries))
+        """Average the values in `memory` for each query and head; `first` is the position of the first query."""
+        split = self.relative.rotate(self._split(self.query(queries)), first)
         every_head = None if mask is None else mask[:, None]
-        dropout = self.dropout if self.training else 0.0
-        weights: Tensor | None = None
-        if isinstance(self.score, ScaledDot) and not need_weights:
+        if isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights:
+            dropout = self.lookup.dropout if self.training else 0.0
             context = attend_scaled_dot(split, memory.keys, memory.values, every_head, dropout=dropout)
-        else:
-            scores = self.score(split, memory.keys)
-            context, weights = attend(scores, memory.values, every_head, dropout=dropout)
-        return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if need_weights else None)
+            return Attended(self._joined(context), None)
+        scores = self.score(split, memory.keys)
+        bias = self.relative.bias(split, first, memory.keys.shape[2])
+        found = self.lookup(split, scores if bias is None else scores + bias, memory.values, every_head, first=first)
+        from_distances = self.relative.values(found.weights, first)
+        context = found.context if from_distances is None else found.context + from_distances
+        return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
 
     def _split(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch head time head_dim"]:
         """Cut features into heads."""
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _joined(self, context: Float[Tensor, "batch head time head_dim"]) -> Float[Tensor, "batch time width"]:
+        """Put the heads side by side and project them."""
+        return self.output(context.transpose(1, 2).flatten(2))

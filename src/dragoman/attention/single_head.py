@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dragoman.attention.attend import attend
+from dragoman.attention.lookup import Kind, Lookup
 from dragoman.attention.scores import Score
 from dragoman.interfaces import Attended, KeyValues
 
@@ -11,16 +11,17 @@ from dragoman.interfaces import Attended, KeyValues
 class SingleHead(nn.Module):
     """Attention with one head, around any score: o = sum_i softmax(a)_i v_i with a_i = score(q, k_i).
 
-    Values are not projected: the context has their size. `dropout` applies to the weights.
+    Values are not projected: the context has their size. `kind` changes how scores become weights; `query_dim` is the size
+    of the queries.
     """
 
-    def __init__(self, score: Score, dropout: float = 0.0) -> None:
+    def __init__(self, score: Score, query_dim: int, kind: Kind | None = None) -> None:
         super().__init__()
         self.score = score
-        self.dropout = dropout
+        self.lookup = Lookup(query_dim, kind or Kind())
 
     def prepare(
-        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"]
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0
     ) -> KeyValues:
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
@@ -31,10 +32,11 @@ class SingleHead(nn.Module):
         memory: KeyValues,
         mask: Bool[Tensor, "#batch #query key"] | None = None,
         *,
+        first: int = 0,
         need_weights: bool = False,
     ) -> Attended:
         """Average the values in `memory` for each query."""
-        scores = self.score(queries, memory.keys[:, 0])
-        dropout = self.dropout if self.training else 0.0
-        context, weights = attend(scores, memory.values[:, 0], mask, dropout=dropout)
-        return Attended(context, weights[:, None] if need_weights else None)
+        alone = queries[:, None]
+        scores = self.score(alone, memory.keys)
+        found = self.lookup(alone, scores, memory.values, None if mask is None else mask[:, None], first=first)
+        return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)

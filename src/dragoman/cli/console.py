@@ -37,7 +37,7 @@ class ConsoleListener:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Print validations."""
-        if "dev_bleu" in record:
+        if "dev_loss" in record:
             self.console.print(validation_text(record), soft_wrap=True)
 
     def say(self, sentence: str) -> None:
@@ -66,12 +66,14 @@ def progress_text(record: Mapping[str, Any]) -> str:
 
 
 def validation_text(record: Mapping[str, Any]) -> str:
-    """Say in one line what dev says."""
+    """Say in one line what dev says: its loss and, where they were measured, BLEU or accuracy."""
     star = "  best so far" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
+    bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
+    accuracy = f"  dev accuracy {record['dev_accuracy']:.1%}" if "dev_accuracy" in record else ""
     return (
-        f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}  "
-        f"dev BLEU {record['dev_bleu']:.1f}{star}{averaged}"
+        f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}"
+        f"{bleu}{accuracy}{star}{averaged}"
     )
 
 

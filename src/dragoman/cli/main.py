@@ -10,7 +10,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import typer
 
-from dragoman.cli import demo, inspecting, managing, measuring, training, translating
+from dragoman.cli import aligning, classifying, demo, inspecting, managing, measuring, training, translating, writing
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -21,9 +21,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _module in (demo, training, translating, measuring, inspecting, managing):
+for _module in (demo, training, translating, writing, measuring, inspecting, aligning, managing):
     for _name, _command in _module.COMMANDS.items():
         app.command(_name)(_command)
+
+_classify = typer.Typer(help="Give documents labels, by attention to words and to sentences.", no_args_is_help=True)
+for _name, _command in classifying.COMMANDS.items():
+    _classify.command(_name)(_command)
+app.add_typer(_classify, name="classify")
 
 
 def main() -> None:

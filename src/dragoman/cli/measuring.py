@@ -14,7 +14,15 @@ from dragoman.errors import InputError
 
 if TYPE_CHECKING:
     from dragoman.metrics.scores import Score
+    from dragoman.translator import Translator
 
+Documents = Annotated[
+    Path | None,
+    typer.Option(
+        help="File whose line n begins with the name of line n's document, for a model of documents; by default blank lines "
+        "separate documents."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -23,6 +31,7 @@ def score(
     source: Annotated[Path, typer.Argument(help="Source sentences, one a line.")],
     target: Annotated[Path, typer.Argument(help="Their translations.")],
     per_token: Annotated[bool, typer.Option("--per-token", help="Divide by the tokens of the translation.")] = False,
+    documents: Documents = None,
 ) -> None:
     """Print the log-probability that a run gives to each translation."""
     from dragoman.translator import Translator
@@ -30,7 +39,7 @@ def score(
     translator = Translator.load(run)
     check_languages(translator.languages, source, target)
     sources, targets = read_aligned(source, target)
-    for log_prob, tokens in translator.score(sources, targets):
+    for log_prob, tokens in translator.score(sources, targets, previous=_previous(translator, source, documents)):
         print(f"{log_prob / tokens if per_token else log_prob:.6f}")
 
 
@@ -43,6 +52,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", metavar="A=C", help="Change a setting of the recipe's decoding section."),
     ] = None,
+    documents: Documents = None,
     output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,8 +62,9 @@ def evaluate(
     translator = Translator.load(run, **decoding_options(settings, beam=beam))
     check_languages(translator.languages, source, references[0])
     sources, *sets = read_aligned(source, *references)
+    previous = _previous(translator, source, documents)
     begin = time.monotonic()
-    hypotheses = [translation.text for translation in translator.translate(sources)]
+    hypotheses = [translation.text for translation in translator.translate(sources, previous=previous)]
     seconds = time.monotonic() - begin
     if output is not None:
         write_lines(output, hypotheses)
@@ -64,6 +75,16 @@ def evaluate(
     for score in scores:
         print(f"{score.name} {score.score:.2f}  {score.signature}")
     print(f"{len(sources)} sentences in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} a second")
+
+
+def _previous(translator: "Translator", source: Path, documents: Path | None) -> list[list[str]] | None:
+    """Return the sentences before each one in documents that a file names; None where no such file is given."""
+    if documents is None:
+        return None
+    if not translator.previous:
+        raise InputError("this run does not read previous sentences; leave out --documents")
+    sentences, names = read_aligned(source, documents)
+    return translator.preceding(sentences, [name.split()[0] if name.strip() else None for name in names])
 
 
 def bleu(

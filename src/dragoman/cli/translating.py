@@ -30,22 +30,31 @@ def translate(
 ) -> None:
     """Translate standard input to standard output, line by line: one line out for one line in, empty lines included.
 
+    A model of documents also reads the lines before each; an empty line begins a new document.
+
     With --n-best, each translation stands on a line of its own, after its line number: NUMBER ||| TEXT ||| SCORE.
     """
-    from dragoman.metrics.alignment import format_links
+    from dragoman.text.links import format_links
     from dragoman.translator import Translation, Translator
 
     translator = Translator.load(*runs, **decoding_options(settings, beam=beam, n_best=n_best))
     numbered = translator.settings.n_best > 1
     number = 0
+    before: list[str] = []
     for chunk in standard_input(CHUNK):
+        lines = [*before, *chunk]
         translations = translator.translate(
-            chunk, attention=align, replace_unknowns=unknown == "replace", first=number + 1
+            chunk,
+            attention=align,
+            replace_unknowns=unknown == "replace",
+            first=number + 1,
+            previous=translator.preceding(lines)[len(before) :],
         )
+        before = lines[len(lines) - translator.previous :]
         for best in translations:
             shown: list[Translation] = [best, *best.alternatives]
             for one in shown:
-                links = format_links(one.reading.links()) if align and one.reading is not None else ""
+                links = format_links(translator.view.links(one.reading)) if align and one.reading is not None else ""
                 print(_line(number, one, links, as_json=as_json, numbered=numbered))
             number += 1
         print(end="", flush=True)

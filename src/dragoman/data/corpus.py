@@ -2,22 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dragoman.data.lines import read_lines
+from dragoman.data.links import spaced
 from dragoman.data.settings import (
     CorpusSettings,
     DataSettings,
     HoldOutSettings,
     JsonSettings,
     LinesSettings,
+    MonolingualSettings,
     PhrasebookSettings,
     TsvSettings,
 )
 from dragoman.errors import CorpusError
+from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
 
 
@@ -27,6 +30,10 @@ class Pair(NamedTuple):
     source: str
     target: str
     place: str
+    document: str | None = None
+    """Name of the document that the sentence stands in, the same for all of its sentences, which are neighbours."""
+    links: Links | None = None
+    """Which words translate which, by their places between spaces, where the corpus says so."""
 
 
 def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
@@ -34,17 +41,20 @@ def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
 
     CorpusError names file and line where the corpus is missing, unreadable, not parallel or empty.
     """
-    count = 0
+    count = kept = 0
     for pair in _read(corpus, data):
         count += 1
-        if corpus.hold_out is None or is_kept(pair.source, corpus.hold_out):
+        if corpus.hold_out is None or is_kept(pair.document or pair.source, corpus.hold_out):
+            kept += 1
             yield pair
+        if kept == corpus.first:
+            break
     if count == 0:
         raise CorpusError(f"{_name(corpus)} holds no sentence pairs; give a corpus that does")
 
 
 def is_kept(source: str, settings: HoldOutSettings) -> bool:
-    """Tell whether the part of the corpus holds the pairs of this source sentence.
+    """Tell whether the part of the corpus holds the pairs of this source sentence, or of the document of this name.
 
     >>> is_kept("Hello !", HoldOutSettings(keep="held")), is_kept("Hello\\u00a0!", HoldOutSettings(keep="rest"))
     (False, True)
@@ -57,89 +67,163 @@ def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
     """Return the files that a corpus is made from; those of the phrasebook are its words and its grammar."""
     match corpus:
         case LinesSettings():
-            return [data.place(corpus.source), data.place(corpus.target)]
+            documents = None if corpus.documents == "blank lines" else corpus.documents
+            paths = (corpus.source, corpus.target, documents, corpus.links)
+            return [data.place(path) for path in paths if path is not None]
         case TsvSettings():
             return [data.place(corpus.tsv)]
         case JsonSettings():
             return [data.place(corpus.jsonl)]
+        case MonolingualSettings():
+            return [data.place(corpus.text)]
         case PhrasebookSettings():
             return sorted(path for path in (Path(__file__).parent / "phrasebook").iterdir() if path.is_file())
+
+
+def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
+    """Refuse corpora that do not say where documents begin, which `what` needs. CorpusError names the first."""
+    for corpus in corpora:
+        match corpus:
+            case LinesSettings():
+                known, way = (
+                    corpus.documents is not None,
+                    "`documents: blank lines`, or `documents:` with a file of names",
+                )
+            case TsvSettings():
+                known, way = corpus.document is not None, "`document:` with the number of a column"
+            case JsonSettings():
+                known, way = corpus.document is not None, "`document:` with the name of a field"
+            case _:
+                known, way = False, "a corpus that has documents"
+        if not known:
+            raise CorpusError(
+                f"{what} needs documents, but {_name(corpus)} does not say where they begin; give {way} in `data`"
+            )
 
 
 def _read(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Read all pairs of a corpus."""
     match corpus:
         case LinesSettings():
-            return _read_parallel(data.place(corpus.source), data.place(corpus.target))
+            return _read_parallel(corpus, corpus_files(corpus, data))
         case TsvSettings():
-            return _read_tsv(data.place(corpus.tsv), corpus.columns)
+            return _read_tsv(data.place(corpus.tsv), corpus.columns, corpus.document)
         case JsonSettings():
-            return _read_json(data.place(corpus.jsonl), corpus.fields or (data.source, data.target))
+            return _read_json(data.place(corpus.jsonl), corpus.fields or (data.source, data.target), corpus.document)
+        case MonolingualSettings():
+            return _read_sentences(data.place(corpus.text))
         case PhrasebookSettings():
             return _read_phrasebook(corpus, data)
 
 
-def _read_parallel(source_path: Path, target_path: Path) -> Iterator[Pair]:
-    """Read two files that match line by line."""
-    ended = object()
-    pairs = zip_longest(read_lines(source_path), read_lines(target_path), fillvalue=ended)
-    for number, (source, target) in enumerate(pairs, 1):
-        if isinstance(source, str) and isinstance(target, str):
-            yield Pair(source, target, f"{source_path}, line {number}")
+def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pair]:
+    """Read files that match line by line: source, target and, where the corpus has them, documents and links."""
+    between_blanks = corpus.documents == "blank lines"
+    blanks = 0
+    for number, (source, target, *more) in enumerate(_side_by_side(paths), 1):
+        links = document = None
+        if corpus.links is not None:
+            links = _parse_fitting(more.pop(), source, target, f"{paths[-1]}, line {number}")
+        if between_blanks and not source.strip() and not target.strip():
+            blanks += 1
             continue
-        longest = number + sum(1 for _ in pairs)
-        counts = (longest, number - 1) if isinstance(source, str) else (number - 1, longest)
+        if corpus.documents is not None:
+            document = str(blanks) if between_blanks else _document(more[0], f"{paths[2]}, line {number}").split()[0]
+        yield Pair(source, target, f"{paths[0]}, line {number}", document, links)
+
+
+def _side_by_side(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+    """Read lines of several files together. CorpusError where one has more lines than another."""
+    rows = zip_longest(*map(read_lines, paths))
+    for number, lines in enumerate(rows, 1):
+        if None not in lines:
+            yield lines
+            continue
+        counts = [number - (line is None) for line in lines]
+        for after in rows:
+            counts = [count + (line is not None) for count, line in zip(counts, after, strict=True)]
+        other = next(at for at, count in enumerate(counts) if count != counts[0])
         raise CorpusError(
-            f"{source_path} has {counts[0]} lines but {target_path} has {counts[1]}; "
+            f"{paths[0]} has {counts[0]} lines but {paths[other]} has {counts[other]}; "
             "parallel files must match line by line"
         )
 
 
-def _read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[Pair]:
-    """Read two columns."""
-    for number, line in enumerate(read_lines(path), 1):
-        cells = line.split("\t")
-        if len(cells) <= max(columns):
+def _document(name: str, place: str) -> str:
+    """Return the name of a document, which must not be empty."""
+    if not name.strip():
+        raise CorpusError(f"{place} names no document; write a name there, the same for all its sentences")
+    return name.strip()
+
+
+def _parse_fitting(line: str, source: str, target: str, place: str) -> Links:
+    """Read the links of a pair; none may lead beyond its words."""
+    links = parse_links(line, place)
+    for side, text in enumerate((source, target)):
+        last, count = max((link[side] for link in links.possible), default=-1), len(spaced(text))
+        if last >= count:
             raise CorpusError(
-                f"{path}, line {number} has {len(cells)} tab-separated columns, but column {max(columns)} is asked for "
-                "(counted from 0); mend the line or set `columns`"
+                f"{place} links {('source', 'target')[side]} word {last}, counted from 0, but that sentence has {count} "
+                "words between spaces; give the links that were made for these files"
             )
-        yield Pair(cells[columns[0]], cells[columns[1]], f"{path}, line {number}")
+    return links
 
 
-def _read_json(path: Path, fields: tuple[str, str]) -> Iterator[Pair]:
-    """Read two fields of one object a line."""
+def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Iterator[Pair]:
+    """Read two columns and, where one is given, that of the document."""
+    last = max(*columns, -1 if document is None else document)
+    for number, line in enumerate(read_lines(path), 1):
+        cells, place = line.split("\t"), f"{path}, line {number}"
+        if len(cells) <= last:
+            raise CorpusError(
+                f"{place} has {len(cells)} tab-separated columns, but column {last} is asked for "
+                f"(counted from 0); mend the line or set `{'columns' if last in columns else 'document'}`"
+            )
+        name = None if document is None else _document(cells[document], place)
+        yield Pair(cells[columns[0]], cells[columns[1]], place, name)
+
+
+def _read_json(path: Path, fields: tuple[str, str], document: str | None) -> Iterator[Pair]:
+    """Read two fields of one object a line and, where one is given, that of the document."""
     for number, line in enumerate(read_lines(path), 1):
         place = f"{path}, line {number}"
         try:
-            table = json.loads(line.removeprefix("\ufeff"))
+            outer = table = json.loads(line.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             raise CorpusError(f"{place} is not valid JSON; each line must hold one object") from None
         if isinstance(table, dict) and isinstance(table.get("translation"), dict):
             table = table["translation"]
-        yield Pair(_field(table, fields[0], place), _field(table, fields[1], place), place)
+        source, target = (_field(table, name, place) for name in fields)
+        name = None if document is None else _document(str(_field(outer, document, place, "document")), place)
+        yield Pair(source, target, place, name)
 
 
-def _field(table: Any, name: str, place: str) -> str:
-    """Return a field of a JSON object that must be text."""
+def _read_sentences(path: Path) -> Iterator[Pair]:
+    """Read the lines of one file, each as its own translation."""
+    for number, line in enumerate(read_lines(path), 1):
+        yield Pair(line, line, f"{path}, line {number}")
+
+
+def _field(table: Any, name: str, place: str, setting: Literal["fields", "document"] = "fields") -> Any:
+    """Return a field of a JSON object that must be text; the name of a document may be a whole number."""
     if not isinstance(table, dict):
         raise CorpusError(f'{place} is not a JSON object; each line must hold one, such as {{"en": ..., "fr": ...}}')
     if name not in table:
         known = ", ".join(f"`{key}`" for key in table) or "none"
-        raise CorpusError(f"{place} has no field `{name}` (it has {known}); set `fields`")
-    if not isinstance(table[name], str):
-        raise CorpusError(f"{place}: the field `{name}` is not text; set `fields` to two that are")
+        raise CorpusError(f"{place} has no field `{name}` (it has {known}); set `{setting}`")
+    if type(table[name]) not in ((str,) if setting == "fields" else (str, int)):
+        raise CorpusError(f"{place}: the field `{name}` is not text; set `{setting}` to what is")
     return table[name]
 
 
 def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator[Pair]:
-    """Derive pairs of the built-in corpus, in the direction asked for."""
+    """Derive pairs of the built-in corpus, in the direction asked for or in one language."""
     from dragoman.data.phrasebook import derive
 
-    for number, example in enumerate(derive(data.english_with, corpus.phrasebook, corpus.pairs, corpus.seed), 1):
-        english_first = data.source == "en"
-        source, target = (example.source, example.target) if english_first else (example.target, example.source)
-        yield Pair(source, target, f"{_name(corpus)}, sentence {number}")
+    other = next((language for language in (data.target, data.source) if language != "en"), "vi")
+    for number, example in enumerate(derive(other, corpus.phrasebook, corpus.pairs, corpus.seed), 1):
+        texts = {"en": example.source, other: example.target}
+        yield Pair(texts[data.source], texts[data.target], f"{_name(corpus)}, sentence {number}")
 
 
 def _name(corpus: CorpusSettings) -> str:
@@ -151,5 +235,7 @@ def _name(corpus: CorpusSettings) -> str:
             return str(corpus.tsv)
         case JsonSettings():
             return str(corpus.jsonl)
+        case MonolingualSettings():
+            return str(corpus.text)
         case PhrasebookSettings():
             return f"phrasebook {corpus.phrasebook}"

@@ -2,12 +2,14 @@
 
 import multiprocessing
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
+from dragoman.data.links import normalized_links
 from dragoman.text.codec import Codec
+from dragoman.text.links import Links
 
 ROWS = 8192
 """Pairs in each record batch of a store but the last."""
@@ -15,29 +17,43 @@ ROWS = 8192
 SMALL = 8
 """A corpus of fewer record batches is encoded here: starting processes would take longer."""
 
-Texts = list[tuple[str, str]]
+
+class Row(NamedTuple):
+    """What the store is made from: a pair, its word links, and how many rows ahead the sentence before it stands."""
+
+    source: str
+    target: str
+    links: Links | None = None
+    back: int | None = None
+    """None where no sentence stands before it in its document."""
 
 
-def encode_rows(pairs: Texts, codecs: tuple[Codec, Codec]) -> Any:
-    """Encode pairs into an Arrow record batch: ids of both sides, and their texts."""
+def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
+    """Encode pairs into an Arrow record batch: ids of both sides, their texts, and what else is known of them."""
     import pyarrow
 
     ids, text = pyarrow.list_(pyarrow.int32()), pyarrow.string()
-    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    links = pyarrow.list_(pyarrow.list_(pyarrow.int32(), 2))
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    linked = [
+        None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs
+    ]
     return pyarrow.record_batch(
         {
             "source": pyarrow.array([codecs[0].encode(source) for source in sources], ids),
             "target": pyarrow.array([codecs[1].encode(target) for target in targets], ids),
             "source_text": pyarrow.array(sources, text),
             "target_text": pyarrow.array(targets, text),
+            "links": pyarrow.array(linked, links),
+            "back": pyarrow.array([pair.back for pair in pairs], pyarrow.int32()),
         }
     )
 
 
-def encode_all(pairs: Iterable[tuple[str, str]], codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
+def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
     """Encode pairs in order, ROWS at a time, with a bounded number of rows in memory."""
     rest = iter(pairs)
-    chunks: Iterator[Texts] = iter(lambda: list(islice(rest, ROWS)), [])
+    chunks: Iterator[list[Row]] = iter(lambda: list(islice(rest, ROWS)), [])
     first = list(islice(chunks, SMALL))
     if workers < 2 or len(first) < SMALL:
         yield from (encode_rows(chunk, codecs) for chunk in chain(first, chunks))
@@ -46,7 +62,7 @@ def encode_all(pairs: Iterable[tuple[str, str]], codecs: tuple[Codec, Codec], wo
         yield from _in_order(chain(first, chunks), lambda chunk: pool.submit(encode_rows, chunk, codecs), 2 * workers)
 
 
-def _in_order(chunks: Iterable[Texts], submit: Callable[[Texts], Future[Any]], most: int) -> Iterator[Any]:
+def _in_order(chunks: Iterable[list[Row]], submit: Callable[[list[Row]], Future[Any]], most: int) -> Iterator[Any]:
     """Keep at most `most` chunks in work, and give the results in the order of the chunks."""
     working: deque[Future[Any]] = deque()
     try:

@@ -10,10 +10,13 @@ from dragoman.settings import Settings
 
 
 class HoldOutSettings(Settings):
-    """A split of a corpus that has none: some source sentences are held out, each with all its translations."""
+    """A split of a corpus that has none: some source sentences are held out, each with all its translations.
+
+    Where the corpus has documents, whole documents are held out.
+    """
 
     modulo: int = Field(default=50, ge=2)
-    """One in so many source sentences is held out, chosen by a hash of the sentence."""
+    """One in so many source sentences (or documents) is held out, chosen by a hash of the sentence (or of its name)."""
     keep: Literal["rest", "held"]
     """Which part this corpus is: `rest` to train on, `held` for dev or test."""
 
@@ -25,6 +28,8 @@ class PartSettings(Settings):
     """How many times each pair stands in an epoch."""
     hold_out: HoldOutSettings | None = None
     """Take only a part of the corpus."""
+    first: int | None = Field(default=None, ge=1)
+    """Take only so many pairs, the first ones (of those that `hold_out` leaves); by default all."""
 
 
 class LinesSettings(PartSettings):
@@ -34,6 +39,11 @@ class LinesSettings(PartSettings):
     """Source sentences: plain text, .gz, .xz or .zst."""
     target: Path
     """Target sentences."""
+    documents: Literal["blank lines"] | Path | None = None
+    """Where documents begin: after `blank lines` (blank in both files), or as a third file says, whose line n begins with
+    the name of the document of pair n."""
+    links: Path | None = None
+    """Which words are translations of one another: a third file of links `i-j` or `ipj` (source-target, from 0)."""
 
 
 class TsvSettings(PartSettings):
@@ -43,6 +53,8 @@ class TsvSettings(PartSettings):
     """The file: plain text, .gz, .xz or .zst."""
     columns: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = (0, 1)
     """Columns of source and target, counted from 0."""
+    document: int | None = Field(default=None, ge=0)
+    """Column with the name of the document that a pair stands in."""
 
 
 class JsonSettings(PartSettings):
@@ -52,10 +64,19 @@ class JsonSettings(PartSettings):
     """The file: plain text, .gz, .xz or .zst."""
     fields: tuple[str, str] | None = None
     """Fields of source and target; by default the codes of the languages."""
+    document: str | None = None
+    """Field with the name of the document that a pair stands in."""
+
+
+class MonolingualSettings(PartSettings):
+    """Sentences of one language, one a line; each is its own translation, as language models read it."""
+
+    text: Path
+    """The file: plain text, .gz, .xz or .zst."""
 
 
 class PhrasebookSettings(PartSettings):
-    """The built-in corpus: English with Vietnamese or French."""
+    """The built-in corpus: English with Vietnamese or French, or one of them alone."""
 
     phrasebook: Literal["train", "dev", "test", "compositional"]
     """Which of its splits."""
@@ -70,6 +91,7 @@ KINDS: dict[str, type[PartSettings]] = {
     "jsonl": JsonSettings,
     "json": JsonSettings,
     "phrasebook": PhrasebookSettings,
+    "text": MonolingualSettings,
     "source": LinesSettings,
     "target": LinesSettings,
 }
@@ -85,11 +107,13 @@ def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
             return kind.model_validate(value)
     given = f"`{'`, `'.join(map(str, value))}`" if value else "nothing"
     raise ValueError(
-        f"a corpus is given by `source` and `target`, by `tsv`, by `jsonl` or by `phrasebook`, but one has {given}"
+        f"a corpus is given by `source` and `target`, by `tsv`, by `jsonl`, by `text` or by `phrasebook`, but one has {given}"
     )
 
 
-CorpusSettings = Annotated[LinesSettings | TsvSettings | JsonSettings | PhrasebookSettings, WrapValidator(_choose)]
+CorpusSettings = Annotated[
+    LinesSettings | TsvSettings | JsonSettings | MonolingualSettings | PhrasebookSettings, WrapValidator(_choose)
+]
 """One corpus; its keys tell its kind."""
 
 
@@ -126,18 +150,14 @@ class DataSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":
-        needs_english = any(isinstance(corpus, PhrasebookSettings) for corpus in (*self.train, *self.dev, *self.test))
-        if needs_english and ("en" not in (self.source, self.target) or self.english_with not in ("vi", "fr")):
+        languages = {self.source, self.target}
+        reads_phrasebook = any(isinstance(one, PhrasebookSettings) for one in (*self.train, *self.dev, *self.test))
+        if reads_phrasebook and not (languages <= {"en", "vi"} or languages <= {"en", "fr"}):
             raise ValueError(
-                f"the phrasebook is between `en` and `vi` or `fr`, but `data.source` is `{self.source}` and "
-                f"`data.target` is `{self.target}`"
+                f"the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but `data.source` is "
+                f"`{self.source}` and `data.target` is `{self.target}`"
             )
         return self
-
-    @property
-    def english_with(self) -> str:
-        """The other language of a corpus that is between English and another."""
-        return self.target if self.source == "en" else self.source
 
     def place(self, path: Path) -> Path:
         """Return where a corpus file stands: below `root`, with the codes of the languages in it filled in.

@@ -1,6 +1,6 @@
 """Encoded corpora on disk: made once, memory-mapped ever after.
 
-A store is a folder with `pairs.arrow` (Arrow IPC file: source ids, target ids, source text, target text),
+A store is a folder with `pairs.arrow` (Arrow IPC file, see `data/encode.py::encode_rows`),
 `lengths.int32` (little endian; source and target of each pair) and `store.json`. Its name is a hash of all that it was
 made from.
 """
@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from jaxtyping import Int32
 
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
-from dragoman.data.encode import ROWS, encode_all, encode_rows
+from dragoman.data.encode import ROWS, Row, encode_all, encode_rows
 from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files of a store."""
 
 Ids = Int32[np.ndarray, " _"]
@@ -48,6 +50,8 @@ class Store:
             self._reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / "pairs.arrow")))
             about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
             self.summary = Summary.from_table(about["summary"])
+            self.linked: bool = about["linked"]
+            """Whether word links are known of any pair."""
         except (OSError, ValueError, KeyError, pyarrow.ArrowInvalid):
             raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it made again") from None
         self.folder = folder
@@ -75,6 +79,24 @@ class Store:
         """Return the texts of source and target as they stand in the corpus."""
         rows, row = self._find(index)
         return rows.column("source_text")[row].as_py(), rows.column("target_text")[row].as_py()
+
+    def previous(self, index: int, count: int) -> list[Ids | None]:
+        """Return the source ids of the `count` sentences before this one in its document, nearest last, or None."""
+        found: list[Ids | None] = []
+        for _ in range(count):
+            rows, row = self._find(index)
+            back = rows.column("back")[row].as_py()
+            if back is None:
+                break
+            index -= back
+            found.append(self.pair(index)[0])
+        return [None] * (count - len(found)) + found[::-1]
+
+    def links(self, index: int) -> WordLinks | None:
+        """Return the word links of a pair, where they are known."""
+        rows, row = self._find(index)
+        links = rows.column("links")[row]
+        return links.values.flatten().to_numpy().reshape(-1, 2) if links.is_valid else None
 
     def _find(self, index: int) -> tuple[Any, int]:
         """Return the record batch that holds a pair, and its row there."""
@@ -141,25 +163,30 @@ def fingerprints(
 
 def _read_all(
     data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings, summary: Summary
-) -> Iterator[tuple[str, str]]:
-    """Read the pairs of all corpora that pass the filters, each as often as its corpus says."""
+) -> Iterator[Row]:
+    """Read the pairs of all corpora that pass the filters, each as often as its corpus says.
+
+    Copies of a pair follow one another, so the same copy of the sentence before it stands `repeat` rows ahead.
+    """
     for corpus in corpora:
+        document: str | None = None
         for pair in keep_fitting(read_pairs(corpus, data), filters, summary):
-            for _ in range(corpus.repeat):
-                yield pair.source, pair.target
+            follows = document is not None and document == pair.document
+            document = pair.document
+            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
+            yield from repeat(row, corpus.repeat)
 
 
-def _make(
-    place: Path, pairs: Iterator[tuple[str, str]], codecs: tuple[Codec, Codec], *, summary: Summary, workers: int
-) -> None:
+def _make(place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: Summary, workers: int) -> None:
     """Write a store beside its place and move it there when it is whole."""
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
-        _write(beside, pairs, codecs, workers)
+        linked = _write(beside, pairs, codecs, workers)
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
             raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
-        (beside / "store.json").write_text(json.dumps({"format": FORMAT, "summary": summary.table()}) + "\n", "utf-8")
+        about = {"format": FORMAT, "summary": summary.table(), "linked": linked}
+        (beside / "store.json").write_text(json.dumps(about) + "\n", "utf-8")
         try:
             os.replace(beside, place)
         except OSError:
@@ -169,10 +196,11 @@ def _make(
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _write(folder: Path, pairs: Iterator[tuple[str, str]], codecs: tuple[Codec, Codec], workers: int) -> None:
-    """Write ids, texts and lengths of all pairs."""
+def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], workers: int) -> bool:
+    """Write rows and lengths of all pairs; return whether word links are known of any."""
     import pyarrow
 
+    linked = False
     schema = encode_rows([], codecs).schema
     with (
         pyarrow.ipc.new_file(folder / "pairs.arrow", schema) as arrow,
@@ -182,6 +210,8 @@ def _write(folder: Path, pairs: Iterator[tuple[str, str]], codecs: tuple[Codec, 
             arrow.write_batch(rows)
             sides = [np.diff(rows.column(side).offsets.to_numpy()) for side in ("source", "target")]
             lengths.write(np.stack(sides, axis=1).astype("<i4").tobytes())
+            linked = linked or rows.column("links").null_count < len(rows)
+    return linked
 
 
 def _hash(table: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dragoman.data.buckets import Indices, Members, batches, pools
-from dragoman.data.collate import collate
+from dragoman.data.collate import PieceLinks, collate
+from dragoman.data.links import link_pieces
 from dragoman.data.store import Ids, Store
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
@@ -36,14 +37,19 @@ class BatchStream(Iterator[Batch]):
         seed: int,
         sampling: float = 0.0,
         bounds: tuple[int | None, int | None] = (None, None),
+        previous: int = 0,
     ) -> None:
-        """Begin at the first batch; a sampled cut of more than `bounds` (source, target) pieces gives way to the usual one."""
+        """Begin at the first batch; a sampled cut of more than `bounds` (source, target) pieces gives way to the usual one.
+
+        Each sentence comes with the `previous` ones before it in its document, which are never sampled.
+        """
         self.store = store
         self.codecs = codecs
         self.tokens = tokens
         self.seed = seed
         self.sampling = sampling
         self.bounds = bounds
+        self.previous = previous
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
         self._enter(epoch=0, pool=0)
         self._index = 0
@@ -129,8 +135,20 @@ class BatchStream(Iterator[Batch]):
         return self._worker.submit(self._make, self._plan[self._batch], self._cuts)
 
     def _make(self, indices: Members, cuts: dict[int, Cut]) -> Batch:
-        """Read and pad the pairs of one batch."""
-        return collate([cuts[at] if cuts else self.store.pair(at) for at in indices.tolist()])
+        """Read and pad the pairs of one batch, with what else is known of them."""
+        rows = indices.tolist()
+        pairs = [cuts[at] if cuts else self.store.pair(at) for at in rows]
+        previous = [self.store.previous(at, self.previous) for at in rows] if self.previous else None
+        links = [self._links(at, *pair) for at, pair in zip(rows, pairs, strict=True)] if self.store.linked else None
+        return collate(pairs, previous=previous, links=links)
+
+    def _links(self, index: int, source: Ids, target: Ids) -> PieceLinks | None:
+        """Return the links between the pieces of a pair as they are cut here."""
+        links = self.store.links(index)
+        if links is None:
+            return None
+        sides = zip(self.codecs, (source, target), strict=True)
+        return link_pieces(links, *(codec.piece_words(ids.tolist()) for codec, ids in sides))
 
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, Cut]:
         """Cut the texts of one pool anew, as the seed, the epoch and the pool say."""

@@ -18,7 +18,8 @@ from dragoman.tree import map_tensors
 
 @dataclass(frozen=True)
 class Beams:
-    """Hypotheses that have not ended; `ids` begin with BOS, and `log_prob` is minus infinity on empty places."""
+    """Hypotheses that have not ended; `ids` begin with BOS (or what else was begun with), and `log_prob` is minus infinity
+    on empty places."""
 
     ids: Int[Tensor, "batch beam length"]
     log_prob: Float[Tensor, "batch beam"]
@@ -60,8 +61,9 @@ def beam_search(
     *,
     settings: DecodingSettings,
     constraints: Sequence[Constraint] = (),
+    begin: Int[Tensor, " batch"] | None = None,
 ) -> Hypotheses:
-    """Find the best continuations of BOS for each sentence.
+    """Find the best continuations of BOS for each sentence, or of the tokens `begin`.
 
     `state` has one row per sentence; `maximum` is the most tokens each translation may have, before EOS. At that length
     EOS is forced, so every score is the model's own. Hypotheses that end are kept apart from those that go on, and end
@@ -71,7 +73,7 @@ def beam_search(
     RunError where the model's probabilities are not numbers.
     """
     rules = [*rules_of(settings), *constraints]
-    search, state = start(maximum, settings.size), state.expand(settings.size)
+    search, state = start(maximum, settings.size, begin), state.expand(settings.size)
     found: dict[int, list[Hypothesis]] = {}
     while len(search.sentences) > 0:
         log_probs, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
@@ -89,10 +91,11 @@ def beam_search(
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
 
 
-def start(maximum: Int[Tensor, " batch"], size: int) -> Search:
-    """Return a search in which each sentence has one open hypothesis, BOS, and none that ended."""
+def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"] | None = None) -> Search:
+    """Return a search in which each sentence has one open hypothesis, BOS or its token of `begin`, and none that ended."""
     batch, device = len(maximum), maximum.device
-    ids = torch.full((batch, size, 1), BOS, device=device)
+    first = torch.full((batch,), BOS, device=device) if begin is None else begin
+    ids = first[:, None, None].expand(-1, size, -1)
     nothing = torch.full((batch, size), -torch.inf, device=device)
     log_prob = nothing.clone()
     log_prob[:, 0] = 0

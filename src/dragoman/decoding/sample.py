@@ -22,6 +22,7 @@ def sample(
     settings: DecodingSettings,
     generator: torch.Generator,
     constraints: Sequence[Constraint] = (),
+    begin: Int[Tensor, " batch"] | None = None,
 ) -> Hypotheses:
     """Draw `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
 
@@ -30,10 +31,8 @@ def sample(
     """
     rules, copies = [*rules_of(settings), *constraints], settings.n_best
     rows = torch.arange(len(maximum) * copies, device=maximum.device)
-    ids, log_prob = (
-        torch.full((len(rows), 1), BOS, device=maximum.device),
-        torch.zeros(len(rows), device=maximum.device),
-    )
+    first = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
+    ids, log_prob = first.repeat_interleave(copies)[:, None], torch.zeros(len(rows), device=maximum.device)
     state = state.expand(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(rows) > 0:

@@ -1,24 +1,18 @@
 """Draw attention as in figure 3 of Bahdanau et al. (2015): a row per target word, a column per source word."""
 
-import io
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.errors import InputError
-from dragoman.inspection.files import write_whole
 from dragoman.inspection.page import attention_page
 from dragoman.inspection.picture import AttentionPicture, Matrix
+from dragoman.inspection.rendering import COLOURS, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
 
-FONT = "DejaVu Sans"
-"""Comes with matplotlib, and has the letters of every European language and of Vietnamese."""
-COLOURS = "Blues"
 CELL = 0.34
 """Inches of one cell, where there is room."""
 SIDE = 18.0
@@ -33,33 +27,8 @@ def draw(picture: AttentionPicture, path: Path) -> None:
     PNG and SVG show several heads or layers as a grid, a row of it for each layer and a column for each head; HTML lets
     the reader choose. The same picture gives the same bytes. Text in an SVG stays text.
     """
-    match path.suffix.lower():
-        case ".html":
-            write_whole(path, attention_page([picture]).encode())
-        case ".png" | ".svg" as suffix:
-            write_whole(path, _render(picture, suffix.removeprefix(".")))
-        case suffix:
-            raise InputError(
-                f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"
-            )
-
-
-def _render(picture: AttentionPicture, kind: str) -> bytes:
-    """Draw with matplotlib, which takes its time to import."""
-    import matplotlib
-
-    settings: dict[Any, Any] = {
-        "font.family": [FONT, *_fallbacks(picture)] if kind == "png" else [FONT],
-        "text.parse_math": False,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "dragoman",
-    }
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    content = io.BytesIO()
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # readers of an SVG bring their own
-        _figure(picture).savefig(content, format=kind, dpi=160, metadata=metadata)
-    return content.getvalue()
+    text = "".join([picture.title, *picture.source_words, *picture.target_words])
+    write_picture(path, text, page=lambda: attention_page([picture]), figure=lambda: _figure(picture))
 
 
 def _figure(picture: AttentionPicture) -> "Figure":
@@ -123,26 +92,3 @@ def _name_columns(panel: "Axes", words: Sequence[str], room: float) -> None:
 def _margin(words: Sequence[str], font: float) -> float:
     """Guess the inches that the longest word takes."""
     return 0.65 * font * max(len(word) for word in words) / POINTS + 0.1
-
-
-def _fallbacks(picture: AttentionPicture) -> list[str]:
-    """Name installed fonts for the letters that FONT lacks; InputError where no font has one of them."""
-    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
-
-    def lacking(letters: set[str], file: str) -> set[str]:
-        known = get_font(file).get_charmap()
-        return {letter for letter in letters if ord(letter) not in known}
-
-    text = "".join([picture.title, *picture.source_words, *picture.target_words])
-    missing = lacking({letter for letter in text if letter.isprintable()}, findfont(FontProperties(family=FONT)))
-    fonts = []
-    for font in sorted(fontManager.ttflist, key=lambda font: font.name):
-        if missing and (left := lacking(missing, font.fname)) != missing:
-            fonts.append(font.name)
-            missing = left
-    if missing:
-        raise InputError(
-            f"no font of this machine has the letter {min(missing)} (U+{ord(min(missing)):04X}) for a PNG;"
-            " write .svg or .html, which use the fonts of their reader"
-        )
-    return fonts

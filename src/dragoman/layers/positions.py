@@ -1,4 +1,4 @@
-"""Absolute positions added to embeddings: sinusoidal (no parameters, any length) or learned (bounded)."""
+"""Absolute positions added to embeddings: sinusoidal (no parameters, any length), learned (bounded), or none at all."""
 
 import math
 from typing import Literal
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.errors import InputError
 
-PositionsName = Literal["sinusoidal", "learned"]
+PositionsName = Literal["sinusoidal", "learned", "none"]
 
 
 def sinusoids(first: int, count: int, width: int, device: torch.device | None = None) -> Float[Tensor, "count width"]:
@@ -55,6 +55,22 @@ class LearnedPositions(nn.Module):
         return states + self.table.weight[first:end]
 
 
-def build_positions(name: PositionsName, width: int, count: int) -> SinusoidalPositions | LearnedPositions:
+class NoPositions(nn.Module):
+    """Adds nothing: for attention that knows distances, or to see what order is worth."""
+
+    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+        """Return `states` as they are."""
+        return states
+
+
+def build_positions(
+    name: PositionsName, width: int, count: int
+) -> SinusoidalPositions | LearnedPositions | NoPositions:
     """Make the positions called `name`; `count` bounds the learned ones."""
-    return SinusoidalPositions(width) if name == "sinusoidal" else LearnedPositions(width, count)
+    match name:
+        case "sinusoidal":
+            return SinusoidalPositions(width)
+        case "learned":
+            return LearnedPositions(width, count)
+        case "none":
+            return NoPositions()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
+from dragoman.rounding import at_least_float32
 
 CellName = Literal["gru", "lstm"]
 State = tuple[Float[Tensor, "batch layer hidden"], ...]
@@ -63,12 +64,13 @@ class RecurrentStack(nn.Module):
             ]
             entering = projected if layer == 0 else F.linear(self.dropout(output), weights[0], weights[1])
             hidden = state[0][:, layer]
-            recurrent = F.linear(hidden, weights[2], weights[3]).float()
+            recurrent = at_least_float32(F.linear(hidden, weights[2], weights[3]))
             if self.cell == "gru":
-                output = _gru(entering.float(), recurrent, hidden.float())
+                output = _gru(at_least_float32(entering), recurrent, at_least_float32(hidden))
                 new.append((output,))
             else:
-                output, memory = _lstm(entering.float() + recurrent, state[1][:, layer].float())
+                kept = at_least_float32(state[1][:, layer])
+                output, memory = _lstm(at_least_float32(entering) + recurrent, kept)
                 new.append((output, memory))
         return output, tuple(torch.stack(parts, 1) for parts in zip(*new, strict=True))
 

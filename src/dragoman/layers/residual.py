@@ -27,6 +27,15 @@ class Residual(nn.Module):
         self, states: Float[Tensor, "batch time width"], sublayer: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch time width"]:
         """Apply `sublayer` to the states and add."""
-        if self.place == "pre":
-            return states + self.dropout(sublayer(self.norm(states)))
-        return self.norm(states + self.dropout(sublayer(states)))
+        return self.leave(states, sublayer(self.enter(states)))
+
+    def enter(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
+        """Return what the sub-layer reads."""
+        return self.norm(states) if self.place == "pre" else states
+
+    def leave(
+        self, states: Float[Tensor, "batch time width"], output: Float[Tensor, "batch time width"]
+    ) -> Float[Tensor, "batch time width"]:
+        """Add what the sub-layer gave to the states that came in."""
+        added = states + self.dropout(output)
+        return added if self.place == "pre" else self.norm(added)

@@ -1,66 +1,80 @@
-"""Word alignments: the Pharaoh format, and the alignment error rate."""
+"""How well links found agree with links made by people: error rate, precision, recall."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.errors import InputError
+from dragoman.text.links import Links
 
 
 @dataclass(frozen=True)
-class Links:
-    """Links (source position, target position), from 0, of one sentence pair. Every sure link becomes possible too."""
+class AlignmentScore:
+    """How well links A agree with sure links S and possible links P (Och and Ney 2003, equations 16 to 18)."""
 
-    sure: frozenset[tuple[int, int]]
-    possible: frozenset[tuple[int, int]] = frozenset()
+    error_rate: float
+    """1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 (best) to 1."""
+    precision: float
+    """|A and P| / |A|; 1 where nothing was found."""
+    recall: float
+    """|A and S| / |S|; 1 where nothing is sure."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "possible", self.possible | self.sure)
 
+def words_only(links: Links, source: Sequence[str], target: Sequence[str]) -> Links:
+    """Leave out links of tokens without a letter or digit, which some gold alignments never link.
 
-def parse_links(line: str, where: str = "alignment") -> Links:
-    """Read links such as `0-0 2-1 3p2`: i-j is sure, ipj possible only. InputError names `where` and the odd word.
+    InputError where a link points beyond the tokens.
 
-    >>> sorted(parse_links("0-0 1p2").possible)
-    [(0, 0), (1, 2)]
+    >>> sorted(words_only(Links(frozenset({(0, 0), (1, 1)})), ["Non", "."], ["No", "."]).sure)
+    [(0, 0)]
     """
-    sure, possible = set(), set()
-    for word in line.split():
-        parts = re.fullmatch(r"([0-9]+)([-p])([0-9]+)", word)
-        if not parts:
-            raise InputError(f"{where}: `{word}` is not a link; write i-j (sure) or ipj (possible), counted from 0")
-        link = int(parts[1]), int(parts[3])
-        possible.add(link)
-        if parts[2] == "-":
-            sure.add(link)
-    return Links(frozenset(sure), frozenset(possible))
+    check_links(links, len(source), len(target))
+    kept = [{i for i, token in enumerate(side) if any(map(str.isalnum, token))} for side in (source, target)]
+    return Links(
+        *(frozenset((i, j) for i, j in one if i in kept[0] and j in kept[1]) for one in (links.sure, links.possible))
+    )
 
 
-def format_links(links: Links) -> str:
-    """Write links in the order of their source positions.
+def check_links(links: Links, source: int, target: int, where: str = "alignment") -> None:
+    """Refuse links that point beyond a sentence pair of `source` and `target` words; InputError names `where`."""
+    for i, j in sorted(links.possible):
+        if i >= source or j >= target:
+            raise InputError(
+                f"{where}: the link {i}-{j} points beyond a sentence pair of {source} and {target} words, which count from 0; "
+                "check that the links belong to this text"
+            )
 
-    >>> format_links(parse_links("2p0 0-1"))
-    '0-1 2p0'
-    """
-    return " ".join(f"{i}{'-' if (i, j) in links.sure else 'p'}{j}" for i, j in sorted(links.possible))
 
+def alignment_scores(found: Sequence[Links], gold: Sequence[Links]) -> AlignmentScore:
+    """Compare links found, sure or not, with `gold`. Counts are summed over all sentences before any division.
 
-def alignment_error_rate(found: Sequence[Links], gold: Sequence[Links]) -> float:
-    """Return 1 - (|A and S| + |A and P|) / (|A| + |S|) over the corpus, from 0 (best) to 1 (Och and Ney 2003, eq. 18).
+    InputError where the lengths differ or there is no link at all.
 
-    A are the links found, sure or not; S and P the sure and possible links of `gold`. Counts are summed over all
-    sentences before the one division. InputError where the lengths differ or there is no link at all.
-
-    >>> alignment_error_rate([parse_links("0-0 1-1")], [parse_links("0-0 1p1 2-2")])
-    0.25
+    >>> from dragoman.text.links import parse_links
+    >>> alignment_scores([parse_links("0-0 1-1")], [parse_links("0-0 1p1 2-2")])
+    AlignmentScore(error_rate=0.25, precision=1.0, recall=0.5)
     """
     if len(found) != len(gold):
         raise InputError(f"there are {len(found)} alignments but {len(gold)} gold ones; they must match line by line")
     pairs = [(one.possible, links.sure, links.possible) for one, links in zip(found, gold, strict=True)]
-    right = sum(len(links & sure) + len(links & possible) for links, sure, possible in pairs)
-    total = sum(len(links) + len(sure) for links, sure, _ in pairs)
-    if total == 0:
+    links, sure = sum(len(one) for one, _, _ in pairs), sum(len(one) for _, one, _ in pairs)
+    right_sure = sum(len(one & sure) for one, sure, _ in pairs)
+    right = sum(len(one & possible) for one, _, possible in pairs)
+    if links + sure == 0:
         raise InputError(
             "there is no link in the alignments or the gold ones, so there is no error rate; check the files"
         )
-    return 1 - right / total
+    return AlignmentScore(
+        error_rate=1 - (right_sure + right) / (links + sure),
+        precision=right / links if links else 1.0,
+        recall=right_sure / sure if sure else 1.0,
+    )
+
+
+def alignment_error_rate(found: Sequence[Links], gold: Sequence[Links]) -> float:
+    """Return the error rate of `alignment_scores`.
+
+    >>> from dragoman.text.links import parse_links
+    >>> alignment_error_rate([parse_links("0-0 1-1")], [parse_links("0-0 1p1 2-2")])
+    0.25
+    """
+    return alignment_scores(found, gold).error_rate

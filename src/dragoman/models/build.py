@@ -1,20 +1,50 @@
 """The one place that chooses among architectures."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dragoman.models.rnn import RecurrentSettings, build_rnn
+from dragoman.models.decoder_only import build_decoder_only
+from dragoman.models.document import DocumentSettings, build_document
+from dragoman.models.masked_lm import MaskedLanguageModel, build_masked
+from dragoman.models.rnn import build_rnn
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.models.transformer import TransformerSettings, build_transformer
+from dragoman.models.transformer import build_transformer
+from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
 
-ModelSettings = Annotated[RecurrentSettings | TransformerSettings, Field(discriminator="kind")]
+ModelSettings = Annotated[
+    RecurrentSettings | TransformerSettings | DocumentSettings | MaskedSettings | DecoderOnlySettings,
+    Field(discriminator="kind"),
+]
+
+Model = Seq2Seq | MaskedLanguageModel
+
+Purpose = Literal["translate", "fill", "continue"]
+"""What a model is for, by the name of the command that uses it."""
 
 
-def build_model(settings: RecurrentSettings | TransformerSettings, vocabularies: Vocabularies) -> Seq2Seq:
+def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
     """Make the model that `settings` describe, with fresh weights from torch's random state."""
     match settings:
         case RecurrentSettings():
             return build_rnn(settings, vocabularies)
+        case DocumentSettings():
+            return build_document(settings, vocabularies)
         case TransformerSettings():
             return build_transformer(settings, vocabularies)
+        case MaskedSettings():
+            return build_masked(settings, vocabularies)
+        case DecoderOnlySettings():
+            return build_decoder_only(settings, vocabularies)
+
+
+def purpose_of(settings: ModelSettings) -> Purpose:
+    """Say what the model that `settings` describe is for."""
+    match settings:
+        case MaskedSettings():
+            return "fill"
+        case DecoderOnlySettings():
+            return "continue"
+        case _:
+            return "translate"

@@ -1,72 +1,25 @@
-"""Recurrent encoder-decoders: plain, Bahdanau (attend, then step) and Luong (step, then attend)."""
+"""Recurrent encoder-decoders: plain, Bahdanau (attend, then step), Luong (step, then attend), posterior attention."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman.attention import masks
-from dragoman.attention.scores import ScoreName, build_score
+from dragoman.attention.attend import average
+from dragoman.attention.lookup import Kind
+from dragoman.attention.scores import build_score
 from dragoman.attention.single_head import SingleHead
-from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.interfaces import Attended, Choice, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
-from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack, State
+from dragoman.layers.mixture import MixtureHead, linear_of_parts, mixture_features
+from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.settings import Settings
-
-
-class RecurrentSettings(Settings):
-    """A recurrent encoder-decoder."""
-
-    kind: Literal["rnn"] = "rnn"
-    decoder: Literal["plain", "bahdanau", "luong"] = "bahdanau"
-    """plain: one fixed context. bahdanau: attend with the state before, then step. luong: step, then attend."""
-    cell: CellName = "gru"
-    """gru or lstm."""
-    embedding: int = Field(256, ge=1)
-    """Size of token embeddings."""
-    hidden: int = Field(512, ge=1)
-    """Size of the decoder's state."""
-    encoder_hidden: int | None = Field(None, ge=1)
-    """Size of each direction of the encoder; by default its outputs have the size of the decoder's state."""
-    layers: int = Field(1, ge=1)
-    """Recurrent layers of encoder and decoder."""
-    bidirectional: bool = True
-    """Let the encoder read in both directions."""
-    score: ScoreName = "additive"
-    """How decoder states are matched with encoder states."""
-    input_feeding: bool = False
-    """luong only: feed the attention vector of the step before into the next (Luong et al. 2015, section 3.3)."""
-    deep_output: bool = True
-    """bahdanau only: predict from state, context and embedding through a maxout layer (Bahdanau 2015, A.2.2)."""
-    tied: bool = False
-    """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
-    dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropped from embeddings, between layers and before the output layer."""
-    max_positions: int = Field(512, ge=1)
-    """Longest source of the location score, in tokens."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "RecurrentSettings":
-        if self.input_feeding and self.decoder != "luong":
-            raise ValueError("`model.input_feeding` belongs to `model.decoder: luong`; set one of the two")
-        if self.bidirectional and self.encoder_hidden is None and self.hidden % 2:
-            raise ValueError("`model.hidden` must be even for a bidirectional encoder, or set `model.encoder_hidden`")
-        return self
-
-    @property
-    def direction(self) -> int:
-        """Size of each direction of the encoder."""
-        return self.encoder_hidden or (self.hidden // 2 if self.bidirectional else self.hidden)
-
-    @property
-    def encoded(self) -> int:
-        """Size of an encoder output."""
-        return self.direction * (2 if self.bidirectional else 1)
 
 
 @dataclass(frozen=True)
@@ -80,10 +33,14 @@ class RecurrentSource:
 
 @dataclass(frozen=True)
 class RecurrentPast:
-    """What a recurrent decoder remembers: its hidden vectors and, for input feeding, the last attention vector."""
+    """What a recurrent decoder remembers: its hidden vectors, what is fed into the next step, and how far it has come.
+
+    Fed are the last attention vector (input feeding) or the last predictions of each source position (posterior attention).
+    """
 
     hidden: State
     fed: Float[Tensor, "batch dim"] | None = None
+    position: int = 0
 
 
 RecurrentState = DecoderState[RecurrentSource, RecurrentPast]
@@ -137,7 +94,7 @@ class Bridge(nn.Module):
 
 
 class RecurrentDecoder(nn.Module):
-    """What the three recurrent decoders share: embedding, stack, bridge and output layer."""
+    """What the recurrent decoders share: embedding, stack, bridge and output layer."""
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
         """Make the shared parts: `extra` features enter the stack beside the embedding, `features` enter the output."""
@@ -150,26 +107,8 @@ class RecurrentDecoder(nn.Module):
         self.dropout = Dropout(settings.dropout)
         self.narrow = nn.Linear(features, settings.embedding) if settings.tied else nn.Identity()
         width = settings.embedding if settings.tied else features
-        self.head = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
-
-    def _attention(self, settings: RecurrentSettings) -> SingleHead:
-        """Make the attention whose queries are decoder states and whose keys and values are encoder outputs."""
-        score = build_score(
-            settings.score,
-            settings.hidden,
-            settings.encoded,
-            hidden=settings.hidden,
-            positions=settings.max_positions,
-        )
-        return SingleHead(score)
-
-    def _output(
-        self, features: Float[Tensor, "batch target dim"], weights: Float[Tensor, "batch head target source"] | None
-    ) -> DecoderOutput:
-        """Bring features to the output layer's size, and give the weights their layer axis."""
-        return DecoderOutput(
-            self.narrow(self.dropout(features)), self.head, None if weights is None else weights[:, None]
-        )
+        output = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
+        self.head = MixtureHead(output) if settings.mixes else output
 
 
 class PlainDecoder(RecurrentDecoder):
@@ -194,13 +133,19 @@ class PlainDecoder(RecurrentDecoder):
         assert state.source.context is not None
         context = state.source.context[:, None].expand(-1, tokens.shape[1], -1)
         states, hidden = self.stack(torch.cat([embedded, context], -1), state.past.hidden)
-        return self._output(states, None), DecoderState(state.source, RecurrentPast(hidden))
+        output = DecoderOutput(self.narrow(self.dropout(states)), self.head)
+        return output, DecoderState(state.source, RecurrentPast(hidden))
 
 
-class AttendingDecoder(RecurrentDecoder):
+class AttendingDecoder(RecurrentDecoder, ABC):
     """A recurrent decoder that attends to the encoder's states; the source is prepared once."""
 
-    attention: SingleHead
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
+        super().__init__(settings, vocabulary, extra, features)
+        score = build_score(
+            settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
+        )
+        self.attention = SingleHead(score, settings.hidden, Kind(settings.weights, settings.window, settings.hard))
 
     def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the encoder's states for the score and make the first state."""
@@ -210,16 +155,55 @@ class AttendingDecoder(RecurrentDecoder):
         )
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"] | None:
-        """Return the attention vector before the first step, where it is fed."""
+        """Return what is fed into the first step beside the embedding and the state, if anything."""
         return None
 
+    @abstractmethod
+    def _features(
+        self,
+        states: Float[Tensor, "*_ hidden"],
+        contexts: Float[Tensor, "*_ context"],
+        embedded: Float[Tensor, "*_ embedding"],
+    ) -> Float[Tensor, "*_ features"]:
+        """Return what predicts the next token from state, context and embedding, whose leading axes may broadcast."""
+
     def _attend(
-        self, queries: Float[Tensor, "batch query dim"], source: RecurrentSource, need_weights: bool
-    ) -> tuple[Float[Tensor, "batch query context"], Float[Tensor, "batch head query source"] | None]:
-        """Read the source once per query."""
+        self, queries: Float[Tensor, "batch query dim"], source: RecurrentSource, first: int, need_weights: bool
+    ) -> Attended:
+        """Read the source once per query; a mixture always needs the weights."""
         assert source.memory is not None
-        attended = self.attention(queries, source.memory, masks.to_source(source.mask), need_weights=need_weights)
-        return attended.context, attended.weights
+        wanted = need_weights or isinstance(self.head, MixtureHead)
+        mask = masks.to_source(source.mask)
+        return self.attention(queries, source.memory, mask, first=first, need_weights=wanted)
+
+    def _mixture(
+        self,
+        states: Float[Tensor, "batch target hidden"],
+        embedded: Float[Tensor, "batch target embedding"],
+        source: RecurrentSource,
+        weights: Float[Tensor, "batch 1 target source"] | None,
+    ) -> Float[Tensor, "batch target packed"]:
+        """Return the features of each source position as if it were the whole context, with their weights."""
+        assert source.memory is not None and weights is not None
+        features = self._features(states[:, :, None], source.memory.values, embedded[:, :, None])
+        return mixture_features(self.narrow(self.dropout(features)), weights[:, 0])
+
+    def _output(
+        self,
+        states: Float[Tensor, "batch target hidden"],
+        embedded: Float[Tensor, "batch target embedding"],
+        source: RecurrentSource,
+        attended: Attended,
+        *,
+        need_weights: bool,
+    ) -> DecoderOutput:
+        """Predict from the average of the source, or from each of its positions where they are mixed."""
+        if isinstance(self.head, MixtureHead):
+            features = self._mixture(states, embedded, source, attended.weights)
+        else:
+            features = self.narrow(self.dropout(self._features(states, attended.context, embedded)))
+        weights = attended.weights[:, None] if need_weights and attended.weights is not None else None
+        return DecoderOutput(features, self.head, weights, choice=attended.choice)
 
 
 class BahdanauDecoder(AttendingDecoder):
@@ -234,7 +218,6 @@ class BahdanauDecoder(AttendingDecoder):
         super().__init__(
             settings, vocabulary, settings.encoded, maxout // 2 if settings.deep_output else settings.hidden
         )
-        self.attention = self._attention(settings)
         everything = settings.hidden + settings.encoded + settings.embedding
         self.deep = nn.Linear(everything, maxout) if settings.deep_output else None
 
@@ -243,31 +226,29 @@ class BahdanauDecoder(AttendingDecoder):
     ) -> tuple[DecoderOutput, RecurrentState]:
         """Attend, then step, position by position; everything that needs no loop is done for all positions at once."""
         embedded = self.dropout(self.embedding(tokens))
-        projected = self.stack.project(embedded)
-        hidden = state.past.hidden
+        hidden, first = state.past.hidden, state.past.position
         states: list[Tensor] = []
-        contexts: list[Tensor] = []
-        weights: list[Tensor | None] = []
-        for entering in projected.unbind(1):
-            context, weight = self._attend(hidden[0][:, -1:], state.source, need_weights)
-            from_context = self.stack.project(context, embedded.shape[-1])
+        attended: list[Attended] = []
+        for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
+            attended.append(self._attend(hidden[0][:, -1:], state.source, position, need_weights))
+            from_context = self.stack.project(attended[-1].context, embedded.shape[-1])
             output, hidden = self.stack.step(entering + from_context[:, 0], hidden)
             states.append(output)
-            contexts.append(context)
-            weights.append(weight)
-        features = self._features(torch.stack(states, 1), torch.cat(contexts, 1), embedded)
-        return self._output(features, _join(weights)), DecoderState(state.source, RecurrentPast(hidden))
+        past = RecurrentPast(hidden, position=first + len(states))
+        whole = torch.stack(states, 1)
+        output = self._output(whole, embedded, state.source, _joined(attended), need_weights=need_weights)
+        return output, DecoderState(state.source, past)
 
     def _features(
         self,
-        states: Float[Tensor, "batch target hidden"],
-        contexts: Float[Tensor, "batch target context"],
-        embedded: Float[Tensor, "batch target embedding"],
-    ) -> Float[Tensor, "batch target features"]:
+        states: Float[Tensor, "*_ hidden"],
+        contexts: Float[Tensor, "*_ context"],
+        embedded: Float[Tensor, "*_ embedding"],
+    ) -> Float[Tensor, "*_ features"]:
         """Take the larger of each pair of a linear map of state, context and embedding (maxout)."""
         if self.deep is None:
             return states
-        pairs = self.deep(torch.cat([states, contexts, embedded], -1)).unflatten(-1, (-1, 2))
+        pairs = linear_of_parts(self.deep, states, contexts, embedded).unflatten(-1, (-1, 2))
         return torch.maximum(pairs[..., 0], pairs[..., 1])
 
 
@@ -277,9 +258,9 @@ class LuongDecoder(AttendingDecoder):
     Source: Luong et al. 2015, section 3.1; input feeding, section 3.3. Without input feeding no loop is needed.
     """
 
-    def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
-        super().__init__(settings, vocabulary, settings.hidden if settings.input_feeding else 0, settings.hidden)
-        self.attention = self._attention(settings)
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int | None = None) -> None:
+        fed = settings.hidden if settings.input_feeding else 0
+        super().__init__(settings, vocabulary, fed if extra is None else extra, settings.hidden)
         self.combine = nn.Linear(settings.encoded + settings.hidden, settings.hidden, bias=False)
         self.input_feeding = settings.input_feeding
 
@@ -293,45 +274,107 @@ class LuongDecoder(AttendingDecoder):
     ) -> tuple[DecoderOutput, RecurrentState]:
         """Predict the token after each of `tokens`."""
         embedded = self.dropout(self.embedding(tokens))
-        if not self.input_feeding:
+        first, after = state.past.position, state.past.position + tokens.shape[1]
+        if state.past.fed is None:
             states, hidden = self.stack(embedded, state.past.hidden)
-            vector, weight = self._attention_vector(states, state.source, need_weights)
-            return self._output(vector, weight), DecoderState(state.source, RecurrentPast(hidden))
+            attended = self._attend(states, state.source, first, need_weights)
+            output = self._output(states, embedded, state.source, attended, need_weights=need_weights)
+            return output, DecoderState(state.source, RecurrentPast(hidden, position=after))
         fed, hidden = state.past.fed, state.past.hidden
-        assert fed is not None
-        vectors: list[Tensor] = []
-        weights: list[Tensor | None] = []
-        for entering in self.stack.project(embedded).unbind(1):
+        steps: list[Tensor] = []
+        read: list[Attended] = []
+        for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
             from_fed = self.stack.project(fed[:, None], embedded.shape[-1])
-            output, hidden = self.stack.step(entering + from_fed[:, 0], hidden)
-            vector, weight = self._attention_vector(output[:, None], state.source, need_weights)
-            fed = vector[:, 0]
-            vectors.append(vector)
-            weights.append(weight)
-        output = torch.cat(vectors, 1)
-        return self._output(output, _join(weights)), DecoderState(state.source, RecurrentPast(hidden, fed))
+            state_now, hidden = self.stack.step(entering + from_fed[:, 0], hidden)
+            steps.append(state_now)
+            read.append(self._attend(state_now[:, None], state.source, position, need_weights))
+            fed = self._features(state_now, read[-1].context[:, 0], embedded[:, position - first])
+        whole = torch.stack(steps, 1)
+        output = self._output(whole, embedded, state.source, _joined(read), need_weights=need_weights)
+        return output, DecoderState(state.source, RecurrentPast(hidden, fed, position=after))
 
-    def _attention_vector(
-        self, states: Float[Tensor, "batch query hidden"], source: RecurrentSource, need_weights: bool
-    ) -> tuple[Float[Tensor, "batch query hidden"], Float[Tensor, "batch head query source"] | None]:
-        """Score, softmax and average (all in `attend`), then a_t = tanh(W_c [c_t; h_t])."""
-        context, weights = self._attend(states, source, need_weights)
-        return torch.tanh(self.combine(torch.cat([context, states], -1))), weights
+    def _features(
+        self,
+        states: Float[Tensor, "*_ hidden"],
+        contexts: Float[Tensor, "*_ context"],
+        embedded: Float[Tensor, "*_ embedding"],
+    ) -> Float[Tensor, "*_ features"]:
+        """Return the attention vector a_t = tanh(W_c [c_t; h_t]); score, weights and context are made in `_attend`."""
+        return torch.tanh(linear_of_parts(self.combine, contexts, states))
+
+
+class PosteriorDecoder(LuongDecoder):
+    """Posterior attention: each position predicts by itself, and the token written tells which of them it came from.
+
+    P(y_t) = sum_a P(a | s_t) P(y_t | s_t, x_a); the context fed into the next step is the average of the source under the
+    posterior P(a | y_t), which is proportional to P(a | s_t) P(y_t | s_t, x_a). Source: Shankar and Sarawagi 2019, section
+    3.1, with the prior uncoupled from the alignment before. Deviations: the sum is over all positions, not the best few; an
+    output predicts from tanh(W_c [x_a; s_t]). The weights shown are those of the prior.
+    """
+
+    def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
+        super().__init__(settings, vocabulary, settings.encoded)
+
+    def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"]:
+        """Return predictions of positions that all have no weight, so that the first context fed is zero."""
+        assert isinstance(self.head, MixtureHead)
+        rows, length, _ = encoded.states.shape
+        nothing = encoded.states.new_zeros(rows, length, self.head.output.weight.shape[1], dtype=torch.float32)
+        return mixture_features(nothing, nothing.new_zeros(rows, length))
+
+    def forward(
+        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, RecurrentState]:
+        """Predict the token after each of `tokens`; `fed` holds the predictions that the next of them is to judge."""
+        embedded = self.dropout(self.embedding(tokens))
+        fed, hidden, first = state.past.fed, state.past.hidden, state.past.position
+        assert fed is not None and state.source.memory is not None and isinstance(self.head, MixtureHead)
+        values = state.source.memory.values[:, 0]
+        predictions: list[Tensor] = []
+        read: list[Attended] = []
+        for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
+            at = position - first
+            posterior = self.head.posterior(fed, tokens[:, at])
+            context = average(posterior[:, None].to(values.dtype), values)
+            from_context = self.stack.project(context, embedded.shape[-1])
+            state_now, hidden = self.stack.step(entering + from_context[:, 0], hidden)
+            read.append(self._attend(state_now[:, None], state.source, position, True))
+            mixed = self._mixture(state_now[:, None], embedded[:, at : at + 1], state.source, read[-1].weights)
+            predictions.append(mixed)
+            fed = mixed[:, 0]
+        weights = _joined(read).weights
+        attention = weights[:, None] if need_weights and weights is not None else None
+        output = DecoderOutput(torch.cat(predictions, 1), self.head, attention)
+        past = RecurrentPast(hidden, fed, position=first + len(predictions))
+        return output, DecoderState(state.source, past)
 
 
 def build_rnn(settings: RecurrentSettings, vocabularies: Vocabularies) -> Seq2Seq:
     """Make the recurrent encoder-decoder that `settings` describe."""
-    decoders = {"plain": PlainDecoder, "bahdanau": BahdanauDecoder, "luong": LuongDecoder}
+    decoders: dict[str, Callable[[RecurrentSettings, int], RecurrentDecoder]] = {
+        "plain": PlainDecoder,
+        "bahdanau": BahdanauDecoder,
+        "luong": LuongDecoder,
+        "posterior": PosteriorDecoder,
+    }
     encoder = RecurrentEncoder(settings, vocabularies.source)
     bounded = settings.score == "location" and settings.decoder != "plain"
     return Seq2Seq(
         encoder,
         decoders[settings.decoder](settings, vocabularies.target),
         source_positions=settings.max_positions if bounded else None,
+        hard=settings.hard,
     )
 
 
-def _join(weights: list[Float[Tensor, "batch head query source"] | None]) -> Tensor | None:
-    """Put the weights of single positions one after the other."""
-    given = [weight for weight in weights if weight is not None]
-    return torch.cat(given, 2) if given else None
+def _joined(attended: list[Attended]) -> Attended:
+    """Put what was read at single positions one after the other."""
+    weights = [one.weights for one in attended if one.weights is not None]
+    choices = [one.choice for one in attended if one.choice is not None]
+    return Attended(
+        torch.cat([one.context for one in attended], 1),
+        torch.cat(weights, 2) if weights else None,
+        Choice(torch.cat([c.log_prob for c in choices], 1), torch.cat([c.entropy for c in choices], 1))
+        if choices
+        else None,
+    )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from dragoman.attention.hard import Reinforcement
+from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Decoder, DecoderOutput, Encoder, Padded
 
 
@@ -18,7 +20,10 @@ class Vocabularies:
 
 
 class Seq2Seq(nn.Module):
-    """An encoder and a decoder; `source_positions` and `target_positions` bound the tokens of a sentence, None does not."""
+    """An encoder and a decoder; `source_positions` and `target_positions` bound the tokens of a sentence, None does not.
+
+    `previous` is how many source sentences before each one the encoder reads. `hard` makes what its training by REINFORCE needs.
+    """
 
     encoder: Encoder
     decoder: Decoder
@@ -30,10 +35,14 @@ class Seq2Seq(nn.Module):
         *,
         source_positions: int | None = None,
         target_positions: int | None = None,
+        previous: int = 0,
+        hard: HardSettings | None = None,
     ) -> None:
         super().__init__()
         self.source_positions = source_positions
         self.target_positions = target_positions
+        self.previous = previous
+        self.reinforcement = Reinforcement(hard) if hard is not None and hard.training == "reinforce" else None
         self.encoder = encoder
         self.decoder = decoder  # type: ignore[assignment]
 

@@ -1,64 +1,36 @@
 """The Transformer (Vaswani et al. 2017), with any score in its heads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.attention import masks
+from dragoman.attention.hard import added
+from dragoman.attention.lookup import Kind
 from dragoman.attention.multi_head import MultiHead
-from dragoman.attention.scores import ScoreName
+from dragoman.attention.relative import build_relative
 from dragoman.errors import SettingsError
-from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.feed_forward import FeedForward
-from dragoman.layers.positions import PositionsName, build_positions
-from dragoman.layers.residual import NormPlace, Residual
+from dragoman.layers.positions import build_positions
+from dragoman.layers.residual import Residual
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.settings import Settings
-
-
-class TransformerSettings(Settings):
-    """A Transformer encoder-decoder."""
-
-    kind: Literal["transformer"] = "transformer"
-    encoder_layers: int = Field(6, ge=1)
-    """Layers of the encoder."""
-    decoder_layers: int = Field(6, ge=1)
-    """Layers of the decoder."""
-    width: int = Field(512, ge=2)
-    """Size of a position's state, d_model."""
-    feed_forward: int = Field(2048, ge=1)
-    """Inner size of the feed-forward network."""
-    heads: int = Field(8, ge=1)
-    """Attention heads."""
-    norm: NormPlace = "pre"
-    """Layer norm before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
-    positions: PositionsName = "sinusoidal"
-    """How positions enter: sinusoidal (any length) or learned (up to max_positions)."""
-    self_score: ScoreName = "scaled_dot"
-    """Score of the heads that attend to their own side."""
-    cross_score: ScoreName = "scaled_dot"
-    """Score of the decoder's heads that attend to the source."""
-    tied: Literal["all", "target", "none"] = "all"
-    """Share one matrix among both embeddings and the output layer (all), or target embedding and output layer (target)."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropped from embeddings and from each sub-layer's output."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped from attention weights."""
-    feed_forward_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped inside the feed-forward network."""
-    max_positions: int = Field(512, ge=1)
-    """Longest sentence of learned positions and of the location score, in tokens."""
+from dragoman.models.transformer_settings import (
+    BlockSettings,
+    DecoderOnlySettings,
+    EncoderSettings,
+    TransformerSettings,
+)
 
 
 @dataclass(frozen=True)
 class TransformerSource:
-    """The source as each decoder layer looks it up."""
+    """The source as each decoder layer looks it up; no memories where there is no source."""
 
     memories: tuple[KeyValues, ...]
     mask: Bool[Tensor, "batch source"]
@@ -73,28 +45,43 @@ class TransformerPast:
 
 @dataclass(frozen=True)
 class LayerStep:
-    """What one decoder layer gives back."""
+    """What one decoder layer gives back: its states, its past, and how it attended to the source, if it did."""
 
     states: Float[Tensor, "batch target width"]
     past: KeyValues
-    weights: Float[Tensor, "batch head target source"] | None
+    source: Attended | None
 
 
 TransformerState = DecoderState[TransformerSource, TransformerPast]
 
 
-def _attention(settings: TransformerSettings, score: ScoreName) -> MultiHead:
-    """Make one multi-head attention."""
+def _self_attention(settings: BlockSettings, *, causal: bool) -> MultiHead:
+    """Make one attention of a side to itself."""
+    head_dim = settings.width // settings.heads
     return MultiHead(
         settings.width,
         settings.heads,
-        score=score,
+        score=settings.self_score,
+        kind=Kind(settings.self_weights),
+        relative=build_relative(settings.relative, heads=settings.heads, head_dim=head_dim, causal=causal),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,
     )
 
 
-def _residual(settings: TransformerSettings) -> Residual:
+def _cross_attention(settings: TransformerSettings) -> MultiHead:
+    """Make one attention to the source."""
+    return MultiHead(
+        settings.width,
+        settings.heads,
+        score=settings.cross_score,
+        kind=Kind(settings.cross_weights, settings.window, settings.hard),
+        positions=settings.max_positions,
+        dropout=settings.attention_dropout,
+    )
+
+
+def _residual(settings: BlockSettings) -> Residual:
     """Make one residual connection with its norm."""
     return Residual(settings.width, settings.norm, settings.dropout)
 
@@ -102,9 +89,9 @@ def _residual(settings: TransformerSettings) -> Residual:
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each with residual and norm (section 3.1)."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: EncoderSettings) -> None:
         super().__init__()
-        self.attention = _attention(settings, settings.self_score)
+        self.attention = _self_attention(settings, causal=False)
         self.feed_forward = FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout)
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
@@ -118,52 +105,54 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, attention to the source and feed-forward, each with residual and norm (section 3.1)."""
+    """Masked self-attention, attention to the source if there is one, and feed-forward, each with residual and norm.
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    Source: section 3.1. A layer of a decoder-only model has no attention to a source.
+    """
+
+    def __init__(self, settings: TransformerSettings | DecoderOnlySettings) -> None:
         super().__init__()
-        self.self_attention = _attention(settings, settings.self_score)
-        self.cross_attention = _attention(settings, settings.cross_score)
+        self.self_attention = _self_attention(settings, causal=True)
+        self.cross_attention = _cross_attention(settings) if isinstance(settings, TransformerSettings) else None
         self.feed_forward = FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout)
         self.after_self = _residual(settings)
-        self.after_cross = _residual(settings)
+        self.after_cross = _residual(settings) if self.cross_attention is not None else None
         self.after_feed_forward = _residual(settings)
 
     def forward(
         self,
         states: Float[Tensor, "batch target width"],
         past: KeyValues | None,
-        memory: KeyValues,
+        memory: KeyValues | None,
         mask: Bool[Tensor, "batch 1 source"],
         *,
         need_weights: bool,
     ) -> LayerStep:
         """Read the target so far, then the source, then transform each position."""
-        grown: list[KeyValues] = []
-        weights: list[Tensor | None] = []
+        read = self.after_self.enter(states)
+        first = 0 if past is None else past.values.shape[2]
+        new = self.self_attention.prepare(read, read, first=first)
+        seen = new if past is None else past.extend(new)
+        count = read.shape[1]
+        may_see = None if count == 1 else masks.causal(count, first + count, read.device)
+        states = self.after_self.leave(states, self.self_attention(read, seen, may_see, first=first).context)
+        source: Attended | None = None
+        if self.cross_attention is not None and self.after_cross is not None and memory is not None:
+            read = self.after_cross.enter(states)
+            source = self.cross_attention(read, memory, mask, first=first, need_weights=need_weights)
+            states = self.after_cross.leave(states, source.context)
+        return LayerStep(self.after_feed_forward(states, self.feed_forward), seen, source)
 
-        def read_target(x: Tensor) -> Tensor:
-            new = self.self_attention.prepare(x, x)
-            grown.append(new if past is None else past.extend(new))
-            seen = grown[0].values.shape[2]
-            may_see = None if x.shape[1] == 1 else masks.causal(x.shape[1], seen, x.device)
-            return self.self_attention(x, grown[0], may_see).context
-
-        def read_source(x: Tensor) -> Tensor:
-            attended = self.cross_attention(x, memory, mask, need_weights=need_weights)
-            weights.append(attended.weights)
-            return attended.context
-
-        states = self.after_self(states, read_target)
-        states = self.after_cross(states, read_source)
-        states = self.after_feed_forward(states, self.feed_forward)
-        return LayerStep(states, grown[0], weights[0])
+    def prepare(self, states: Float[Tensor, "batch source width"]) -> KeyValues:
+        """Project the source's keys and values."""
+        assert self.cross_attention is not None
+        return self.cross_attention.prepare(states, states)
 
 
 class TransformerEncoder(nn.Module):
     """Embedding, positions and layers; pre-norm ends with one more layer norm."""
 
-    def __init__(self, settings: TransformerSettings, embedding: TokenEmbedding) -> None:
+    def __init__(self, settings: EncoderSettings, embedding: TokenEmbedding) -> None:
         super().__init__()
         self.embedding = embedding
         self.positions = build_positions(settings.positions, settings.width, settings.max_positions)
@@ -181,50 +170,66 @@ class TransformerEncoder(nn.Module):
 
 
 class TransformerDecoder(nn.Module):
-    """Embedding, positions, layers and output layer."""
+    """Embedding, positions, layers and output layer, which a decoder-only model always ties to the embedding."""
 
-    def __init__(self, settings: TransformerSettings, embedding: TokenEmbedding, vocabulary: int) -> None:
+    layers: Iterable[DecoderLayer]
+
+    def __init__(
+        self, settings: TransformerSettings | DecoderOnlySettings, embedding: TokenEmbedding, vocabulary: int
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.positions = build_positions(settings.positions, settings.width, settings.max_positions)
         self.dropout = Dropout(settings.dropout)
         self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         self.norm = nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()
-        tied = None if settings.tied == "none" else embedding
-        self.head = OutputLayer(settings.width, vocabulary, tied, bias=False)
+        untied = isinstance(settings, TransformerSettings) and settings.tied == "none"
+        self.head = OutputLayer(settings.width, vocabulary, None if untied else embedding, bias=False)
 
     def start(self, encoded: Encoded) -> TransformerState:
-        """Project the source's keys and values for every layer."""
-        memories = tuple(
-            layer.cross_attention.prepare(encoded.states, encoded.states)  # type: ignore[operator, union-attr]
-            for layer in self.layers
-        )
+        """Project the source's keys and values for every layer that attends to it."""
+        memories = tuple(layer.prepare(encoded.states) for layer in self.layers if layer.cross_attention is not None)
         return DecoderState(TransformerSource(memories, encoded.mask), TransformerPast(()))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: TransformerState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, TransformerState]:
         """Read `tokens` after those that `state` has seen; predict the token after each."""
-        pasts = state.past.memories
+        pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.to_source(state.source.mask)
         states = self.dropout(self.positions(self.embedding(tokens), seen))
-        grown: list[KeyValues] = []
-        weights: list[Tensor] = []
+        steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
-            past = pasts[index] if pasts else None
-            step: LayerStep = layer(states, past, state.source.memories[index], mask, need_weights=need_weights)
-            states = step.states
-            grown.append(step.past)
-            if step.weights is not None:
-                weights.append(step.weights)
-        attention = torch.stack(weights, 1) if weights else None
-        output = DecoderOutput(self.norm(states), self.head, attention)
-        return output, DecoderState(state.source, TransformerPast(tuple(grown)))
+            past, memory = pasts[index] if pasts else None, memories[index] if memories else None
+            steps.append(layer(states, past, memory, mask, need_weights=need_weights))
+            states = steps[-1].states
+        output = self._output(states, [step.source for step in steps if step.source is not None])
+        return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
+
+    def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
+        """Put the weights of all layers side by side, and add up what they drew."""
+        weights = [one.weights for one in attended if one.weights is not None]
+        choices = [one.choice for one in attended if one.choice is not None]
+        return DecoderOutput(
+            self.norm(states),
+            self.head,
+            torch.stack(weights, 1) if weights else None,
+            choice=added(choices) if choices else None,
+        )
 
 
-def build_transformer(settings: TransformerSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the Transformer that `settings` describe. SettingsError where tying does not fit the vocabularies."""
+def build_transformer(
+    settings: TransformerSettings,
+    vocabularies: Vocabularies,
+    *,
+    encoder: type[TransformerEncoder] = TransformerEncoder,
+    previous: int = 0,
+) -> Seq2Seq:
+    """Make the Transformer that `settings` describe, around any encoder that is made from them.
+
+    `previous` is how many sentences before each one the encoder reads. SettingsError where tying does not fit the vocabularies.
+    """
     if settings.tied == "all" and not vocabularies.shared:
         raise SettingsError(
             "`model.tied: all` needs one vocabulary for both languages; set `text.joint: true`, or `model.tied: target`"
@@ -232,11 +237,11 @@ def build_transformer(settings: TransformerSettings, vocabularies: Vocabularies)
     target = TokenEmbedding(vocabularies.target, settings.width, scaled=True)
     tied = settings.tied == "all"
     source = target if tied else TokenEmbedding(vocabularies.source, settings.width, scaled=True)
-    encoder = TransformerEncoder(settings, source)
-    bounded = settings.positions == "learned" or settings.self_score == "location"
     return Seq2Seq(
-        encoder,
+        encoder(settings, source),
         TransformerDecoder(settings, target, vocabularies.target),
-        source_positions=settings.max_positions if bounded or settings.cross_score == "location" else None,
-        target_positions=settings.max_positions if bounded else None,
+        source_positions=settings.max_positions if settings.cross_score == "location" else settings.bound,
+        target_positions=settings.bound,
+        previous=previous,
+        hard=settings.hard,
     )

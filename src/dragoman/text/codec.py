@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from dragoman.errors import TextError
+from dragoman.errors import InputError, TextError
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
@@ -142,6 +142,20 @@ class Codec:
         return codec
 
 
+def encode_within(
+    codec: Codec, sentences: Sequence[str], bound: int | None, *, name: str = "sentence", first: int = 1
+) -> list[list[int]]:
+    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`."""
+    encoded = [codec.encode(sentence) for sentence in sentences]
+    for number, ids in enumerate(encoded, first):
+        if bound is not None and len(ids) + 1 > bound:
+            raise InputError(
+                f"{name} {number} has {len(ids) + 1} tokens (with </s>), more than the {bound} positions of this model; "
+                "split it, or train with a larger model.max_positions"
+            )
+    return encoded
+
+
 def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
     """Learn the codecs of source and target from a corpus; where `settings.joint`, both are the same object.
 
@@ -149,13 +163,14 @@ def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
     vocabulary asked for.
     """
     if settings.joint:
-        codec = _learn(settings, chain.from_iterable(pairs()))
+        codec = learn_codec(settings, chain.from_iterable(pairs()))
         return codec, codec
-    return _learn(settings, (source for source, _ in pairs())), _learn(settings, (target for _, target in pairs()))
+    source, target = (learn_codec(settings, (pair[side] for pair in pairs())) for side in (0, 1))
+    return source, target
 
 
-def _learn(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec."""
+def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
+    """Learn one codec from texts. TextError where they do not allow the vocabulary asked for."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
@@ -222,8 +237,7 @@ def _owners(surfaces: Sequence[str]) -> list[int]:
     for surface in surfaces:
         starts = surface[:1].isspace() or not in_word
         owners.append(words if starts else words - 1)
-        for sign in surface:
-            if not sign.isspace() and not in_word:
-                words += 1
-            in_word = not sign.isspace()
+        if surface:
+            words += len(surface.split()) - (in_word and not surface[0].isspace())
+            in_word = not surface[-1].isspace()
     return owners

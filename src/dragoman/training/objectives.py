@@ -1,22 +1,56 @@
 """What training makes small: sums over target tokens, divided once by their number."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from dragoman.interfaces import Batch, Loss
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from dragoman.interfaces import Batch, DecoderOutput, Loss
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.rounding import at_least_float32
+from dragoman.training.guided import alignment_loss
+from dragoman.training.settings import GuidedSettings, TrainingSettings
 
-Objective = Callable[[Seq2Seq, Batch], Loss]
+Objective = Callable[[Any, Batch], Loss]
+"""Takes a model and a batch; the model is of the architecture that the objective is for."""
 
 
-def translation_loss(model: Seq2Seq, batch: Batch, *, smoothing: float = 0.0) -> Loss:
+def build_objective(training: TrainingSettings) -> Objective:
+    """Choose what training makes small."""
+    return partial(translation_loss, smoothing=training.label_smoothing, guided=training.guided)
+
+
+def translation_loss(
+    model: Seq2Seq, batch: Batch, *, smoothing: float = 0.0, guided: GuidedSettings | None = None
+) -> Loss:
     """Return the label-smoothed cross-entropy of the target given the source, summed over real target tokens.
 
-    Experts out of balance add their penalty once per token, so that the one division stays right.
+    Experts out of balance add their penalty once per token, so that the one division stays right. A guided head adds what
+    it has yet to learn of the batch's word links; that needs the weights, so no fused attention is used. Hard attention that
+    drew positions adds what makes its gradient that of the expected cost.
     """
-    output = model(batch.source, batch.inputs)
+    links = batch.links if guided is not None else None
+    output = model(batch.source, batch.inputs, need_weights=links is not None)
     real = batch.real
     tokens = int(real.sum())
     total, plain = output.head.loss(output.features[real], batch.labels[real], smoothing)
     if output.penalty is not None:
         total = total + output.penalty * tokens
+    if output.choice is not None and model.reinforcement is not None:
+        total = total + model.reinforcement(token_costs(output, batch), output.choice, real)
+    if guided is not None and links is not None and output.attention is not None:
+        total = total + guided.weight * alignment_loss(output.attention, links, guided)
     return Loss(total, tokens, plain)
+
+
+@torch.no_grad()
+def token_costs(output: DecoderOutput, batch: Batch) -> Float[Tensor, "batch target"]:
+    """Return the negative log-probability of each label, 0 on padding; logits exist for some rows at a time."""
+    costs = []
+    for features, labels in zip(output.features.split(16), batch.labels.split(16), strict=True):
+        log_probs = at_least_float32(output.head(features)).log_softmax(-1)
+        costs.append(-log_probs.gather(-1, labels[..., None]).squeeze(-1))
+    return torch.cat(costs) * batch.real

@@ -8,6 +8,19 @@ from dragoman.settings import Settings
 from dragoman.training.schedules import ScheduleName
 
 
+class GuidedSettings(Settings):
+    """One head over the source learns from word links, beside translating (Garg et al. 2019)."""
+
+    layer: int = Field(1, ge=1)
+    """Decoder layer of the head, from 1."""
+    head: int = Field(1, ge=1)
+    """The head, from 1."""
+    weight: float = Field(0.05, gt=0)
+    """Weight of its loss beside that of the translation."""
+    shift: bool = True
+    """Teach the step that reads a word, which knows it, rather than the one that writes it."""
+
+
 class TrainingSettings(Settings):
     """How a model is trained. At least one of `steps`, `epochs` and `minutes` must be given; the first reached ends."""
 
@@ -39,6 +52,8 @@ class TrainingSettings(Settings):
     """Largest norm of the gradient."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability given to all pieces alike (Szegedy et al. 2016)."""
+    guided: GuidedSettings | None = None
+    """Teach one head word links, which a training corpus must have (its setting `links`)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of matrix products. auto: bfloat16 where this machine is measured to be faster with it."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
-from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import Objective
 
 
@@ -31,7 +31,7 @@ class NotFiniteError(TrainingError):
 
 
 def train_step(
-    model: Seq2Seq,
+    model: nn.Module,
     objective: Objective,
     optimizer: Optimizer,
     *,

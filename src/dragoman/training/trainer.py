@@ -5,16 +5,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from dragoman.data.stream import BatchStream
 from dragoman.errors import RunError, TrainingError
-from dragoman.interfaces import Batch
-from dragoman.models.seq2seq import Seq2Seq
+from dragoman.interfaces import PAD, Batch
 from dragoman.training.checkpoint import fill, load_tensors, own_tensors, save_tensors, save_weights
 from dragoman.training.objectives import Objective
 from dragoman.training.optimizers import build_optimizer
@@ -24,8 +22,35 @@ from dragoman.training.schedules import learning_rate
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
 
-Validate = Callable[[Seq2Seq], Mapping[str, Any]]
-"""Returns `dev_loss`, `dev_bleu` and whatever else is worth a record."""
+Validate = Callable[[Any], Mapping[str, Any]]
+"""Takes the model; returns `dev_loss`, `dev_bleu` where that is the metric, and whatever else is worth a record."""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """Batches without end, which can be left and taken up at any one of them, such as a `BatchStream`."""
+
+    def __next__(self) -> Batch:
+        """Return the next batch."""
+        ...
+
+    @property
+    def position(self) -> dict[str, int]:
+        """Where the next batch stands."""
+        ...
+
+    @property
+    def epochs_done(self) -> float:
+        """Passes over the corpus so far."""
+        ...
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go to a position that a stream over the same corpus had."""
+        ...
+
+    def close(self) -> None:
+        """End what makes batches in the background."""
+        ...
 
 
 @dataclass
@@ -61,7 +86,7 @@ class Window:
         for batch in batches:
             for side in (batch.source, batch.target):
                 self.cells += side.mask.numel()
-                self.padded += side.mask.numel() - int(side.mask.sum())
+                self.padded += int((side.ids == PAD).sum())
 
 
 class Trainer:
@@ -73,9 +98,9 @@ class Trainer:
 
     def __init__(
         self,
-        model: Seq2Seq,
+        model: nn.Module,
         objective: Objective,
-        stream: BatchStream,
+        stream: Stream,
         *,
         settings: TrainingSettings,
         precision: PrecisionName,

@@ -1,0 +1,87 @@
+"""What the atlas measures of a trained model: BLEU, alignment error rate, entropy of the weights, and three pictures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from benchmarks.atlas.agreed import SHOWN
+from benchmarks.atlas.corpora import Aligned
+
+from dragoman.metrics.alignment import alignment_error_rate, words_only
+from dragoman.metrics.scores import bleu
+from dragoman.reading import Reading, View, with_words
+from dragoman.text.links import Links
+from dragoman.translator import Translator
+
+
+def measure(translator: Translator, choose: Sequence[Aligned], pairs: Sequence[Aligned]) -> dict[str, Any]:
+    """Measure on `pairs`; layer and head are chosen on `choose`.
+
+    BLEU is of greedy translations; alignments and weights are those of the model as it writes the reference. Tokens without
+    letter or digit do not count in alignments. A model without attention has BLEU alone.
+    """
+    hypotheses = [one.text for one in translator.translate([pair.source for pair in pairs])]
+    score = bleu(hypotheses, [[pair.target for pair in pairs]])
+    found: dict[str, Any] = {"bleu": score.score, "signature": score.signature}
+    if not translator.attends:
+        return found
+    chosen_on, readings = (_read(translator, part) for part in (choose, pairs))
+    for name, shift in (("aer", False), ("aer_shifted", True)):
+        view = _best_view(chosen_on, choose, shift=shift)
+        found[name] = error_rate(readings, pairs, view)
+        found[f"{name}_view"] = [view.layer, view.head]
+    return {**found, "entropy": sum(map(entropy, readings)) / len(readings)}
+
+
+def show(translator: Translator, view: Sequence[int]) -> list[dict[str, Any]]:
+    """Return words and weights of the sentences shown, in the layer and head of `view`."""
+    layer, head = (number - 1 for number in view)
+    pictures = []
+    for reading in translator.read([source for source, _ in SHOWN], [target for _, target in SHOWN]):
+        weights = reading.by_words()[layer, head].clamp(0, 1)
+        rounded = [[round(weight, 3) for weight in row] for row in weights.tolist()]
+        pictures.append({"source": reading.source.words, "target": reading.target.words, "weights": rounded})
+    return pictures
+
+
+def entropy(reading: Reading) -> float:
+    """Return the mean entropy of the weights in nats, over target pieces, layers and heads, with </s> on both sides.
+
+    >>> from dragoman.reading import Side
+    >>> side = Side(["a", "</s>"], ["a"], [0, None])
+    >>> round(entropy(Reading(side, side, torch.full((1, 1, 2, 2), 0.5))), 4)
+    0.6931
+    """
+    return float(torch.special.entr(reading.weights).sum(-1).mean())
+
+
+def error_rate(readings: Sequence[Reading], pairs: Sequence[Aligned], view: View) -> float:
+    """Return the alignment error rate over words with a letter or digit."""
+    found = [_kept(view.links(reading), pair) for reading, pair in zip(readings, pairs, strict=True)]
+    gold = [_kept(Links(frozenset((i, j) for i, j in pair.links)), pair) for pair in pairs]
+    return alignment_error_rate(found, gold)
+
+
+def _best_view(readings: Sequence[Reading], pairs: Sequence[Aligned], *, shift: bool) -> View:
+    """Return the layer and head with the lowest error rate, the first of equal ones."""
+    layers, heads = readings[0].weights.shape[:2]
+    views = [View(layer, head, shift) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+    return views[0] if len(views) == 1 else min(views, key=lambda view: error_rate(readings, pairs, view))
+
+
+def _kept(links: Links, pair: Aligned) -> Links:
+    """Leave out links of marks."""
+    return words_only(links, pair.source_words, pair.target_words)
+
+
+def _read(translator: Translator, pairs: Sequence[Aligned]) -> list[Reading]:
+    """Read pairs, with words cut as the gold links count them."""
+    readings = translator.read([pair.source for pair in pairs], [pair.target for pair in pairs])
+    return [
+        Reading(
+            with_words(translator.source, pair.source, pair.source_words),
+            with_words(translator.target, pair.target, pair.target_words),
+            reading.weights,
+        )
+        for reading, pair in zip(readings, pairs, strict=True)
+    ]

@@ -1,0 +1,79 @@
+"""From scores to the average: window, weights, choice. What the kinds of attention do beside scoring."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from dragoman.attention import hard
+from dragoman.attention.attend import average, normalize
+from dragoman.attention.local import Window
+from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
+from dragoman.interfaces import Choice
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is done with scores: how they become weights, in which window, and whether one key is chosen."""
+
+    weights: WeightsName = "softmax"
+    window: WindowSettings | None = None
+    hard: HardSettings | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The average of the values for each query and head, the weights it was made with, and what was drawn for it."""
+
+    context: Float[Tensor, "batch head query dim"]
+    weights: Float[Tensor, "batch head query key"]
+    choice: Choice | None = None
+
+
+class Lookup(nn.Module):
+    """Narrows the mask to a window, turns scores into weights, lets them fall off, chooses a key, averages the values."""
+
+    def __init__(self, query_dim: int, kind: Kind, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.kind = kind
+        self.dropout = dropout
+        self.window = None if kind.window is None else Window(kind.window, query_dim)
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether this is softmax and average alone, which a fused kernel may do."""
+        return self.kind == Kind()
+
+    def forward(
+        self,
+        queries: Float[Tensor, "batch head query query_dim"],
+        scores: Float[Tensor, "batch head query key"],
+        values: Float[Tensor, "batch head key dim"],
+        mask: Bool[Tensor, "#batch #head #query key"] | None,
+        *,
+        first: int = 0,
+    ) -> Found:
+        """Average `values`; `queries` are those that gave `scores`, the first of them at position `first`."""
+        falls_off: Tensor | None = None
+        if self.window is not None:
+            everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
+            mask, falls_off = self.window(queries, everything if mask is None else mask, first)
+        weights = normalize(scores, mask, self.kind.weights)
+        if falls_off is not None:
+            weights = weights * falls_off
+        weights, choice = self._choose(weights)
+        return Found(average(weights, values, self.dropout if self.training else 0.0), weights, choice)
+
+    def _choose(
+        self, weights: Float[Tensor, "batch head query key"]
+    ) -> tuple[Float[Tensor, "batch head query key"], Choice | None]:
+        """Choose one key for each query, where attention is hard."""
+        settings = self.kind.hard
+        if settings is None:
+            return weights, None
+        if not self.training:
+            return hard.best(weights), None
+        if settings.training == "gumbel":
+            return hard.straight_through(weights, settings.temperature), None
+        return hard.drawn(weights, settings)

@@ -1,0 +1,233 @@
+"""What attention to one's own side knows of distance: the position of a key less that of the query.
+
+| name     | what it does                                                          | source                            |
+| -------- | --------------------------------------------------------------------- | --------------------------------- |
+| `shaw`   | adds a learned vector per distance, up to 16, to each key and value   | Shaw et al. 2018, equations 3, 4  |
+| `t5`     | adds a learned number per head and range of distances to the score    | Raffel et al. 2020, section 2.1   |
+| `alibi`  | takes distance times a fixed slope per head from the score            | Press et al. 2022, section 3      |
+| `rotary` | turns queries and keys by an angle in proportion to their position    | Su et al. 2021, section 3.2.2     |
+
+Any score takes any of them, and none bounds the length of a sentence. All depend on positions that are handed in, so that a
+target read in pieces gets what it would get as a whole.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from dragoman.attention.settings import RelativeName
+from dragoman.errors import SettingsError
+
+REACH = 16
+"""Distance from which on Shaw's vectors are the same; the paper's k for its base model (section 4.1)."""
+BUCKETS = 32
+"""Ranges of distances that T5 tells apart."""
+FARTHEST = 128
+"""Distance from which on T5's number is the same."""
+BASE = 10000.0
+"""Rotary: the slowest pair of features turns by about one radian in so many positions."""
+
+
+class Relative(nn.Module):
+    """Knows nothing of distance; the kinds that do change one or more of the three methods."""
+
+    fusible = True
+    """Whether a fused kernel, which shows neither scores nor weights, gives the same."""
+
+    def rotate(
+        self, states: Float[Tensor, "batch head time head_dim"], first: int
+    ) -> Float[Tensor, "batch head time head_dim"]:
+        """Turn projected queries or keys, the first of them at position `first`."""
+        return states
+
+    def bias(
+        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+    ) -> Float[Tensor, "#batch head query {keys}"] | None:
+        """Return what is added to the scores of `keys` keys, which stand at 0, 1, ..., or None."""
+        return None
+
+    def values(
+        self, weights: Float[Tensor, "batch head query key"], first: int
+    ) -> Float[Tensor, "batch head query head_dim"] | None:
+        """Return what is added to the context, or None."""
+        return None
+
+
+def distances(first: int, queries: int, keys: int, device: torch.device | None = None) -> Int[Tensor, "queries keys"]:
+    """Return how far each key, from position 0 on, stands after each query, from position `first` on.
+
+    >>> distances(1, queries=2, keys=3).tolist()
+    [[-1, 0, 1], [-2, -1, 0]]
+    """
+    return torch.arange(keys, device=device) - torch.arange(first, first + queries, device=device)[:, None]
+
+
+class Shaw(Relative):
+    """Learned vectors per distance: score q (k + a_K)^T / sqrt(d), average of v + a_V (Shaw et al. 2018, section 3).
+
+    Distances are clipped to 16 on either side; a causal side has no vectors for what comes after. Each layer has its own
+    vectors, shared among its heads (section 3.3). Products are made with each vector once rather than with each pair of
+    positions. q a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
+    """
+
+    fusible = False
+
+    def __init__(self, head_dim: int, causal: bool) -> None:
+        super().__init__()
+        self.ahead = 0 if causal else REACH
+        self.keys = nn.Parameter(torch.empty(REACH + 1 + self.ahead, head_dim))
+        self.averaged = nn.Parameter(torch.empty_like(self.keys))
+        nn.init.xavier_uniform_(self.keys)
+        nn.init.xavier_uniform_(self.averaged)
+
+    def bias(
+        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+    ) -> Float[Tensor, "batch head query {keys}"]:
+        """Multiply each query by the key vector of each distance, over the root of its size."""
+        products = (queries / math.sqrt(queries.shape[-1])) @ self.keys.T
+        index = self._index(first, queries.shape[2], keys)
+        return products.gather(-1, index.expand(*products.shape[:2], *index.shape))
+
+    def values(
+        self, weights: Float[Tensor, "batch head query key"], first: int
+    ) -> Float[Tensor, "batch head query head_dim"]:
+        """Average the value vectors of the distances: weights of equal distance are added up first."""
+        index = self._index(first, *weights.shape[2:])
+        sums = weights.new_zeros(*weights.shape[:3], len(self.averaged))
+        return sums.scatter_add(-1, index.expand_as(weights), weights) @ self.averaged
+
+    def _index(self, first: int, queries: int, keys: int) -> Int[Tensor, "queries keys"]:
+        """Return the row of the vectors for each pair of positions."""
+        return distances(first, queries, keys, self.keys.device).clamp(-REACH, self.ahead) + REACH
+
+
+class T5(Relative):
+    """A learned number for each head and bucket of distances, added to the score (Raffel et al. 2020, section 2.1).
+
+    Deviations: each layer has its own numbers, where T5 shares one set among layers; and the score is what it is elsewhere
+    (T5 does not divide by the root of the size).
+    """
+
+    fusible = False
+
+    def __init__(self, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+        self.table = nn.Parameter(torch.empty(BUCKETS, heads))
+        nn.init.normal_(self.table, std=0.02)
+        starts = bucket_starts(BUCKETS if causal else BUCKETS // 2, FARTHEST)
+        self.register_buffer("starts", torch.tensor(starts[1:]), persistent=False)
+
+    def bias(
+        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+    ) -> Float[Tensor, "1 head query {keys}"]:
+        """Look up the number of each pair of positions."""
+        return self.table[self.buckets(distances(first, queries.shape[2], keys, self.table.device))].permute(2, 0, 1)[
+            None
+        ]
+
+    def buckets(self, distance: Int[Tensor, "queries keys"]) -> Int[Tensor, "queries keys"]:
+        """Return the bucket of each distance: of the past, and in the second half of the future where it is seen."""
+        past = distance.neg().clamp_min(0) if self.causal else distance.abs()
+        bucket = torch.bucketize(past, self.get_buffer("starts"), right=True)
+        return bucket if self.causal else bucket + (distance > 0) * (BUCKETS // 2)
+
+
+def bucket_starts(buckets: int, farthest: int) -> list[int]:
+    """Return the smallest distance in each bucket: half of them hold one distance, the rest ever more, as logarithms do.
+
+    Bucket b of the rest holds what has floor(log(distance / exact) / log(farthest / exact) * (buckets - exact)) + exact = b,
+    the last one all beyond. The bounds are found with whole numbers, so that no rounding moves one.
+
+    >>> bucket_starts(16, 128)
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
+    """
+    exact = buckets // 2
+    rest = buckets - exact
+
+    def begins(step: int) -> int:
+        return next(n for n in range(exact, farthest + 1) if n**rest * exact**step >= farthest**step * exact**rest)
+
+    return [*range(exact), *(begins(step) for step in range(rest))]
+
+
+class Alibi(Relative):
+    """Takes slope times distance from the score; nothing is learned (Press et al. 2022, section 3).
+
+    The paper speaks of causal models alone. Deviation: where both sides are seen, distance counts the same on both.
+    """
+
+    fusible = False
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
+
+    def bias(
+        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+    ) -> Float[Tensor, "1 head query {keys}"]:
+        """Multiply distances by the slope of each head."""
+        steep = self.get_buffer("slopes")
+        return -steep[None, :, None, None] * distances(first, queries.shape[2], keys, steep.device).abs()
+
+
+def slopes(heads: int) -> list[float]:
+    """Return 2^(-8i/n) for heads i = 1 to n; where n is no power of two, as the authors' code does.
+
+    That takes the slopes of the power of two below, and every other one of twice as many for the heads that remain.
+
+    >>> slopes(4), slopes(3)
+    ([0.25, 0.0625, 0.015625, 0.00390625], [0.0625, 0.00390625, 0.25])
+    """
+    below = 1 << (heads.bit_length() - 1)
+    even = [2 ** (-8 * (index + 1) / below) for index in range(below)]
+    return even if heads == below else even + slopes(2 * below)[::2][: heads - below]
+
+
+class Rotary(Relative):
+    """Turns each pair of features by position times 10000^(-2i/d) (Su et al. 2021, section 3.2.2, equations 14 to 16).
+
+    Products of queries and keys then depend on content and distance alone; so do cosines. The other scores see turned
+    vectors, hence positions, but not distances as such. Values are not turned.
+    """
+
+    def __init__(self, head_dim: int) -> None:
+        super().__init__()
+        if head_dim % 2:
+            raise SettingsError(
+                f"`model.relative: rotary` turns pairs of features, and each head has {head_dim}, an odd number; "
+                "choose model.width and model.heads so that width / heads is even"
+            )
+        speeds = BASE ** (-torch.arange(0, head_dim, 2) / head_dim)
+        self.register_buffer("speeds", speeds, persistent=False)
+
+    def rotate(
+        self, states: Float[Tensor, "batch head time head_dim"], first: int
+    ) -> Float[Tensor, "batch head time head_dim"]:
+        """Turn features 2i and 2i + 1 together, counterclockwise."""
+        positions = torch.arange(first, first + states.shape[2], device=states.device)
+        angles = positions[:, None] * self.get_buffer("speeds")
+        cosines, sines = angles.cos(), angles.sin()
+        even, odd = states[..., ::2], states[..., 1::2]
+        turned = torch.stack([even * cosines - odd * sines, even * sines + odd * cosines], -1)
+        return turned.flatten(-2).to(states.dtype)
+
+
+def build_relative(name: RelativeName, *, heads: int, head_dim: int, causal: bool) -> Relative:
+    """Make the kind called `name` for one layer; `causal` says that no query sees what comes after it.
+
+    SettingsError where rotary would meet heads of odd size.
+    """
+    match name:
+        case "none":
+            return Relative()
+        case "shaw":
+            return Shaw(head_dim, causal)
+        case "t5":
+            return T5(heads, causal)
+        case "alibi":
+            return Alibi(heads)
+        case "rotary":
+            return Rotary(head_dim)

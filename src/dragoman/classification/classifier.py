@@ -1,0 +1,113 @@
+"""Give documents labels with a trained run, and show which words and sentences were looked at."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from dragoman.classification.run import ClassifierRun, open_classifier_run
+from dragoman.data.collate import pad
+from dragoman.data.labelled import Labelled, check_known, encode_document
+from dragoman.devices import choose_device
+from dragoman.errors import InputError, RunError
+from dragoman.inspection.document_picture import DocumentPicture
+from dragoman.interfaces import Padded
+from dragoman.metrics.classification import Confusion, confusion
+from dragoman.models.classifier import Classified, DocumentClassifier
+from dragoman.reading import with_words
+from dragoman.text.sentences import split_sentences
+
+BATCH_CELLS = 1 << 15
+"""Pieces, padding included, that are read together."""
+
+
+@dataclass(frozen=True)
+class Classification:
+    """The label of a document, and the probability of every label."""
+
+    label: str
+    probabilities: dict[str, float]
+
+    @property
+    def probability(self) -> float:
+        """Probability of the label."""
+        return self.probabilities[self.label]
+
+
+class Classifier:
+    """A trained document classifier, ready to use."""
+
+    def __init__(self, run: ClassifierRun, model: DocumentClassifier) -> None:
+        self.run = run
+        self.model = model
+        self.labels = run.labels
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto") -> "Classifier":
+        """Open a run. RunError where there is none, or where it is no classifier's."""
+        run = open_classifier_run(Path(folder))
+        return cls(run, run.load_model(choose_device(device)))
+
+    @torch.inference_mode()
+    def classify(self, texts: Sequence[str]) -> list[Classification]:
+        """Return the most probable label of each document, in order. InputError where one has no word."""
+        documents = [self._encode(text, number) for number, text in enumerate(texts, 1)]
+        found: dict[int, Classification] = {}
+        for rows in _batches(documents):
+            logits = self._read([documents[at] for at in rows]).logits.float()
+            if not logits.isfinite().all():
+                raise RunError(f"the probabilities of {self.run.folder} are not numbers; train again")
+            for at, row in zip(rows, logits.softmax(-1).tolist(), strict=True):
+                probabilities = dict(zip(self.labels, row, strict=True))
+                found[at] = Classification(max(probabilities, key=probabilities.__getitem__), probabilities)
+        return [found[at] for at in range(len(documents))]
+
+    def evaluate(self, documents: Sequence[Labelled]) -> Confusion:
+        """Compare predicted with true labels. CorpusError where a label is one that training never saw."""
+        check_known(documents, self.labels)
+        predicted = [found.label for found in self.classify([one.text for one in documents])]
+        return confusion(self.labels, [one.label for one in documents], predicted)
+
+    @torch.inference_mode()
+    def explain(self, text: str) -> DocumentPicture:
+        """Return the picture of what the model looked at: the weight of each sentence, and of each word in its sentence.
+
+        A word's weight is the sum of the weights of its pieces.
+        """
+        (classification,) = self.classify([text])
+        output = self._read([encode_document(self.run.codec, text)])
+        sentences, weights = [], []
+        for sentence, row in zip(split_sentences(text), output.words.tolist(), strict=True):
+            side = with_words(self.run.codec, sentence, self.run.codec.words(sentence))
+            received = [0.0] * len(side.words)
+            for owner, weight in zip(side.owners, row, strict=False):
+                if owner is not None:
+                    received[owner] += weight
+            sentences.append(side.words)
+            weights.append(received)
+        best = sorted(classification.probabilities.items(), key=lambda pair: -pair[1])
+        return DocumentPicture(sentences, weights, output.sentences[0].tolist(), best)
+
+    def _encode(self, text: str, number: int) -> list[int]:
+        """Return the ids of one document."""
+        try:
+            return encode_document(self.run.codec, text)
+        except InputError:
+            raise InputError(f"document {number} is empty; give at least one word") from None
+
+    def _read(self, documents: Sequence[list[int]]) -> Classified:
+        """Run documents through the model."""
+        source, device = pad(documents), next(self.model.parameters()).device
+        output: Classified = self.model(Padded(source.ids.to(device), source.mask.to(device)))
+        return output
+
+
+def _batches(documents: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Cut the documents, longest first, into batches that fit."""
+    order = sorted(range(len(documents)), key=lambda at: -len(documents[at]))
+    first = 0
+    while first < len(order):
+        rows = max(1, BATCH_CELLS // (len(documents[order[first]]) + 1))
+        yield order[first : first + rows]
+        first += rows

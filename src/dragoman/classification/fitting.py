@@ -1,0 +1,176 @@
+"""Training a classifier: from tables of labels and texts to a finished run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from dragoman.classification.run import ClassifierRun, new_classifier_run, open_classifier_run
+from dragoman.classification.settings import ClassifierRecipe
+from dragoman.data.checksums import Checksums
+from dragoman.data.collate import Ids
+from dragoman.data.corpus import is_kept
+from dragoman.data.labelled import (
+    DocumentStream,
+    Labelled,
+    check_known,
+    collate_documents,
+    encode_document,
+    labels_of,
+    read_labelled,
+)
+from dragoman.data.settings import HoldOutSettings
+from dragoman.devices import choose_device
+from dragoman.errors import CorpusError, RunError
+from dragoman.interfaces import Batch, Loss
+from dragoman.models.classifier import DocumentClassifier
+from dragoman.text.codec import Codec, learn_codec
+from dragoman.training.precision import choose
+from dragoman.training.reports import Listener, Silent, TensorBoard
+from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.stopping import stops_when_asked
+from dragoman.training.trainer import Progress, Trainer
+
+HELD_OUT = 10
+"""One in so many training documents is held out where no dev documents are given."""
+
+BATCH = 64
+"""Dev documents that are measured together."""
+
+
+def fit_classifier(
+    recipe: ClassifierRecipe, folder: Path, *, resume: bool = False, listener: Listener | None = None
+) -> Progress:
+    """Train a classifier into the run `folder`, or go on with the one that is there.
+
+    Ctrl-C and SIGTERM save and return. Nothing is written before all that training needs is there and fits. RunError where
+    the folder already holds a run and `resume` is not asked for.
+    """
+    ear = listener or Silent()
+    train, dev = read_documents(recipe)
+    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, train)
+    check_known(dev, run.labels)
+    ear.say(
+        f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
+        + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
+    )
+    trainer = _trainer(run, train, dev, ear)
+    run.save()
+    if recipe.training.tensorboard:
+        ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
+    if resume and (folder / "training" / "last.safetensors").exists():
+        trainer.restore()
+        ear.say(f"Going on at step {trainer.progress.step}.")
+    else:
+        torch.manual_seed(recipe.seed + 1)
+        trainer.metrics.forget_after(0)
+    with stops_when_asked(trainer, ear):
+        progress = trainer.run()
+    ear.close()
+    return progress
+
+
+def read_documents(recipe: ClassifierRecipe) -> tuple[list[Labelled], list[Labelled]]:
+    """Return the training and the dev documents; without a dev file, a part of the training file chosen by its texts."""
+    documents = read_labelled(recipe.data.train)
+    labels_of(documents, recipe.data.train)
+    if recipe.data.dev is not None:
+        return documents, read_labelled(recipe.data.dev)
+    rest, held = (
+        [one for one in documents if is_kept(one.text, HoldOutSettings(modulo=HELD_OUT, keep=part))]
+        for part in ("rest", "held")
+    )
+    if not held or {one.label for one in rest} != {one.label for one in documents}:
+        raise CorpusError(
+            f"{recipe.data.train} has too few documents ({len(documents)}) to hold some out; give others with --dev"
+        )
+    return rest, held
+
+
+def classification_loss(model: DocumentClassifier, batch: Batch, *, smoothing: float = 0.0) -> Loss:
+    """Return the cross-entropy of the labels, summed over documents (Yang et al. 2016, equation 12)."""
+    output = model(batch.source)
+    labels = batch.labels[:, 0]
+    total, plain = output.head.loss(output.features, labels, smoothing)
+    return Loss(total, len(labels), plain)
+
+
+class LabelValidation:
+    """Measures a model on the dev documents: `dev_loss` per document (not smoothed) and `dev_accuracy`."""
+
+    def __init__(self, documents: Sequence[Ids], labels: Sequence[int], device: torch.device) -> None:
+        self.batches = [
+            collate_documents(documents[at : at + BATCH], labels[at : at + BATCH]).to(device)
+            for at in range(0, len(documents), BATCH)
+        ]
+
+    def __call__(self, model: DocumentClassifier) -> dict[str, float]:
+        """Return the scores of `model`, which is in evaluation mode."""
+        loss, right, total = 0.0, 0, 0
+        with torch.inference_mode():
+            for batch in self.batches:
+                output, labels = model(batch.source), batch.labels[:, 0]
+                _, plain = output.head.loss(output.features, labels, 0.0)
+                loss += float(plain)
+                right += int((output.logits.argmax(-1) == labels).sum())
+                total += len(labels)
+        return {"dev_loss": loss / total, "dev_accuracy": right / total}
+
+
+def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], ear: Listener) -> Trainer:
+    """Encode the documents, make the model, and put together what trains it."""
+    settings = run.recipe.training
+    device = choose_device(settings.device)
+    torch.set_num_threads(settings.threads or torch.get_num_threads())
+
+    def objective(model: DocumentClassifier, batch: Batch) -> Loss:
+        return classification_loss(model, batch, smoothing=settings.label_smoothing)
+
+    return Trainer(
+        run.fresh_model().to(device),
+        objective,
+        DocumentStream(*_encoded(run.codec, run.labels, train), settings.batch_tokens, seed=run.recipe.seed),
+        settings=settings,
+        precision=run.manifest.get("precision") or choose(settings.precision, device),
+        folder=run.folder,
+        validate=LabelValidation(*_encoded(run.codec, run.labels, dev), device),
+        listener=ear,
+    )
+
+
+def _encoded(codec: Codec, labels: Sequence[str], documents: Sequence[Labelled]) -> tuple[list[list[int]], list[int]]:
+    """Return the ids of documents and the numbers of their labels."""
+    numbers = {label: number for number, label in enumerate(labels)}
+    return [encode_document(codec, one.text) for one in documents], [numbers[one.label] for one in documents]
+
+
+def _checksums(recipe: ClassifierRecipe) -> dict[str, str]:
+    """Return the SHA-256 of every file."""
+    checksums = Checksums()
+    files = [path for path in (recipe.data.train, recipe.data.dev) if path is not None]
+    return {str(path): checksums.of(path) for path in files}
+
+
+def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled]) -> ClassifierRun:
+    """Learn the codec of a new run, of which nothing is written yet."""
+    if (folder / "manifest.json").exists():
+        raise RunError(
+            f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose another folder with --out")
+    about = {
+        "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
+        "data": _checksums(recipe),
+    }
+    codec = learn_codec(recipe.text, (one.text for one in train))
+    return new_classifier_run(folder, recipe, codec, labels=labels_of(train, recipe.data.train), about=about)
+
+
+def _resumable(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
+    """Open a run to go on with. Of its recipe little may have changed, of its documents nothing."""
+    run = open_classifier_run(folder)
+    check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
+    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
+    return replace(run, recipe=recipe)

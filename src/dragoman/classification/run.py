@@ -1,0 +1,75 @@
+"""The run folder of a classifier: as a translator's, with one codec and the labels in its manifest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.classification.settings import ClassifierRecipe
+from dragoman.errors import RunError
+from dragoman.models.classifier import DocumentClassifier
+from dragoman.run import read_manifest, versions, write_run
+from dragoman.settings import parse, read_yaml
+from dragoman.text.codec import Codec
+from dragoman.training.checkpoint import FORMAT, load_weights
+
+TASK = "classify"
+"""What the manifest of a classifier's run says it is."""
+
+
+@dataclass(frozen=True)
+class ClassifierRun:
+    """An opened run folder of a classifier."""
+
+    folder: Path
+    recipe: ClassifierRecipe
+    codec: Codec
+    labels: tuple[str, ...]
+    manifest: Mapping[str, Any]
+
+    @property
+    def weights(self) -> Path:
+        """Path of the best weights."""
+        return self.folder / "model.safetensors"
+
+    def fresh_model(self) -> DocumentClassifier:
+        """Make the recipe's model with new weights drawn from its seed."""
+        torch.manual_seed(self.recipe.seed)
+        return DocumentClassifier(self.recipe.model, len(self.codec), len(self.labels))
+
+    def load_model(self, device: torch.device) -> DocumentClassifier:
+        """Make the model with its best weights, ready to classify."""
+        if not self.weights.exists():
+            raise RunError(
+                f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
+                "go on with `dragoman classify train --resume`, or wait"
+            )
+        model = self.fresh_model()
+        load_weights(self.weights, model)
+        return model.to(device).eval()
+
+    def save(self) -> None:
+        """Write everything but the weights."""
+        write_run(self.folder, self.recipe, {"text": self.codec}, self.manifest)
+
+
+def new_classifier_run(
+    folder: Path, recipe: ClassifierRecipe, codec: Codec, *, labels: tuple[str, ...], about: Mapping[str, Any]
+) -> ClassifierRun:
+    """Make a run that is not yet on disk; `about` goes into its manifest beside labels, versions and seed."""
+    head = {"format": FORMAT, "task": TASK, "labels": list(labels), "seed": recipe.seed}
+    return ClassifierRun(folder, recipe, codec, labels, {**head, **versions(), **about})
+
+
+def open_classifier_run(folder: Path) -> ClassifierRun:
+    """Read a classifier's run folder. RunError where it is missing, damaged, newer than this program or of another task."""
+    manifest = read_manifest(folder)
+    if manifest.get("task") != TASK:
+        raise RunError(f"{folder} is no document classifier; train one with `dragoman classify train`")
+    labels = manifest.get("labels")
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
+    recipe = parse(ClassifierRecipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)

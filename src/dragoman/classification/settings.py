@@ -1,0 +1,78 @@
+"""A recipe of a classifier: all of it has defaults but the file to train on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.models.classifier import ClassifierSettings
+from dragoman.settings import Settings, merge, override, parse
+from dragoman.text.settings import TextSettings, WordsSettings
+from dragoman.training.schedules import ScheduleName
+from dragoman.training.settings import TrainingSettings
+
+
+class LabelledSettings(Settings):
+    """The documents: tables of a label, a tab and a text on each line, plain, .gz, .xz or .zst."""
+
+    train: Path
+    """What to train on."""
+    dev: Path | None = None
+    """What to choose the best weights by; by default one in ten training documents is held out for it."""
+
+
+class ClassifierTrainingSettings(TrainingSettings):
+    """How a classifier is trained: as a translator is, with a document where that has a target token, and other defaults."""
+
+    epochs: float | None = Field(20, gt=0)
+    """Passes over the training documents."""
+    batch_tokens: int = Field(2000, ge=1)
+    """Largest batch: documents times pieces of the longest."""
+    learning_rate: float = Field(2e-3, gt=0)
+    """Peak of the schedule."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of Adam's two averages."""
+    epsilon: float = Field(1e-8, gt=0)
+    """Added to Adam's denominator."""
+    schedule: ScheduleName = "linear"
+    """Shape of the learning rate after warm-up: inverse_root, cosine, linear or constant."""
+    warmup: int = Field(20, ge=0)
+    """Steps of linear rise before it."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Probability given to all labels alike."""
+    precision: Literal["auto", "float32", "bfloat16"] = "float32"
+    """Arithmetic of matrix products; such small ones gain little from bfloat16."""
+    validate_every: int = Field(50, ge=1)
+    """Steps between measurements on the dev documents."""
+    metric: Literal["loss"] = "loss"
+    """Dev metric that chooses the best weights: the loss tells more than the accuracy of a few documents."""
+    keep: Literal[0] = 0
+    """A classifier's weights are not kept for averaging."""
+    log_every: int = Field(20, ge=1)
+    """Steps between records in metrics.jsonl."""
+
+
+class ClassifierRecipe(Settings):
+    """Everything that makes a classifier."""
+
+    seed: int = Field(1, ge=0)
+    """Where all randomness starts: initial weights, order of batches, dropout."""
+    data: LabelledSettings
+    """The documents."""
+    text: TextSettings = WordsSettings(minimum_count=2)
+    """How text becomes pieces."""
+    model: ClassifierSettings = parse(ClassifierSettings, {})
+    """The model."""
+    training: ClassifierTrainingSettings = parse(ClassifierTrainingSettings, {})
+    """How it is trained."""
+
+
+def classifier_recipe(train: Path, dev: Path | None = None, assignments: Sequence[str] = ()) -> ClassifierRecipe:
+    """Return the recipe for the documents in `train`, with `a.b=value` laid over the defaults.
+
+    >>> classifier_recipe(Path("a.tsv"), assignments=["text.size=500", "model.hidden=8"]).text.size
+    500
+    """
+    defaults = parse(ClassifierRecipe, {"data": {"train": train, "dev": dev}}).model_dump(mode="json")
+    return parse(ClassifierRecipe, merge(defaults, override({}, assignments)), where="the command")

@@ -1,0 +1,49 @@
+"""Word links as the model meets them: between the pieces of a pair."""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+from jaxtyping import Bool, Int32
+
+from dragoman.text.codec import Codec
+from dragoman.text.links import Links
+
+WordLinks = Int32[np.ndarray, "links 2"]
+"""Links (source word, target word) of one pair, by the words of its normalised texts."""
+
+
+def spaced(text: str) -> list[str]:
+    """Cut text where word links count words: at spaces, and not at other signs of white space.
+
+    >>> spaced(" a b\u00a0c ")
+    ['a', 'b\xa0c']
+    """
+    return [word for word in text.split(" ") if word]
+
+
+def normalized_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, Codec]) -> list[tuple[int, int]]:
+    """Return links, sure or only possible, between the words of the normalised texts.
+
+    Normalising may make several words of one, at a no-break space for instance, or none.
+    """
+    source, target = (_renumbered(text, codec) for text, codec in zip(texts, codecs, strict=True))
+    return sorted({(i, j) for before, after in links.possible for i in source[before] for j in target[after]})
+
+
+def link_pieces(links: WordLinks, source: Sequence[int], target: Sequence[int]) -> Bool[np.ndarray, "target source"]:
+    """Link pieces where their words are linked; `source` and `target` hold the word of each piece.
+
+    >>> link_pieces(np.int32([[0, 1]]), source=[0, 0, 1], target=[0, 1]).astype(int).tolist()
+    [[0, 0, 0], [1, 1, 0]]
+    """
+    words = np.zeros((1 + max([*target, *links[:, 1]], default=0), 1 + max([*source, *links[:, 0]], default=0)), bool)
+    words[links[:, 1], links[:, 0]] = True
+    return words[np.ix_(np.array(target, int), np.array(source, int))]
+
+
+def _renumbered(text: str, codec: Codec) -> list[range]:
+    """Return for each word of a text the numbers of its words in the normalised text."""
+    words = spaced(text)
+    counts = [1] * len(words) if words == codec.words(text) else [len(codec.words(word)) for word in words]
+    return [range(start, end) for start, end in pairwise([0, *accumulate(counts)])]

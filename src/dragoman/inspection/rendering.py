@@ -1,0 +1,74 @@
+"""A picture into a file: an HTML page as it stands, PNG and SVG through matplotlib, the same bytes for the same picture."""
+
+import io
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import InputError
+from dragoman.inspection.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FONT = "DejaVu Sans"
+"""Comes with matplotlib, and has the letters of every European language and of Vietnamese."""
+COLOURS = "Blues"
+"""Colours of weights from 0 to 1."""
+
+
+def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Callable[[], "Figure"]) -> None:
+    """Write a picture as PNG, SVG or HTML, whichever the suffix of `path` names; InputError for any other.
+
+    `text` holds every letter that will be drawn, `page` makes the HTML and `figure` what PNG and SVG show.
+    """
+    match path.suffix.lower():
+        case ".html":
+            write_whole(path, page().encode())
+        case ".png" | ".svg" as suffix:
+            write_whole(path, _render(figure, text, suffix.removeprefix(".")))
+        case suffix:
+            raise InputError(
+                f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"
+            )
+
+
+def _render(figure: Callable[[], "Figure"], text: str, kind: str) -> bytes:
+    """Draw with matplotlib, which takes its time to import."""
+    import matplotlib
+
+    settings: dict[Any, Any] = {
+        "font.family": [FONT, *_fallbacks(text)] if kind == "png" else [FONT],
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "dragoman",
+    }
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    content = io.BytesIO()
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # readers of an SVG bring their own
+        figure().savefig(content, format=kind, dpi=160, metadata=metadata)
+    return content.getvalue()
+
+
+def _fallbacks(text: str) -> list[str]:
+    """Name installed fonts for the letters that FONT lacks; InputError where no font has one of them."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+    def lacking(letters: set[str], file: str) -> set[str]:
+        known = get_font(file).get_charmap()
+        return {letter for letter in letters if ord(letter) not in known}
+
+    missing = lacking({letter for letter in text if letter.isprintable()}, findfont(FontProperties(family=FONT)))
+    fonts = []
+    for font in sorted(fontManager.ttflist, key=lambda font: font.name):
+        if missing and (left := lacking(missing, font.fname)) != missing:
+            fonts.append(font.name)
+            missing = left
+    if missing:
+        raise InputError(
+            f"no font of this machine has the letter {min(missing)} (U+{ord(min(missing)):04X}) for a PNG;"
+            " write .svg or .html, which use the fonts of their reader"
+        )
+    return fonts

@@ -1,0 +1,62 @@
+"""One word alignment made of two: from source to target, and from target to source."""
+
+from typing import Literal
+
+from dragoman.text.links import Links
+
+Link = tuple[int, int]
+Symmetrisation = Literal["grow-diag-final-and", "intersection", "union"]
+
+NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+"""Steps to the eight cells around one, the straight ones first."""
+
+
+def symmetrise(forward: Links, backward: Links, how: Symmetrisation = "grow-diag-final-and") -> Links:
+    """Make one alignment of two of the same pair, both as (source, target); links that are possible only count in full.
+
+    >>> forward, backward = Links(frozenset({(0, 0), (1, 1)})), Links(frozenset({(0, 0), (0, 1)}))
+    >>> sorted(symmetrise(forward, backward, "intersection").sure)
+    [(0, 0)]
+    >>> sorted(symmetrise(forward, backward).sure)
+    [(0, 0), (0, 1), (1, 1)]
+    """
+    one, other = forward.possible, backward.possible
+    match how:
+        case "grow-diag-final-and":
+            return Links(grow_diag_final_and(one, other))
+        case "intersection":
+            return Links(one & other)
+        case "union":
+            return Links(one | other)
+
+
+def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> frozenset[Link]:
+    """Start from links that both have, and add those of either that lie beside them (Koehn et al. 2003, 2005).
+
+    grow-diag: while it adds any, go through the links by source, then target position, also those that were just added; from
+    each, take in the neighbouring links, diagonal ones too, of which a word has no link yet. final-and: go through the links
+    of `forward`, then of `backward`, and take those of which neither word has a link.
+
+    >>> sorted(grow_diag_final_and(frozenset({(0, 0), (1, 1), (3, 3)}), frozenset({(0, 0), (1, 2)})))
+    [(0, 0), (1, 1), (1, 2), (3, 3)]
+    """
+    either = forward | backward
+    links = set(forward & backward)
+    sources, targets = {i for i, _ in links}, {j for _, j in links}
+
+    def add(link: Link) -> None:
+        links.add(link)
+        sources.add(link[0])
+        targets.add(link[1])
+
+    before = -1
+    while len(links) > before:
+        before = len(links)
+        for i, j in (link for link in sorted(either) if link in links):
+            for near in ((i + down, j + right) for down, right in NEIGHBOURS):
+                if near not in links and near in either and not (near[0] in sources and near[1] in targets):
+                    add(near)
+    for link in (*sorted(forward), *sorted(backward)):
+        if link[0] not in sources and link[1] not in targets:
+            add(link)
+    return frozenset(links)

@@ -1,0 +1,122 @@
+"""Translation of documents with hierarchical attention to the previous sentences (Miculicich et al. 2018)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from dragoman.attention import masks
+from dragoman.attention.multi_head import MultiHead
+from dragoman.interfaces import Encoded, Padded
+from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import TokenEmbedding
+from dragoman.layers.feed_forward import FeedForward
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.transformer import TransformerEncoder, build_transformer
+from dragoman.models.transformer_settings import TransformerSettings
+
+
+class DocumentSettings(TransformerSettings):
+    """A Transformer whose encoder also reads the sentences before, for corpora that say where documents begin."""
+
+    kind: Literal["document"] = "document"  # type: ignore[assignment]
+    previous: int = Field(3, ge=1)
+    """How many source sentences before each one are read, of the same document."""
+
+
+@dataclass(frozen=True)
+class Gated:
+    """Source states that took in what was found in previous sentences, and how much of what."""
+
+    states: Float[Tensor, "batch source width"]
+    kept: Float[Tensor, "batch source"]
+    """The gate, averaged over features: 1 where a state stays as it was, 0 where it comes from previous sentences alone."""
+    words: Float[Tensor, "batch head source sentence word"] | None = None
+    """Where asked for: weights over the words of each previous sentence; 0 for a sentence that is not there."""
+    sentences: Float[Tensor, "batch head source sentence"] | None = None
+    """Where asked for: weights over the previous sentences."""
+
+
+class HierarchicalAttention(nn.Module):
+    """Attention to the words of each previous sentence, then to those sentences, gated into the states (section 2).
+
+    s_j = MultiHead(f_w(h), words of sentence j), d = FFN(MultiHead(f_s(h), s_1 .. s_k)), lambda = sigmoid(W_h h + W_d d),
+    h~ = lambda h + (1 - lambda) d. The linear maps f_w and f_s are one with the query projections of the heads. A sentence
+    without any previous one keeps its states as they are; the paper does not say what it does there.
+    """
+
+    def __init__(self, settings: DocumentSettings) -> None:
+        super().__init__()
+        width, heads = settings.width, settings.heads
+        self.words = MultiHead(width, heads, dropout=settings.attention_dropout)
+        self.sentences = MultiHead(width, heads, dropout=settings.attention_dropout)
+        self.feed_forward = FeedForward(width, settings.feed_forward, settings.feed_forward_dropout)
+        self.dropout = Dropout(settings.dropout)
+        self.gate = nn.Linear(2 * width, width, bias=False)
+
+    def forward(
+        self,
+        states: Float[Tensor, "batch source width"],
+        previous: Float[Tensor, "batch sentence word width"],
+        mask: Bool[Tensor, "batch sentence word"],
+        *,
+        need_weights: bool = False,
+    ) -> Gated:
+        """Let every position read the real words of the previous sentences."""
+        batch, length, _ = states.shape
+        sentences = previous.shape[1]
+
+        words = previous.flatten(0, 1)
+        queries = states.repeat_interleave(sentences, 0)
+        may_see = masks.to_source(mask.flatten(0, 1))
+        inside = self.words(queries, self.words.prepare(words, words), may_see, need_weights=need_weights)
+
+        # Each position has its own summaries of the sentences, so here each is a row of its own with one query.
+        summaries = inside.context.unflatten(0, (batch, sentences)).transpose(1, 2).flatten(0, 1)
+        there = mask.any(-1)
+        may_see = masks.to_source(there.repeat_interleave(length, 0))
+        memory = self.sentences.prepare(summaries, summaries)
+        across = self.sentences(states.flatten(0, 1)[:, None], memory, may_see, need_weights=need_weights)
+
+        found = self.dropout(self.feed_forward(across.context.view_as(states)))
+        gate = self.gate(torch.cat([states, found], -1)).sigmoid().masked_fill(~there.any(1)[:, None, None], 1.0)
+        return Gated(
+            gate * states + (1 - gate) * found,
+            gate.mean(-1),
+            None if inside.weights is None else inside.weights.unflatten(0, (batch, sentences)).permute(0, 2, 3, 1, 4),
+            None if across.weights is None else across.weights.squeeze(2).unflatten(0, (batch, length)).transpose(1, 2),
+        )
+
+
+class DocumentEncoder(TransformerEncoder):
+    """The Transformer's encoder, then hierarchical attention to the previous sentences, read by the same encoder.
+
+    Its parameters other than `hierarchy` have the names of the Transformer's. Gradients flow into the previous sentences
+    too. Of more previous sentences than the settings say, the nearest are read.
+    """
+
+    def __init__(self, settings: DocumentSettings, embedding: TokenEmbedding) -> None:
+        super().__init__(settings, embedding)
+        self.previous = settings.previous
+        self.hierarchy = HierarchicalAttention(settings)
+
+    def forward(self, source: Padded) -> Encoded:
+        """Return one state per source position."""
+        return Encoded(self.read(source).states, source.mask)
+
+    def read(self, source: Padded, *, need_weights: bool = False) -> Gated:
+        """Return the states and, where asked for, the weights over the previous sentences."""
+        states = super().forward(source).states
+        if source.previous is None:
+            return Gated(states, states.new_ones(states.shape[:2]))
+        ids, mask = source.previous.ids[:, -self.previous :], source.previous.mask[:, -self.previous :]
+        words = super().forward(Padded(ids.flatten(0, 1), mask.flatten(0, 1))).states
+        return self.hierarchy(states, words.unflatten(0, ids.shape[:2]), mask, need_weights=need_weights)
+
+
+def build_document(settings: DocumentSettings, vocabularies: Vocabularies) -> Seq2Seq:
+    """Make the model that `settings` describe: the Transformer of the same settings with another encoder."""
+    return build_transformer(settings, vocabularies, encoder=DocumentEncoder, previous=settings.previous)

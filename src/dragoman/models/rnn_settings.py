@@ -1,0 +1,98 @@
+"""Settings of recurrent encoder-decoders."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
+from dragoman.layers.recurrent import CellName
+from dragoman.models.start_settings import StartSettings
+from dragoman.settings import Settings
+
+
+class RecurrentSettings(Settings):
+    """A recurrent encoder-decoder."""
+
+    kind: Literal["rnn"] = "rnn"
+    decoder: Literal["plain", "bahdanau", "luong", "posterior"] = "bahdanau"
+    """plain: one fixed context. bahdanau: attend with the state before, then step. luong: step, then attend. posterior: as
+    luong, but with what the token just written tells of where it came from (Shankar and Sarawagi 2019)."""
+    cell: CellName = "gru"
+    """gru or lstm."""
+    embedding: int = Field(256, ge=1)
+    """Size of token embeddings."""
+    hidden: int = Field(512, ge=1)
+    """Size of the decoder's state."""
+    encoder_hidden: int | None = Field(None, ge=1)
+    """Size of each direction of the encoder; by default its outputs have the size of the decoder's state."""
+    layers: int = Field(1, ge=1)
+    """Recurrent layers of encoder and decoder."""
+    bidirectional: bool = True
+    """Let the encoder read in both directions."""
+    score: ScoreName = "additive"
+    """How decoder states are matched with encoder states."""
+    weights: WeightsName = "softmax"
+    """How scores become weights: softmax, sparsemax or entmax15."""
+    window: WindowSettings | None = None
+    """Local attention; by default all of the source is seen."""
+    hard: HardSettings | None = None
+    """Hard attention; by default an average is taken."""
+    marginal: bool = False
+    """Predict from each source position by itself and add up the probabilities: hard attention without drawing (Deng 2018)."""
+    input_feeding: bool = False
+    """luong only: feed the attention vector of the step before into the next (Luong et al. 2015, section 3.3)."""
+    deep_output: bool = True
+    """bahdanau only: predict from state, context and embedding through a maxout layer (Bahdanau 2015, A.2.2)."""
+    tied: bool = False
+    """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Dropped from embeddings, between layers and before the output layer."""
+    max_positions: int = Field(512, ge=1)
+    """Longest source of the location score, in tokens."""
+    start_from: StartSettings | None = None
+    """Trained runs to start from; by default all weights are drawn at random."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "RecurrentSettings":
+        if self.input_feeding and self.decoder != "luong":
+            raise ValueError("`model.input_feeding` belongs to `model.decoder: luong`; set one of the two")
+        special = {
+            "weights": self.weights != "softmax",
+            "window": self.window is not None,
+            "hard": self.hard is not None,
+            "marginal": self.marginal,
+        }
+        unfit = next((name for name, given in special.items() if given and self.decoder == "plain"), None)
+        if unfit is not None:
+            raise ValueError(
+                f"`model.{unfit}` is of attention, which `model.decoder: plain` has not; choose another decoder"
+            )
+        if self.hard is not None and self.mixes:
+            other = "decoder: posterior" if self.decoder == "posterior" else "marginal"
+            raise ValueError(
+                f"`model.hard` draws one position but `model.{other}` adds up all of them; set one of the two"
+            )
+        if self.marginal and self.decoder == "bahdanau" and not self.deep_output:
+            raise ValueError(
+                "`model.marginal` predicts from each source position, but with `model.deep_output: false` the output sees the "
+                "state alone; set `model.deep_output: true`"
+            )
+        if self.bidirectional and self.encoder_hidden is None and self.hidden % 2:
+            raise ValueError("`model.hidden` must be even for a bidirectional encoder, or set `model.encoder_hidden`")
+        return self
+
+    @property
+    def mixes(self) -> bool:
+        """Tell whether the output is a sum of predictions from each source position."""
+        return self.marginal or self.decoder == "posterior"
+
+    @property
+    def direction(self) -> int:
+        """Size of each direction of the encoder."""
+        return self.encoder_hidden or (self.hidden // 2 if self.bidirectional else self.hidden)
+
+    @property
+    def encoded(self) -> int:
+        """Size of an encoder output."""
+        return self.direction * (2 if self.bidirectional else 1)

@@ -1,0 +1,90 @@
+"""Settings of the three uses of the Transformer's blocks: encoder-decoder, encoder-only and decoder-only."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import HardSettings, RelativeName, WeightsName, WindowSettings
+from dragoman.layers.positions import PositionsName
+from dragoman.layers.residual import NormPlace
+from dragoman.models.start_settings import StartSettings
+from dragoman.settings import Settings
+
+
+class BlockSettings(Settings):
+    """What every stack of the Transformer's blocks needs."""
+
+    width: int = Field(512, ge=2)
+    """Size of a position's state, d_model."""
+    feed_forward: int = Field(2048, ge=1)
+    """Inner size of the feed-forward network."""
+    heads: int = Field(8, ge=1)
+    """Attention heads."""
+    norm: NormPlace = "pre"
+    """Layer norm before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
+    positions: PositionsName = "sinusoidal"
+    """How positions enter: sinusoidal (any length) or learned (up to max_positions)."""
+    relative: RelativeName = "none"
+    """What heads that attend to their own side know of distance: none, shaw, t5, alibi or rotary."""
+    self_score: ScoreName = "scaled_dot"
+    """Score of the heads that attend to their own side."""
+    self_weights: WeightsName = "softmax"
+    """How scores become weights where heads attend to their own side: softmax, sparsemax or entmax15."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropped from embeddings and from each sub-layer's output."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropped from attention weights."""
+    feed_forward_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropped inside the feed-forward network."""
+    max_positions: int = Field(512, ge=1)
+    """Longest sentence of learned positions and of the location score, in tokens."""
+    start_from: StartSettings | None = None
+    """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def bound(self) -> int | None:
+        """Most tokens that self-attention can take; None for no bound."""
+        return self.max_positions if self.positions == "learned" or self.self_score == "location" else None
+
+
+class EncoderSettings(BlockSettings):
+    """A stack that reads a sentence from both sides."""
+
+    encoder_layers: int = Field(6, ge=1)
+    """Layers of the encoder."""
+
+
+class DecoderSettings(BlockSettings):
+    """A stack that reads a sentence from left to right."""
+
+    decoder_layers: int = Field(6, ge=1)
+    """Layers of the decoder."""
+
+
+class MaskedSettings(EncoderSettings):
+    """An encoder alone, which learns to fill blanks; the output layer shares the embedding's matrix."""
+
+    kind: Literal["masked_lm"] = "masked_lm"
+
+
+class DecoderOnlySettings(DecoderSettings):
+    """A decoder alone, which learns to continue text; the output layer shares the embedding's matrix."""
+
+    kind: Literal["decoder_only"] = "decoder_only"
+
+
+class TransformerSettings(EncoderSettings, DecoderSettings):
+    """A Transformer encoder-decoder."""
+
+    kind: Literal["transformer"] = "transformer"
+    cross_score: ScoreName = "scaled_dot"
+    """Score of the decoder's heads that attend to the source."""
+    cross_weights: WeightsName = "softmax"
+    """How scores become weights where heads attend to the source."""
+    window: WindowSettings | None = None
+    """Local attention to the source; by default all of it is seen."""
+    hard: HardSettings | None = None
+    """Hard attention to the source; by default an average is taken."""
+    tied: Literal["all", "target", "none"] = "all"
+    """Share one matrix among both embeddings and the output layer (all), or target embedding and output layer (target)."""

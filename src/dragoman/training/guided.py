@@ -1,0 +1,48 @@
+"""One head that learns word links while the model learns to translate."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from dragoman.errors import SettingsError
+from dragoman.training.settings import GuidedSettings
+
+
+def alignment_loss(
+    attention: Float[Tensor, "batch layer head target source"],
+    links: Bool[Tensor, "batch target source"],
+    guided: GuidedSettings,
+) -> Float[Tensor, ""]:
+    """Return the cross-entropy of one head's weights and the links, summed over linked target tokens.
+
+    Source: Garg et al. 2019, equation 2; a token's links share its probability evenly, and a token without any says nothing.
+    Deviations: the sum is divided by all target tokens of a step, with that of the translation, not by those of each
+    sentence. The paper shows the head the whole target in a second pass without the causal mask; here, with `shift`, it is
+    the step that reads the token (Chen et al. 2020), which knows it in the one pass that there is. The weights are
+    those before dropout; where sparse attention gives a link exactly 0, that link teaches nothing.
+    """
+    weights = attention[:, guided.layer - 1, guided.head - 1].float()
+    if guided.shift:
+        weights, links = weights[:, 1:], links[:, :-1]  # what is cut off of `links` is </s>, which has none
+    surprise = -weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
+    shares = links / links.sum(-1, keepdim=True).clamp(min=1)
+    return (surprise * shares).sum()
+
+
+def check_guided(guided: GuidedSettings, heads: tuple[int, int] | None, *, linked: bool) -> None:
+    """Refuse corpora without links, and a head that a model with so many layers and heads over the source lacks."""
+    if not linked:
+        raise SettingsError(
+            "`training.guided` learns from word links, but no training corpus has any; set `links` of a corpus in "
+            "`data.train`, or take `training.guided` out"
+        )
+    if heads is None:
+        raise SettingsError(
+            "`training.guided` teaches a head over the source, but this model has none; choose another model"
+        )
+    for name, wish, size in zip(("layer", "head"), (guided.layer, guided.head), heads, strict=True):
+        if wish > size:
+            raise SettingsError(
+                f"`training.guided.{name}` is {wish}, but the model's attention to the source has {size} of them; choose one from "
+                f"1 to {size}"
+            )

@@ -1,0 +1,78 @@
+"""Masked language modelling: some tokens are hidden, and the model must tell them (Devlin et al. 2019, section 3.1).
+
+This corruption of the text is no mask of attention: every position may still see every real token.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from dragoman.interfaces import BOS, EOS, Batch, Loss, Padded
+from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.training.trainer import Stream
+
+CHOSEN = 0.15
+"""Share of the tokens that must be told."""
+
+MASKED, REPLACED = 0.8, 0.1
+"""Of these, the shares that [MASK] and a random piece stand for; the others are kept."""
+
+FIRST_PIECE = 4
+"""The smallest id that is not a special piece's."""
+
+
+def hide(batch: Batch, vocabulary: int, generator: torch.Generator | None = None) -> Batch:
+    """Hide some of the source's tokens, on the CPU; the result's `labels` are the source as it was, `real` where it was chosen.
+
+    Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Without a generator the draw is
+    from torch's own random state, which a checkpoint keeps. Labels and source positions are the same: a masked language
+    model tells the token at a position, not the next one.
+    """
+    ids, mask = batch.source.ids, batch.source.mask
+    may_hide = mask & (ids != EOS)
+    draw = torch.rand(ids.shape, generator=generator).masked_fill(~may_hide, 2.0)
+    chosen = (draw < CHOSEN) if (draw < CHOSEN).any() else may_hide & (draw == draw.min())
+    fate = torch.rand(ids.shape, generator=generator)
+    others = torch.randint(FIRST_PIECE, vocabulary, ids.shape, generator=generator)
+    hidden = torch.where(fate < MASKED, MASK, torch.where(fate < MASKED + REPLACED, others, ids))
+    target = Padded(
+        torch.nn.functional.pad(ids, (1, 0), value=BOS), torch.nn.functional.pad(chosen, (1, 0), value=False)
+    )
+    return Batch(Padded(torch.where(chosen, hidden, ids), mask), target)
+
+
+class HidingStream(Iterator[Batch]):
+    """Another stream's batches with tokens hidden, other ones in every epoch, as torch's random state says."""
+
+    def __init__(self, stream: Stream, vocabulary: int) -> None:
+        self.stream = stream
+        self.vocabulary = vocabulary
+
+    def __next__(self) -> Batch:
+        return hide(next(self.stream), self.vocabulary)
+
+    @property
+    def position(self) -> dict[str, int]:
+        """Where the next batch stands."""
+        return self.stream.position
+
+    @property
+    def epochs_done(self) -> float:
+        """Passes over the corpus so far."""
+        return self.stream.epochs_done
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go to a position that a stream over the same corpus had."""
+        self.stream.seek(position)
+
+    def close(self) -> None:
+        """End what makes batches in the background."""
+        self.stream.close()
+
+
+def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 0.0) -> Loss:
+    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `hide` made, summed over them."""
+    real = batch.real
+    total, plain = model.head.loss(model(batch.source)[real], batch.labels[real], smoothing)
+    return Loss(total, int(real.sum()), plain)

@@ -1,0 +1,70 @@
+"""Hard attention. That REINFORCE is unbiased is tested in `tests/reference`."""
+
+import torch
+from torch import Tensor
+
+from dragoman.attention.hard import Reinforcement, best, drawn, straight_through
+from dragoman.attention.settings import HardSettings
+from dragoman.interfaces import Choice
+
+
+def weights_of(rows: int = 400) -> Tensor:
+    """The same weights for many queries, the last key hidden."""
+    return torch.tensor([0.6, 0.3, 0.1, 0.0]).expand(1, 1, rows, 4).clone()
+
+
+def test_a_query_that_sees_nothing_chooses_nothing() -> None:
+    nothing = torch.zeros(1, 1, 2, 3)
+    assert not best(nothing).any()
+    assert not straight_through(nothing, 1.0).any()
+    taken, choice = drawn(nothing, HardSettings(training="reinforce"))
+    assert not taken.any() and not choice.log_prob.any() and not choice.entropy.any()
+
+
+def test_straight_through_draws_by_the_weights_and_never_what_is_hidden() -> None:
+    torch.manual_seed(1)
+    taken = straight_through(weights_of(20000), 0.7)[0, 0]
+    torch.testing.assert_close(taken.sum(-1), torch.ones(20000))
+    assert set(taken.round(decimals=4).unique().tolist()) <= {0.0, 1.0}
+    torch.testing.assert_close(taken.mean(0), torch.tensor([0.6, 0.3, 0.1, 0.0]), rtol=0, atol=0.015)
+
+
+def test_straight_through_passes_the_gradient_of_the_softmax() -> None:
+    torch.manual_seed(1)
+    weights = weights_of(3).requires_grad_()
+    values = torch.randn(1, 1, 4, 2)
+    (straight_through(weights, 0.5) @ values).sum().backward()
+    assert weights.grad is not None and weights.grad.isfinite().all()
+    assert weights.grad[..., :3].abs().min() > 0 and not weights.grad[..., 3].any()
+
+
+def test_reinforce_draws_by_the_weights() -> None:
+    torch.manual_seed(1)
+    taken, choice = drawn(weights_of(20000), HardSettings(training="reinforce", soft_share=0))
+    torch.testing.assert_close(taken[0, 0].mean(0), torch.tensor([0.6, 0.3, 0.1, 0.0]), rtol=0, atol=0.015)
+    torch.testing.assert_close(choice.log_prob[0], (taken[0, 0] @ torch.tensor([0.6, 0.3, 0.1, 1.0])).log())
+    assert choice.entropy[0, 0].item() == torch.distributions.Categorical(torch.tensor([0.6, 0.3, 0.1])).entropy().item()
+
+
+def test_a_share_of_target_positions_keeps_the_average_and_draws_nothing() -> None:
+    torch.manual_seed(1)
+    taken, choice = drawn(weights_of(10000), HardSettings(training="reinforce", soft_share=0.25))
+    soft = (taken[0, 0] == weights_of(1)[0, 0]).all(-1)
+    assert 0.22 < soft.float().mean() < 0.28
+    assert not choice.log_prob[0, soft].any() and (choice.log_prob[0, ~soft] < 0).all()
+
+
+def test_the_baseline_follows_the_mean_cost_of_real_tokens() -> None:
+    reinforcement = Reinforcement(HardSettings(training="reinforce", baseline_decay=0.75))
+    costs, real = torch.tensor([[4.0, 8.0, 100.0]]), torch.tensor([[True, True, False]])
+    reinforcement(costs, Choice(torch.zeros(1, 3), torch.zeros(1, 3)), real)
+    assert reinforcement.baseline.item() == 0.25 * 6
+    assert "baseline" in reinforcement.state_dict()
+
+
+def test_a_position_answers_for_its_own_cost_and_later_ones_above_the_baseline() -> None:
+    reinforcement = Reinforcement(HardSettings(training="reinforce", reward_scale=0.5, entropy_bonus=0.1))
+    reinforcement.baseline.fill_(1.0)
+    costs, real = torch.tensor([[4.0, 2.0, 50.0]]), torch.tensor([[True, True, False]])
+    choice = Choice(torch.tensor([[-1.0, -2.0, -9.0]]), torch.tensor([[0.3, 0.5, 9.0]]))
+    assert reinforcement(costs, choice, real).item() == torch.tensor(0.5 * (-4 * 1 - 1 * 2) - 0.1 * 0.8).item()

@@ -1,0 +1,174 @@
+"""The atlas trains what is not trained yet, measures it, and writes pages whose numbers are those of the results."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.atlas import job, schedule
+from benchmarks.atlas.__main__ import main
+from benchmarks.atlas.agreed import METHOD, ROOT
+from benchmarks.atlas.corpora import phrasebook
+from benchmarks.atlas.kinds import chosen, kinds, recipe_of
+from benchmarks.atlas.pages import pages
+
+from dragoman.recipe import Recipe
+from dragoman.settings import parse
+
+KINDS = ("plain", "luong-general")
+
+
+def call(work: Path, *options: str) -> int:
+    """Make a quick atlas of two kinds in `work`."""
+    return main(["--quick", "--work", str(work), "--only", *KINDS, *options])
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished quick atlas."""
+    folder = tmp_path_factory.mktemp("atlas")
+    assert call(folder) == 0
+    return folder
+
+
+def results(work: Path) -> dict[str, Path]:
+    """Return the files of results by kind."""
+    return {path.parent.name.rpartition("-1-")[0]: path for path in work.glob("phrasebook/*/result.json")}
+
+
+def read(path: Path) -> Any:
+    """Read JSON."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def row(page: str, name: str) -> list[str]:
+    """Return the cells of a kind in the table."""
+    line = next(line for line in page.split("\n") if f"]({name}.md) |" in line)
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_every_number_of_the_table_is_one_of_the_results(work: Path) -> None:
+    found = {kind: read(path) for kind, path in results(work).items()}
+    assert set(found) == set(KINDS)
+    page = (work / "pages" / "README.md").read_text(encoding="utf-8")
+    luong, plain = found["luong-general"], found["plain"]
+    written = [f"{luong['bleu']:.1f}", f"{luong['aer']:.3f}", f"{luong['aer_shifted']:.3f}", f"{luong['entropy']:.2f}"]
+    cost = [f"{luong['tokens_per_second']:,.0f}", f"{luong['memory']:,.0f}"]
+    assert row(page, "luong-general") == [f"{luong['parameters']:,}", *written, *["–"] * 4, *cost]
+    assert row(page, "plain")[:3] == [f"{plain['parameters']:,}", f"{plain['bleu']:.1f}", "–"]
+    assert set(row(page, "transformer")) == {"–"}
+    assert luong["steps"] == 4 and luong["method"][0] == METHOD and luong["memory"] >= luong["memory_before"] > 0
+
+
+def test_the_pages_say_what_they_are_made_from(work: Path) -> None:
+    page = (work / "pages" / "README.md").read_text(encoding="utf-8")
+    assert "quick try" in page and "EVBNews was left out of this run: its folder was not given" in page
+    result = read(results(work)["luong-general"])
+    own = (work / "pages" / "luong-general.md").read_text(encoding="utf-8")
+    assert all(result[name] in own for name in ("commit", "machine", "key"))
+    assert "decoder: luong" in own and "(pictures/luong-general.png)" in own and "```math" in own
+    assert {path.stem for path in (work / "pages" / "pictures").glob("*.png")} == {"luong-general"}
+
+
+def test_a_second_call_trains_nothing_and_writes_the_same_pages(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in work.glob("phrasebook/*/*")}
+    written = {path: path.read_bytes() for path in (work / "pages").rglob("*.*")}
+    assert call(work) == 0
+    assert "2 of 2 trainings are done; 0 are left." in capsys.readouterr().out
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in work.glob("phrasebook/*/*")} == before
+    assert {path: path.read_bytes() for path in (work / "pages").rglob("*.*")} == written
+
+
+def test_other_settings_and_other_sentences_are_other_trainings(work: Path) -> None:
+    (kind,) = chosen(["luong-general"])
+    corpus = phrasebook(train=300, choose=10, measure=10)
+
+    def key(*, steps: int = 4, **changes: Any) -> str:
+        (one,) = schedule.jobs(kind, "phrasebook", replace(corpus, **changes), work, seeds=[1], steps=steps)
+        return one.key
+
+    assert key() == read(results(work)["luong-general"])["key"]
+    assert key() != key(steps=5)
+    assert key() != key(fingerprint=phrasebook(train=300, choose=10, measure=11).fingerprint)
+    assert phrasebook(train=300, choose=10, measure=10).fingerprint == corpus.fingerprint
+
+
+def test_what_is_measured_in_another_way_today_is_measured_again_but_not_trained(work: Path) -> None:
+    path = results(work)["plain"]
+    before = read(path)
+    path.write_text(json.dumps({**before, "method": [0], "bleu": 50.0}), encoding="utf-8")
+    folder = path.parent
+    corpus = phrasebook(train=300, choose=10, measure=10)
+    (one,) = schedule.jobs(*chosen(["plain"]), "phrasebook", corpus, folder.parent, seeds=[1], steps=4)
+    assert one.folder == folder and one.result() is None
+    weights = (folder / "model.safetensors").stat().st_mtime_ns
+    table = {name: getattr(one, name) for name in ("kind", "corpus", "seed", "key", "recipe", "show")}
+    assert job.run({**table, "folder": str(folder), "pairs": str(folder.parent / "pairs.json")}) == 0
+    assert one.result() == before and (folder / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_kind_that_is_refused_has_a_sentence_and_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(replace(chosen(["plain"])[0], model={"decoder": "plane"}), "phrasebook", {}, 1, None)
+    table = {"kind": "plain", "recipe": recipe, "folder": str(tmp_path / "run")}
+    (tmp_path / "job.json").write_text(json.dumps(table), encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["job", str(tmp_path / "job.json")])
+    with pytest.raises(SystemExit) as end:
+        job.main()
+    assert end.value.code == 2 and "the kind `plain`" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_ctrl_c_lets_trainings_save_and_keeps_what_is_finished(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless:
+        """A training under way, which ends when it is asked to."""
+
+        asked = 0
+
+        def poll(self) -> None:
+            raise KeyboardInterrupt
+
+        def send_signal(self, number: int) -> None:
+            self.asked = number
+
+        def wait(self) -> int:
+            assert self.asked
+            return job.STOPPED
+
+    under_way = Endless()
+    monkeypatch.setattr(schedule, "_start", lambda one: under_way)
+    assert main(["--quick", "--work", str(work), "--only", *KINDS, "bahdanau-dot"]) == 130
+    assert under_way.asked and set(results(work)) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--only", "luong-generl"], "the atlas has no kind `luong-generl`; did you mean `luong-general`?"),
+        (["--evbnews", "nowhere"], "there is no file nowhere/train.en.gz"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    options: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--quick", "--work", str(tmp_path), *options]) == 2
+    assert capsys.readouterr().err.startswith(f"atlas: {sentence}")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind.family != "other"], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("corpus", ["phrasebook", "evbnews"])
+def test_the_settings_of_every_kind_are_settings(kind: Any, corpus: str) -> None:
+    data = {"source": "en", "target": "vi", "train": [{"tsv": "a"}], "dev": [{"tsv": "b"}]}
+    parse(Recipe, recipe_of(kind, corpus, data, 1, None), where=kind.name)
+
+
+def test_the_pages_in_the_docs_are_those_of_their_results() -> None:
+    folder = ROOT / "docs" / "atlas"
+    if not (folder / "results.json").exists():
+        pytest.skip("docs/atlas/results.json is not there; `make atlas` writes it")
+    drawn = {path.stem for path in (folder / "pictures").glob("*.png")}
+    fresh = pages(read(folder / "results.json"), drawn)
+    odd = [name for name, text in fresh.items() if (folder / name).read_text(encoding="utf-8") != text]
+    assert odd == [], "run python -m benchmarks.atlas.pages"

@@ -1,0 +1,138 @@
+"""One head that learns word links beside translating."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.laws.architectures import ARCHITECTURES, fresh_model
+from tests.laws.examples import batch
+from tests.tiny import Trained, recipe
+
+from dragoman.errors import SettingsError
+from dragoman.fitting import fit
+from dragoman.interfaces import Batch
+from dragoman.metrics import alignment_error_rate, parse_links
+from dragoman.training.guided import alignment_loss
+from dragoman.training.objectives import translation_loss
+from dragoman.training.settings import GuidedSettings
+from dragoman.translator import Translator
+
+PAIRS = batch([5, 3], [6, 3])
+KINDS = [name for name in ("luong additive", "transformer") if name in ARCHITECTURES]
+
+
+def linked(pairs: Batch) -> Batch:
+    """Link the first label to two source positions and the second to one, in the first sentence alone."""
+    links = torch.zeros(*pairs.labels.shape, pairs.source.ids.shape[1], dtype=torch.bool)
+    links[0, 0, :2] = links[0, 1, 3] = True
+    return replace(pairs, links=links)
+
+
+def test_the_loss_is_the_cross_entropy_with_evenly_shared_links() -> None:
+    weights = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6], [0.1, 0.1, 0.8]])
+    attention = torch.stack([torch.full((3, 3), 1 / 3), weights])[None, None]
+    links = torch.tensor([[[True, True, False], [False, False, True], [False, False, False]]])
+    own = GuidedSettings(layer=1, head=2, shift=False)
+    expected = -(torch.tensor(0.5).log() + torch.tensor(0.25).log()) / 2 - torch.tensor(0.6).log()
+    torch.testing.assert_close(alignment_loss(attention, links, own), expected)
+    shifted = -torch.tensor(0.2).log() - torch.tensor(0.8).log()
+    torch.testing.assert_close(alignment_loss(attention, links, own.model_copy(update={"shift": True})), shifted)
+    even = 2 * torch.tensor(3.0).log()
+    torch.testing.assert_close(alignment_loss(attention, links, own.model_copy(update={"head": 1})), even)
+
+
+def test_a_weight_of_zero_leaves_the_loss_finite() -> None:
+    attention = torch.tensor([[[[[0.0, 1.0], [1.0, 0.0]]]]], requires_grad=True)
+    loss = alignment_loss(attention, torch.tensor([[[True, False], [False, False]]]), GuidedSettings(shift=False))
+    loss.backward()
+    assert loss.isfinite() and attention.grad is not None and attention.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_links_are_added_to_the_loss_of_translation(name: str) -> None:
+    model, guided, pairs = fresh_model(ARCHITECTURES[name]).eval(), GuidedSettings(weight=0.3), linked(PAIRS)
+    plain, both = translation_loss(model, pairs), translation_loss(model, pairs, guided=guided)
+    attention = model(pairs.source, pairs.inputs, need_weights=True).attention
+    assert pairs.links is not None
+    extra = 0.3 * alignment_loss(attention, pairs.links, guided)
+    assert extra > 0
+    torch.testing.assert_close(both.total, plain.total + extra)
+    torch.testing.assert_close(both.plain, plain.plain)
+    assert both.tokens == plain.tokens
+
+
+def test_batches_without_links_say_nothing() -> None:
+    model, guided = fresh_model(ARCHITECTURES["luong additive"]).eval(), GuidedSettings(weight=0.3)
+    plain = translation_loss(model, PAIRS).total
+    torch.testing.assert_close(translation_loss(model, PAIRS, guided=guided).total, plain)
+    torch.testing.assert_close(translation_loss(model, linked(PAIRS)).total, plain)
+
+
+def corpus(folder: Path, count: int = 60) -> tuple[list[str], list[str], list[str]]:
+    """Write a language whose every sentence is the other's backwards, in other words, and the links; return the lines."""
+    draw = torch.Generator().manual_seed(1)
+    sources, targets, links = [], [], []
+    for _ in range(count):
+        words = torch.randint(0, 12, (int(torch.randint(3, 7, (), generator=draw)),), generator=draw).tolist()
+        sources.append(" ".join(f"a{word}" for word in words))
+        targets.append(" ".join(f"b{word}" for word in reversed(words)))
+        links.append(" ".join(f"{i}-{len(words) - 1 - i}" for i in range(len(words))))
+    for name, lines in (("c.en", sources), ("c.vi", targets), ("c.align", links)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return sources, targets, links
+
+
+def guided_recipe(folder: Path, *assignments: str, links: bool = True):
+    """Return a recipe that learns that language."""
+    files = f"source: {folder}/c.en, target: {folder}/c.vi"
+    more = f", links: {folder}/c.align" if links else ""
+    return recipe(
+        "transformer",
+        f"data.train=[{{{files}{more}}}]",
+        f"data.dev=[{{{files}}}]",
+        "data.test=[]",
+        "text={kind: words, minimum_count: 1}",
+        *assignments,
+    )
+
+
+@pytest.mark.parametrize("shift", [True, False])
+def test_the_head_that_is_taught_aligns(tmp_path: Path, shift: bool) -> None:
+    sources, targets, gold = corpus(tmp_path)
+    taught = f"training.guided={{layer: 1, head: 2, weight: 1.0, shift: {str(shift).lower()}}}"
+    fit(guided_recipe(tmp_path, taught, "training.steps=60", "training.validate_every=60"), tmp_path / "run")
+    translator = Translator.load(tmp_path / "run")
+    assert (translator.view.layer, translator.view.head, translator.view.shift) == (1, 2, shift)
+    readings = translator.read(sources, targets)
+    links = [parse_links(line) for line in gold]
+    assert alignment_error_rate([translator.view.links(one) for one in readings], links) < 0.2
+    assert alignment_error_rate([one.links(layer=2, head=1) for one in readings], links) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("guided", "sentence"),
+    [
+        ("{layer: 3}", "`training.guided.layer` is 3, but the model's attention to the source has 2 of them"),
+        ("{head: 3}", "`training.guided.head` is 3, but the model's attention to the source has 2 of them"),
+    ],
+)
+def test_a_head_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path, guided: str, sentence: str):
+    corpus(tmp_path)
+    with pytest.raises(SettingsError, match=sentence):
+        fit(guided_recipe(tmp_path, f"training.guided={guided}"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_corpora_without_links_are_refused(tmp_path: Path) -> None:
+    corpus(tmp_path)
+    with pytest.raises(SettingsError, match="no training corpus has any; set `links` of a corpus in `data.train`"):
+        fit(guided_recipe(tmp_path, "training.guided={}", links=False), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_without_attention_has_no_head_to_teach(tmp_path: Path, trained: Trained) -> None:
+    corpus(tmp_path)
+    plain = "model={kind: rnn, decoder: plain, embedding: 16, hidden: 16}"
+    with pytest.raises(SettingsError, match="teaches a head over the source, but this model has none"):
+        fit(guided_recipe(tmp_path, "training.guided={}", plain), tmp_path / "run")
