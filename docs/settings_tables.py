@@ -1,13 +1,14 @@
-"""Writes the tables of settings in docs/recipes.md from the schema of recipes: `python docs/settings_tables.py`."""
+"""Writes the tables of settings in docs/recipes.md and docs/classify.md from schemas: `python docs/settings_tables.py`."""
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dragoman.classification.settings import ClassifierRecipe
 from dragoman.recipe import Recipe
+from dragoman.settings import Settings
 
-PAGE = Path(__file__).with_name("recipes.md")
 BEGIN = "<!-- settings: written by docs/settings_tables.py, not by hand -->"
 END = "<!-- end of settings -->"
 SECTIONS: Mapping[str, str] = {
@@ -31,23 +32,37 @@ SECTIONS: Mapping[str, str] = {
 }
 """Classes of settings, in the order of the page, and their headings."""
 
+CLASSIFIER_SECTIONS: Mapping[str, str] = {
+    "ClassifierRecipe": "All sections",
+    "LabelledSettings": "`data`, which the command fills in",
+    "ClassifierSettings": "`model`",
+    "ClassifierTrainingSettings": "`training`",
+}
+"""Classes of a classifier's settings; those of `text` are on the other page."""
+
 Schema = Mapping[str, Any]
+Tables = tuple[type[Settings], Mapping[str, str]]
+PAGES: Mapping[Path, Tables] = {
+    Path(__file__).with_name("recipes.md"): (Recipe, SECTIONS),
+    Path(__file__).with_name("classify.md"): (ClassifierRecipe, CLASSIFIER_SECTIONS),
+}
+"""The pages, and the settings that stand on each."""
 
 
-def tables() -> str:
-    """Return a table for every class of settings that a recipe may hold."""
-    schema = Recipe.model_json_schema()
-    classes: dict[str, Schema] = {"Recipe": schema, **schema["$defs"]}
-    if odd := set(classes) ^ set(SECTIONS):
-        raise KeyError(f"SECTIONS and the schema differ in {sorted(odd)}")
-    return "\n\n".join("\n".join(_section(heading, classes[name])) for name, heading in SECTIONS.items())
+def tables(recipe: type[Settings], sections: Mapping[str, str]) -> str:
+    """Return a table for every class of settings in `sections`. KeyError where a recipe has a class that no page shows."""
+    schema = recipe.model_json_schema()
+    classes: dict[str, Schema] = {recipe.__name__: schema, **schema["$defs"]}
+    if odd := (set(classes) - {*SECTIONS, *CLASSIFIER_SECTIONS}) | (set(sections) - set(classes)):
+        raise KeyError(f"the tables and the schema differ in {sorted(odd)}")
+    return "\n\n".join("\n".join(_section(heading, classes[name])) for name, heading in sections.items())
 
 
-def page(text: str) -> str:
+def page(path: Path) -> str:
     """Return the text of the page with fresh tables between the two marks."""
-    before, _, rest = text.partition(BEGIN)
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{tables(*PAGES[path])}\n\n{END}{after}"
 
 
 def _section(heading: str, settings: Schema) -> Iterator[str]:
@@ -103,4 +118,5 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for place in PAGES:
+        place.write_text(page(place), encoding="utf-8")

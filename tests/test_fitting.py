@@ -12,11 +12,12 @@ import torch
 from tests.tiny import Trained, recipe
 
 from dragoman.errors import CorpusError, RunError
-from dragoman.fitting import Validation, fit
+from dragoman.fitting import fit
 from dragoman.run import open_run
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent
 from dragoman.translator import Translator
+from dragoman.validation import Validation
 
 
 class Ear(Silent):

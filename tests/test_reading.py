@@ -5,7 +5,7 @@ import torch
 from tests.tiny import MODELS, Trained
 
 from dragoman.errors import InputError
-from dragoman.reading import Reading, Side, side, with_words
+from dragoman.reading import Reading, Side, View, as_given, side, with_words
 from dragoman.text import Codec, WordsSettings, learn_codecs
 from dragoman.translator import Translator
 
@@ -35,6 +35,21 @@ def test_links_follow_the_mean_or_one_layer(reading: Reading):
     assert reading.links().sure == {(1, 0), (1, 1)}
     assert reading.links(layer=1).sure == {(0, 0), (1, 1)}
     assert reading.links(layer=2, head=1).sure == {(1, 0), (1, 1)}
+
+
+def test_shifted_links_are_those_of_the_step_that_read_the_word(reading: Reading):
+    expected = torch.tensor([[[[0.2, 0.7], [0.0, 0.0]]], [[[0.4, 0.5], [0.0, 0.0]]]])
+    torch.testing.assert_close(reading.by_words(shift=True), expected)
+    assert reading.links(shift=True).sure == {(1, 0)}
+    assert View(1, 1, shift=True).links(reading) == reading.links(1, 1, shift=True)
+
+
+def test_words_stand_between_spaces_as_given_with_unknown_ones(codec: Codec):
+    found = as_given(codec, "Dogs\u00a0(so!) I  love")
+    assert found.words == ["Dogs (so!)", "I", "love"]
+    assert found.pieces == ["Dogs", "(￭", "so", "￭!", "￭)", "I", "love", "</s>"]
+    assert found.owners == [0, 0, 0, 0, 0, 1, 2, None]
+    assert as_given(codec, "\u200b cats").owners == [1, None]
 
 
 @pytest.mark.parametrize(("wish", "size"), [({"layer": 3}, 2), ({"layer": 0}, 2), ({"head": 2}, 1)])

@@ -32,6 +32,13 @@ TRANSFORMER = {
     "dropout": 0.1,
 }
 MODELS = {"rnn": RNN, "transformer": TRANSFORMER}
+BLOCKS = {"width": 16, "feed_forward": 32, "heads": 2, "dropout": 0.1}
+LANGUAGE_MODELS = {
+    "masked_lm": {"kind": "masked_lm", "encoder_layers": 1, **BLOCKS},
+    "decoder_only": {"kind": "decoder_only", "decoder_layers": 2, **BLOCKS},
+}
+ONE_LANGUAGE = {"data": {"target": "en"}, "training": {"metric": "loss"}}
+"""What differs in the recipe of a language model."""
 
 RECIPE = {
     "data": {
@@ -75,6 +82,8 @@ class Outcome:
 
 def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
     """Return a tiny recipe as it stands in YAML, with `a.b=value` laid over it."""
+    if model in LANGUAGE_MODELS:
+        return override(merge(merge(RECIPE, ONE_LANGUAGE), {"model": LANGUAGE_MODELS[model]}), assignments)
     return override(merge(RECIPE, {"model": MODELS[model]}), assignments)
 
 

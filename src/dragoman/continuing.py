@@ -9,12 +9,13 @@ import torch
 
 from dragoman.data.collate import pad
 from dragoman.decoding.beam import beam_search
+from dragoman.decoding.constraints import forbid
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.sample import sample
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.step import step_of
 from dragoman.devices import choose_device
-from dragoman.interfaces import BOS
+from dragoman.interfaces import BOS, UNK
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.run import open_run
 from dragoman.settings import parse
@@ -57,7 +58,8 @@ class Continuer:
         return cls(opened.load_model(choose_device(device)), opened.target, settings)
 
     def continue_texts(self, texts: Sequence[str], *, first: int = 1) -> list[list[Continuation]]:
-        """Return the `n_best` continuations of each text, best first; an empty text may become anything.
+        """Return the `n_best` continuations of each text, best first; an empty text may become anything. No unknown
+        piece is written.
 
         Lengths in the decoding settings count what is written; the length of the text stands for that of a source. InputError
         names a text longer than the model's positions, counted from `first`.
@@ -86,11 +88,11 @@ class Continuer:
             maximum = self.settings.limits(torch.full((len(texts),), length, device=self.device))
             if self.model.target_positions is not None:
                 maximum = maximum.clamp(max=self.model.target_positions - length - 1)
-            step, begin = step_of(self.model.decoder), begun[:, -1]
+            step, begin, rules = step_of(self.model.decoder), begun[:, -1], [forbid([UNK])]
             if self.settings.method == "sample":
-                found = sample(step, state, maximum, settings=self.settings, generator=generator, begin=begin)
+                found = sample(step, state, maximum, constraints=rules, generator=generator, begin=begin, settings=self.settings)
             else:
-                found = beam_search(step, state, maximum, settings=self.settings, begin=begin)
+                found = beam_search(step, state, maximum, settings=self.settings, constraints=rules, begin=begin)
         return [alternatives[: self.settings.n_best] for alternatives in found.alternatives()]
 
 

@@ -66,7 +66,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
         for source, one in zip(SENTENCES, known, strict=True)
         if one.reading is not None and one.text
     ]
-    shown = [Sample(source, one.text, "") for source, one in zip(SENTENCES, known, strict=True)]
+    shown = [Sample(source, one.text) for source, one in zip(SENTENCES, known, strict=True)]
     report = Report(
         title=f"Dragoman demo: {recipe.data.source} to {recipe.data.target}",
         summary="A translator trained on the built-in phrasebook, measured on sentences it has never seen.",

@@ -85,7 +85,7 @@ def override(table: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any
         if not equals or not path:
             raise SettingsError(f"`--set {assignment}` is not of the form a.b=value, for example training.steps=1000")
         try:
-            _assign(result, path.strip().split("."), yaml.safe_load(value))
+            _assign(result, path.strip().split("."), yaml.safe_load(value), place=path.strip())
         except (yaml.YAMLError, ValueError):
             raise SettingsError(f"`--set {assignment}`: the value is not valid YAML; put quotes around it") from None
     return result
@@ -120,18 +120,19 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else f"; known: {', '.join(known)}"
 
 
-def _assign(table: Any, path: Sequence[str], value: Any) -> None:
-    """Set `value` at `path`, making tables and lists on the way."""
+def _assign(table: Any, path: Sequence[str], value: Any, *, place: str) -> None:
+    """Set `value` at `path`, the rest of `place`, making tables and lists on the way."""
     key: Any = int(path[0]) if isinstance(table, list) and path[0].isdigit() else path[0]
     if isinstance(table, list):
         if not isinstance(key, int) or key > len(table):
             raise SettingsError(
-                f"`{path[0]}` is not an item of the list; items count from 0 and there are {len(table)}"
+                f"`--set {place}`: `{path[0]}` is not an item of the list, which has {len(table)}, counted from 0; "
+                f"give a number up to {len(table)}, which adds one"
             )
         if key == len(table):
             table.append(None)
     elif not isinstance(table, dict):
-        raise SettingsError(f"`{path[0]}` cannot be set inside {_name_of(table)}")
+        raise SettingsError(f"`--set {place}`: `{path[0]}` cannot be set inside {_name_of(table)}; leave it out")
     if len(path) == 1:
         table[key] = value
         return
@@ -139,7 +140,7 @@ def _assign(table: Any, path: Sequence[str], value: Any) -> None:
     if not isinstance(inner, dict | list):
         inner = [] if path[1].isdigit() else {}
         table[key] = inner
-    _assign(inner, path[1:], value)
+    _assign(inner, path[1:], value, place=place)
 
 
 def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:

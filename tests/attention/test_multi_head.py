@@ -4,16 +4,30 @@ from typing import get_args
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dragoman.attention import masks
+from dragoman.attention.lookup import Kind
 from dragoman.attention.multi_head import MultiHead
+from dragoman.attention.relative import build_relative
 from dragoman.attention.scores import CONTENT_BASED, ScoreName
+from dragoman.attention.settings import RelativeName, WeightsName
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attention, KeyValues
 
 
 def numbers(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def to_itself(relative: RelativeName, score: ScoreName = "scaled_dot", weights: WeightsName = "softmax") -> MultiHead:
+    """Attention of a causal side to itself, with parameters large enough to show."""
+    torch.manual_seed(1)
+    knows = build_relative(relative, heads=2, head_dim=4, causal=True)
+    for parameter in knows.parameters():
+        torch.nn.init.normal_(parameter)
+    return MultiHead(8, 2, score=score, kind=Kind(weights), relative=knows).eval()
 
 
 @pytest.mark.parametrize("name", get_args(ScoreName))
@@ -81,3 +95,65 @@ def test_a_width_that_does_not_divide_into_heads_is_refused() -> None:
         SettingsError, match=r"model\.width 10 does not divide into 4 heads; choose a multiple of model\.heads"
     ):
         MultiHead(10, 4)
+
+
+@settings(max_examples=40)
+@given(
+    relative=st.sampled_from(get_args(RelativeName)),
+    score=st.sampled_from(get_args(ScoreName)),
+    weights=st.sampled_from(get_args(WeightsName)),
+    chunks=st.lists(st.integers(1, 13), min_size=1, max_size=6),
+    asked=st.booleans(),
+)
+def test_a_side_read_in_any_chunks_is_the_side_read_at_once(
+    relative: RelativeName, score: ScoreName, weights: WeightsName, chunks: list[int], asked: bool
+) -> None:
+    attention, states = to_itself(relative, score, weights), numbers(2, sum(chunks), 8)
+    whole = attention(states, attention.prepare(states, states), masks.causal(*states.shape[1:2] * 2))
+    grown: KeyValues | None = None
+    contexts, first = [], 0
+    for chunk in states.split(chunks, 1):
+        new = attention.prepare(chunk, chunk, first=first)
+        grown = new if grown is None else grown.extend(new)
+        mask = masks.causal(chunk.shape[1], grown.keys.shape[2])
+        contexts.append(attention(chunk, grown, mask, first=first, need_weights=asked).context)
+        first += chunk.shape[1]
+    torch.testing.assert_close(torch.cat(contexts, 1), whole.context, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("relative", get_args(RelativeName))
+def test_the_fused_kernel_knows_the_same_distances(relative: RelativeName) -> None:
+    attention, states = to_itself(relative), numbers(2, 30, 8)
+    memory, mask = attention.prepare(states, states), masks.causal(30, 30)
+    with_weights = attention(states, memory, mask, need_weights=True)
+    torch.testing.assert_close(attention(states, memory, mask).context, with_weights.context, rtol=1e-5, atol=1e-6)
+    assert with_weights.weights is not None and not with_weights.weights.triu(1).any()
+
+
+@pytest.mark.parametrize("relative", [name for name in get_args(RelativeName) if name != "none"])
+def test_order_matters_to_attention_that_knows_distances(relative: RelativeName) -> None:
+    attention, states = to_itself(relative), numbers(1, 5, 8)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    moved = states[:, order]
+    direct = attention(states, attention.prepare(states, states)).context
+    other = attention(moved, attention.prepare(moved, moved)).context
+    assert (other - direct[:, order]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("relative", get_args(RelativeName))
+def test_all_that_knows_distances_is_trained(relative: RelativeName) -> None:
+    attention, states = to_itself(relative).train(), numbers(1, 40, 8)
+    attention(states, attention.prepare(states, states), masks.causal(40, 40)).context.square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in attention.relative.parameters())
+
+
+@pytest.mark.parametrize("relative", get_args(RelativeName))
+@pytest.mark.parametrize("weights", get_args(WeightsName))
+def test_every_kind_computes_in_bfloat16(relative: RelativeName, weights: WeightsName) -> None:
+    attention, states, mask = to_itself(relative, weights=weights), numbers(2, 20, 8), masks.causal(20, 20)
+    exact = attention(states, attention.prepare(states, states), mask).context
+    with torch.autocast("cpu", torch.bfloat16):
+        context = attention(states, attention.prepare(states, states), mask).context
+    context.float().square().sum().backward()
+    torch.testing.assert_close(context.float(), exact, rtol=0.05, atol=0.05)
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in attention.parameters())

@@ -1,9 +1,9 @@
-"""`dragoman attend` and `align`."""
+"""`dragoman attend`."""
 
 from pathlib import Path
 
 import pytest
-from tests.tiny import MODELS, Trained, dragoman, refusal
+from tests.tiny import Trained, dragoman, refusal
 
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<!DOCTYPE html>"}
 
@@ -29,23 +29,6 @@ def test_attend_shows_pieces_where_asked_for(trained: Trained, tmp_path: Path):
     path = tmp_path / "attention.html"
     dragoman("attend", trained("rnn"), "I love cats.", "--target", "Tôi", "--pieces", "-o", path)
     assert "&lt;/s&gt;" in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_align_links_every_target_word(trained: Trained, tmp_path: Path, model):
-    (tmp_path / "a.en").write_text("I love cats.\n\nThis is a book.\n", encoding="utf-8")
-    (tmp_path / "a.vi").write_text("Tôi yêu mèo.\n\nĐây là sách.\n", encoding="utf-8")
-    found = dragoman("align", trained(model), tmp_path / "a.en", tmp_path / "a.vi").lines
-    targets = [sorted(int(link.split("-")[1]) for link in line.split()) for line in found]
-    assert targets == [[0, 1, 2], [], [0, 1, 2]]
-    last = dragoman("align", trained(model), tmp_path / "a.en", tmp_path / "a.vi", "--layer", 1, "--head", 1)
-    assert last.code == 0 and len(last.lines) == 3
-
-
-def test_a_layer_that_is_not_there_is_refused(trained: Trained, tmp_path: Path):
-    (tmp_path / "a").write_text("cats\n", encoding="utf-8")
-    sentence = refusal("align", trained("transformer"), tmp_path / "a", tmp_path / "a", "--layer", 3)
-    assert sentence == "there is no layer 3; this model has 2, counted from 1"
 
 
 @pytest.mark.parametrize("sentence", ["", "  ", "\u200b"])

@@ -78,10 +78,35 @@ def test_bleu_reads_standard_input(target):
     assert found.lines[0].startswith("BLEU 100.00")
 
 
-def test_bleu_explains_the_first_line(target):
-    found = dragoman("bleu", target, target, "--explain")
-    assert found.code == 0
-    assert "brevity" in found.output.lower()
+def test_bleu_explains_the_first_line_and_sacrebleu_agrees(tmp_path: Path):
+    fox = lines(tmp_path / "fox", ["the fast brown fox jumped over the sleepy dog", "another"])
+    reference = lines(tmp_path / "reference", ["the quick brown fox jumped over the lazy dog", "another"])
+    found = dragoman("bleu", fox, reference, "--explain")
+    assert found.lines[0] == "candidate   the fast brown fox jumped over the sleepy dog"
+    assert [line for line in found.lines if line.startswith("  p")] == [
+        "  p1 = 7/9 = 0.7778",
+        "  p2 = 4/8 = 0.5000",
+        "  p3 = 3/7 = 0.4286",
+        "  p4 = 2/6 = 0.3333",
+    ]
+    assert found.lines[-2].startswith("BLEU   0.4855 = 1.0000 * (") and found.lines[-2].endswith("written as 48.55")
+    assert found.lines[-1].startswith("sacreBLEU says 48.55   (nrefs:1|")
+    assert found.errors == "This is line 1 of 2; leave out --explain for the score of all lines together.\n"
+
+
+def test_an_explanation_is_neither_json_nor_a_comparison(source, target):
+    for other in (("--json",), ("--against", source)):
+        sentence = refusal("bleu", target, target, "--explain", *other)
+        assert sentence.startswith("--explain writes for people, about one output; leave out --json and --against")
+
+
+def test_tokenised_translations_are_remarked_on_once(tmp_path: Path, target):
+    spaced = lines(tmp_path / "spaced", ["a b c d ."] * 150)
+    found = dragoman("bleu", spaced, spaced)
+    assert found.errors.startswith("150 of 150 translations end in a space and a full stop, as tokenised text does;")
+    assert found.errors.count("\n") == 1
+    assert dragoman("bleu", spaced, spaced, "--tokenize", "none").errors == ""
+    assert dragoman("bleu", target, target).errors == ""
 
 
 def test_two_outputs_are_compared(source, target):

@@ -75,7 +75,7 @@ def test_one_label_alone_is_refused(tmp_path: Path):
 
 def test_a_label_unseen_in_training_is_named_with_its_line_and_the_known_ones(tmp_path: Path):
     documents = read_labelled(table(tmp_path, "a\tx\nc\ty\n"))
-    with pytest.raises(CorpusError, match="line 2 has the label `c`, which training never saw; known: a, b$"):
+    with pytest.raises(CorpusError, match=r"line 2 has the label `c`, which training never saw; known: a, b$"):
         check_known(documents, ["a", "b"])
 
 

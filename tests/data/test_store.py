@@ -11,7 +11,7 @@ import pytest
 from dragoman.data import encode
 from dragoman.data import store as module
 from dragoman.data.corpus import read_pairs
-from dragoman.data.settings import DataSettings, FilterSettings
+from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
 from dragoman.data.store import Store, build_store, fingerprints
 from dragoman.errors import CorpusError
 from dragoman.text import CharactersSettings, Codec, learn_codecs
@@ -109,6 +109,51 @@ def test_a_corpus_of_which_nothing_is_left_is_refused(
     ):
         build_store(cache, empty, empty.train, codecs=codecs)
     assert [path.name for path in cache.iterdir()] == ["checksums.json"]
+
+
+def test_the_way_back_leads_through_kept_sentences_of_the_document(
+    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    store, summary = build_store(cache, talks, talks.train, codecs=codecs, filters=FilterSettings(max_words=5))
+    assert 100 < summary.kept < 240
+    kept = [[pair for pair in read_pairs(corpus, talks) if len(pair.source.split()) <= 5] for corpus in talks.train]
+    rows = [(corpus, at, copy) for corpus in (0, 1) for at in range(len(kept[corpus])) for copy in range(corpus + 1)]
+    assert len(store) == len(rows)
+    for index, (corpus, at, _) in enumerate(rows):
+        pair = kept[corpus][at]
+        before = [one.source for one in kept[corpus][:at] if one.document == pair.document][-3:]
+        found = store.previous(index, 3)
+        assert store.text(index)[0] == pair.source
+        assert [one is None for one in found] == [True] * (3 - len(before)) + [False] * len(before)
+        assert [codecs[0].decode(one.tolist()) for one in found if one is not None] == before
+    assert store.previous(5, 0) == []
+
+
+def test_a_name_that_comes_again_in_another_corpus_is_another_document(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.tsv").write_text("the cat\teht tac\t1\na tree\ta eert\t1\n", encoding="utf-8")
+    here = data.model_copy(update={"root": tmp_path})
+    corpus = TsvSettings(tsv=Path("a.tsv"), document=2)
+    store, _ = build_store(cache, here, [corpus, corpus], codecs=codecs)
+    assert [len([one for one in store.previous(index, 2) if one is not None]) for index in range(4)] == [0, 1, 0, 1]
+
+
+def test_a_store_keeps_links_where_they_are_known(
+    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path, store: Store
+) -> None:
+    linked, _ = build_store(cache, talks, talks.train, codecs=codecs)
+    assert linked.linked
+    for index, pair in enumerate(read_pairs(talks.train[0], talks)):
+        links = linked.links(index)
+        assert pair.links is not None
+        assert links is not None
+        assert links.dtype == np.int32
+        assert links.tolist() == [list(link) for link in sorted(pair.links.possible)]
+    assert linked.links(index + 1) is None
+    assert not build_store(cache, talks, talks.train[1:], codecs=codecs)[0].linked
+    assert not store.linked
+    assert store.links(3) is None
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

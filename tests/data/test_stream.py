@@ -9,22 +9,32 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from dragoman.data import buckets
 from dragoman.data import stream as module
-from dragoman.data.store import Store
+from dragoman.data.corpus import read_pairs
+from dragoman.data.settings import DataSettings
+from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
 from dragoman.errors import RunError
-from dragoman.interfaces import BOS, EOS, Batch
+from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
 from dragoman.text import Codec
+from dragoman.tree import map_tensors
 
 
 @pytest.fixture(params=["one pool", "many pools"])
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Sort the corpus as a whole, or in parts."""
     if request.param == "many pools":
-        monkeypatch.setattr(module, "pools", lambda pairs, rng: buckets.pools(pairs, rng, pool=400, run=50))
+        monkeypatch.setattr(module, "pools", lambda pairs, rng: buckets.pools(pairs, rng, pool=200, run=50))
     return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def talk_store(talks: DataSettings, codecs: tuple[Codec, Codec], tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Return two corpora of documents, of which one is linked."""
+    return build_store(tmp_path_factory.mktemp("talk-store"), talks, talks.train, codecs=codecs)[0]
 
 
 @pytest.fixture
@@ -32,8 +42,8 @@ def make(store: Store, codecs: tuple[Codec, Codec]) -> Iterator[Any]:
     """Return a function that makes streams, closed when the test ends."""
     made: list[BatchStream] = []
 
-    def stream(tokens: int = 400, seed: int = 1, sampling: float = 0.0) -> BatchStream:
-        made.append(BatchStream(store, codecs, tokens, seed=seed, sampling=sampling))
+    def stream(tokens: int = 400, seed: int = 1, of: Store = store, **more: Any) -> BatchStream:
+        made.append(BatchStream(of, codecs, tokens, seed=seed, **more))
         return made[-1]
 
     yield stream
@@ -71,9 +81,22 @@ def sentences(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int,
 def equal(first: list[Batch], second: list[Batch]) -> bool:
     """Tell whether batches are the same, bit for bit."""
     return len(first) == len(second) and all(
-        torch.equal(a.source.ids, b.source.ids) and torch.equal(a.target.ids, b.target.ids)
+        len(tensors(a)) == len(tensors(b)) and all(map(torch.equal, tensors(a), tensors(b)))
         for a, b in zip(first, second, strict=True)
     )
+
+
+def tensors(batch: Batch) -> list[Tensor]:
+    """Collect all tensors of a batch."""
+    found: list[Tensor] = []
+    map_tensors(lambda tensor: found.append(tensor) or tensor, batch)
+    return found
+
+
+def words_of(codec: Codec, ids: list[int]) -> list[int]:
+    """Return the word that each piece belongs to, by the signs at which words begin; -1 for special pieces."""
+    begins = [piece.startswith("▁") for piece in codec.pieces(ids)]
+    return [-1 if index < UNK else sum(begins[: at + 1]) - 1 for at, index in enumerate(ids)]
 
 
 def test_an_epoch_holds_each_pair_once(pool: str, make: Any, store: Store) -> None:
@@ -113,6 +136,65 @@ def test_a_stream_goes_on_from_any_position(sampling: float, done: int, pool: st
     assert resumed.position == position
     assert resumed.epochs_done == epochs
     assert equal(take(resumed, 20), take(unbroken, 20))
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_sentences_come_with_those_before_them_in_their_document(
+    sampling: float, pool: str, make: Any, talk_store: Store, talks: DataSettings, codecs: tuple[Codec, Codec]
+) -> None:
+    pairs = [list(read_pairs(corpus, talks)) for corpus in talks.train]
+    before = {
+        pair.source: [one.source for one in some[:at] if one.document == pair.document][-2:]
+        for some in pairs
+        for at, pair in enumerate(some)
+    }
+    seen = Counter[str]()
+    for batch in epoch(make(of=talk_store, previous=2, sampling=sampling, tokens=200)):
+        assert batch.source.previous is not None
+        for ids, previous, mask in zip(
+            batch.source.ids, batch.source.previous.ids, batch.source.previous.mask, strict=True
+        ):
+            text = codecs[0].decode(ids.tolist())
+            real = [row[here].tolist() for row, here in zip(previous, mask, strict=True) if here.any()]
+            assert [[*codecs[0].encode(one), EOS] for one in before[text]] == real
+            assert mask.any(1).tolist() == [False] * (2 - len(real)) + [True] * len(real)
+            assert ((previous == PAD) == ~mask).all()
+            seen[text] += 1
+    assert seen == Counter([one.source for one in pairs[0]] + [one.source for one in pairs[1]] * 2)
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_pieces_are_linked_where_words_are(
+    sampling: float, make: Any, talk_store: Store, talks: DataSettings, codecs: tuple[Codec, Codec]
+) -> None:
+    links = {pair.source: pair.links for corpus in talks.train for pair in read_pairs(corpus, talks)}
+    found = 0
+    for batch in epoch(make(of=talk_store, sampling=sampling)):
+        assert batch.links is not None
+        assert batch.links.shape == (*batch.labels.shape, batch.source.ids.shape[1])
+        for source, target, linked in zip(batch.source.ids.tolist(), batch.labels.tolist(), batch.links, strict=True):
+            known = links[codecs[0].decode(source)]
+            sources, targets = words_of(codecs[0], source), words_of(codecs[1], target)
+            expected = [[known is not None and (i, j) in known.possible for i in sources] for j in targets]
+            assert linked.tolist() == expected
+            found += int(linked.sum())
+    assert found > 1000
+
+
+def test_plain_corpora_have_neither_links_nor_sentences_before(make: Any, talk_store: Store) -> None:
+    plain, linked = next(make()), next(make(of=talk_store))
+    assert plain.links is None
+    assert linked.links is not None
+    assert plain.source.previous is linked.source.previous is None
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_documents_and_links_go_on_from_any_position(sampling: float, pool: str, make: Any, talk_store: Store) -> None:
+    unbroken = make(of=talk_store, previous=2, sampling=sampling, tokens=200)
+    take(unbroken, 20)
+    resumed = make(of=talk_store, previous=2, sampling=sampling, tokens=200)
+    resumed.seek(json.loads(json.dumps(unbroken.position)))
+    assert equal(take(resumed, 25), take(unbroken, 25))
 
 
 def test_epochs_are_counted_in_pairs(pool: str, make: Any, store: Store) -> None:

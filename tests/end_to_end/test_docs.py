@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 import typer
-from docs.settings_tables import PAGE, page
+from docs import settings_tables
 
+from dragoman.classification.settings import ClassifierRecipe
 from dragoman.cli.main import app
 from dragoman.recipe import Recipe, load_recipe, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ("README.md", "README.vi.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group
+COMMANDS = {
+    " ".join(filter(None, (name, inner))): found
+    for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]  # a group
+    for inner, found in getattr(command, "commands", {"": command}).items()
+}
+"""Every command by its name, those of a group with the name of the group before theirs."""
 
 
 def read(name: str) -> str:
@@ -27,6 +33,12 @@ def table_of_commands(name: str) -> list[str]:
     return re.findall(r"^\| `dragoman ([^`]+)` \|", read(name), re.MULTILINE)
 
 
+def command_of(words: str) -> str:
+    """Return the command that words after `dragoman` begin with; empty where it is none."""
+    first, _, rest = words.partition(" ")
+    return next((name for name in (f"{first} {rest.partition(' ')[0]}", first) if name in COMMANDS), "")
+
+
 def blocks(text: str) -> list[str]:
     """Return the contents of fenced blocks."""
     return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -34,13 +46,13 @@ def blocks(text: str) -> list[str]:
 
 def settings_of_every_kind() -> set[str]:
     """Return the names of all settings that a recipe may hold."""
-    schema = Recipe.model_json_schema()
-    return {name for table in (schema, *schema["$defs"].values()) for name in table["properties"]}
+    schemas = [Recipe.model_json_schema(), ClassifierRecipe.model_json_schema()]
+    return {name for one in schemas for table in (one, *one["$defs"].values()) for name in table["properties"]}
 
 
 @pytest.mark.parametrize("name", READMES)
 def test_the_table_of_commands_holds_every_command_once_and_no_other(name: str) -> None:
-    assert sorted(row.split()[0] for row in table_of_commands(name)) == sorted(COMMANDS)
+    assert sorted(command_of(row) for row in table_of_commands(name)) == sorted(COMMANDS)
 
 
 def test_both_readmes_show_the_same_commands_pictures_and_code() -> None:
@@ -55,13 +67,13 @@ def test_both_readmes_show_the_same_commands_pictures_and_code() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_options_written_beside_a_command_exist(path: Path) -> None:
     text = re.sub(r"\\\n", " ", path.read_text(encoding="utf-8"))
-    for name, rest in re.findall(r"dragoman (\w+)([^\n`|]*)", text):
-        if name in COMMANDS:
+    for words in re.findall(r"dragoman (\w[^\n`|]*)", text):
+        if name := command_of(words):
             known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-            assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)) <= {*known, "--help"}, f"dragoman {name}{rest}"
-    for name, cell in re.findall(r"^\| `dragoman (\w+)[^`]*` \|(.*)\|$", text, re.MULTILINE):
-        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-        assert set(re.findall(r"`(--[a-z-]+)", cell)) <= known, f"dragoman {name}"
+            assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", words)) <= {*known, "--help"}, f"dragoman {words}"
+    for words, cell in re.findall(r"^\| `dragoman (\w[^`]*)` \|(.*)\|$", text, re.MULTILINE):
+        known = {option for parameter in COMMANDS[command_of(words)].params for option in parameter.opts}
+        assert set(re.findall(r"`(--[a-z-]+)", cell)) <= known, f"dragoman {words}"
 
 
 def test_the_page_of_recipes_holds_every_setting() -> None:
@@ -69,9 +81,9 @@ def test_the_page_of_recipes_holds_every_setting() -> None:
     assert [name for name in sorted(settings_of_every_kind()) if f"| `{name}` |" not in text] == []
 
 
-def test_the_tables_of_settings_are_fresh() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert text == page(text), "run python docs/settings_tables.py"
+@pytest.mark.parametrize("path", settings_tables.PAGES, ids=lambda path: path.name)
+def test_the_tables_of_settings_are_fresh(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == settings_tables.page(path), "run python docs/settings_tables.py"
 
 
 def test_the_recipe_in_the_page_of_recipes_is_one(tmp_path: Path) -> None:
@@ -113,6 +125,20 @@ def test_names_in_the_architecture_exist() -> None:
             tree = ast.parse(here[0].read_text(encoding="utf-8"))
             defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
             assert name in defined, f"{file} has no {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_tests_named_in_a_page_exist(path: Path) -> None:
+    for file, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", path.read_text(encoding="utf-8")):
+        assert f"def {name}(" in read(file), f"{path.name}: {file} has no {name}"
+
+
+def test_every_erratum_names_its_check() -> None:
+    errata, _, _ = read("docs/errata.md").partition("## ")
+    rows = [row for row in errata.split("\n") if row.startswith("| ")][2:]
+    assert len(rows) >= 8
+    for row in rows:
+        assert re.search(r"tests/[\w/]+\.py::\w+", row), f"no test shows: {row}"
 
 
 def test_the_parts_in_the_architecture_are_those_that_exist() -> None:

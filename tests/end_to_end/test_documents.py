@@ -6,8 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 from tests.tiny import dragoman, refusal
 
+from dragoman.errors import CorpusError
 from dragoman.fitting import fit
 from dragoman.recipe import Recipe
 from dragoman.settings import merge, parse
@@ -23,11 +25,13 @@ RECIPE = {
     "text": {"kind": "words", "minimum_count": 1, "joint": True},
     "model": {"kind": "document", "previous": 2, **SMALL},
     "training": {
-        "steps": 150,
+        "steps": 100,
         "batch_tokens": 300,
         "learning_rate": 0.01,
         "warmup": 20,
         "validate_every": 50,
+        "metric": "loss",
+        "label_smoothing": 0.0,
         "keep": 0,
         "precision": "float32",
         "threads": 1,
@@ -96,7 +100,7 @@ def right(run: Path) -> float:
     return sum([next(found) for _ in (*text, None)][-2] == text[-1][1] for text in texts) / len(texts)
 
 
-def test_the_words_before_are_learned_by_the_model_that_reads_them_alone(run_of):
+def test_what_stands_only_before_is_learned_by_the_model_that_reads_it(run_of):
     assert right(run_of("document")) == 1.0
     assert right(run_of("transformer")) < 0.5
     losses = {
@@ -104,3 +108,113 @@ def test_the_words_before_are_learned_by_the_model_that_reads_them_alone(run_of)
         for kind in ("document", "transformer")
     }
     assert losses["document"] < 0.1 < 0.15 < losses["transformer"]
+
+
+def test_blank_lines_begin_a_document_and_given_sentences_take_the_place_of_those_in_the_list(run_of):
+    translator = Translator.load(run_of("document"))
+    lines = ["a cat .", "yes .", "it sleeps .", "", "it sleeps ."]
+    found = [one.text for one in translator.translate(lines)]
+    assert found[:4] == ["một mèo .", "vâng .", "mèo ngủ .", ""]
+    assert translator.preceding(lines) == [[], ["a cat ."], ["a cat .", "yes ."], [], []]
+    for noun, translated in NOUNS.items():
+        before = [["far away", f"a {noun} .", "yes ."]]
+        (one,) = translator.translate(["it sleeps ."], previous=before, attention=True)
+        assert one.text == f"{translated} ngủ ."
+        ((given, _),) = translator.score(["it sleeps ."], [one.text], previous=before)
+        ((alone, _),) = translator.score(["it sleeps ."], [one.text])
+        assert given > alone + 0.5
+        assert one.log_prob == pytest.approx(given, abs=1e-3)
+    assert translator.preceding(["a", "b", "c"], ["x", "x", None]) == [[], ["a"], []]
+
+
+def test_context_crosses_the_chunks_of_standard_input(run_of, monkeypatch: pytest.MonkeyPatch):
+    lines = "a cat .\nyes .\nit sleeps .\n\na dog .\nit sleeps .\n"
+    whole = dragoman("translate", run_of("document"), stdin=lines).lines
+    assert whole == ["một mèo .", "vâng .", "mèo ngủ .", "", "một chó .", "chó ngủ ."]
+    for chunk in (1, 2):
+        monkeypatch.setattr("dragoman.cli.translating.CHUNK", chunk)
+        assert dragoman("translate", run_of("document"), stdin=lines).lines == whole
+
+
+def test_an_ensemble_reads_as_far_back_as_each_of_its_models(run_of):
+    alone, both = (
+        Translator.load(*(run_of(kind) for kind in kinds)) for kinds in (["document"], ["document", "transformer"])
+    )
+    assert (alone.previous, both.previous) == (2, 2)
+    assert both.translate(["it sleeps ."], previous=[["a dog ."]])[0].text == "chó ngủ ."
+
+
+def test_evaluate_and_score_know_documents_from_blank_lines_or_names(run_of, corpus: Path, tmp_path: Path):
+    texts = documents(30, 2)
+    run, dev = run_of("document"), (corpus / "dev.en", corpus / "dev.vi")
+    flat = [pair for text in texts for pair in text]
+    plain = (tmp_path / "flat.en", tmp_path / "flat.vi", tmp_path / "flat.ids")
+    names = [f"D{number}\t{line}" for number, text in enumerate(texts) for line, _ in enumerate(text)]
+    for path, lines in zip(plain, ([s for s, _ in flat], [t for _, t in flat], names), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    scores = [
+        json.loads(dragoman("evaluate", run, *files, "--json").output)["chrf"]
+        for files in (dev, (*plain[:2], "--documents", plain[2]))
+    ]
+    assert scores[0]["score"] == scores[1]["score"] == pytest.approx(100)
+    between = [
+        line
+        for line, text in zip(dragoman("score", run, *dev).lines, dev[0].read_text().split("\n"), strict=False)
+        if text
+    ]
+    named = dragoman("score", run, *plain[:2], "--documents", plain[2]).lines
+    assert [float(one) for one in named] == pytest.approx([float(one) for one in between], abs=1e-3)
+    refused = refusal("score", run_of("transformer"), *plain[:2], "--documents", plain[2])
+    assert refused == "this run does not read previous sentences; leave out --documents"
+
+
+def test_both_levels_of_attention_are_drawn(run_of, tmp_path: Path):
+    run, picture = run_of("document"), tmp_path / "it.svg"
+    before = [word for noun in ("cat", "dog") for word in ("--previous", f"a {noun} .")]
+    found = dragoman("attend", run, "it sleeps .", "-o", picture, *before)
+    assert found.lines == [
+        str(picture),
+        *(str(tmp_path / f"it-previous-{level}.svg") for level in ("words", "sentences")),
+    ]
+    assert "it sleeps .  →  chó ngủ ." in found.errors
+    header, *rows = [line.split() for line in found.errors.splitlines()[1:]]
+    assert header == ["word", "kept", "[-2]", "[-1]"]
+    assert [row[0] for row in rows] == ["it", "sleeps", "."]
+    assert all(float(row[2]) + float(row[3]) == pytest.approx(1, abs=0.011) for row in rows)
+    assert "[-2] a" in (tmp_path / "it-previous-words.svg").read_text()
+    assert "[-1] a dog ." in (tmp_path / "it-previous-sentences.svg").read_text()
+    refused = refusal("attend", run_of("transformer"), "it sleeps .", "-o", picture, *before)
+    assert refused == "this run does not read previous sentences; choose one whose model has `kind: document`"
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_a_corpus_without_documents_is_refused_before_anything_is_written(corpus: Path, tmp_path: Path, part: str):
+    files = {"source": str(corpus / "train.en"), "target": str(corpus / "train.vi")}
+    with pytest.raises(
+        CorpusError, match=r"`model.kind: document` needs documents, but .*train\.en does not say where"
+    ):
+        fit(recipe(corpus, "document", **{part: [files]}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_of_documents_is_the_unbroken_one(corpus: Path, tmp_path: Path):
+    short = recipe(corpus, "document")
+    budgets = [short.model_copy(update={"training": short.training.model_copy(update={"steps": n})}) for n in (3, 6)]
+    fit(budgets[1], tmp_path / "unbroken")
+    fit(budgets[0], tmp_path / "broken")
+    fit(budgets[1], tmp_path / "broken", resume=True)
+    weights = [load_file(tmp_path / name / "training" / "last.safetensors") for name in ("unbroken", "broken")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(tensor.equal(weights[1][name]) for name, tensor in weights[0].items())
+
+
+def test_a_model_of_documents_starts_from_one_of_sentences(run_of, corpus: Path, tmp_path: Path):
+    start = {
+        "model": {"start_from": {"whole": str(run_of("transformer"))}},
+        "training": {"steps": 1, "learning_rate": 1e-12},
+    }
+    fit(parse(Recipe, merge(recipe(corpus, "document").model_dump(mode="json"), start)), tmp_path / "run")
+    before, after = (load_file(run / "model.safetensors") for run in (run_of("transformer"), tmp_path / "run"))
+    assert all(name.startswith("encoder.hierarchy.") for name in after.keys() - before.keys())
+    assert before.keys() < after.keys()
+    assert all(tensor.allclose(after[name], atol=1e-6) for name, tensor in before.items())

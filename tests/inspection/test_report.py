@@ -24,7 +24,7 @@ FULL = Report(
     },
     records=[{"step": 1, "loss": 3.0, "dev_bleu": 1.0}, {"step": 2, "loss": 2.0, "dev_bleu": 20.0}],
     pictures=[AttentionPicture(["<the>", "cat"], ["mèo"], [[[[0.5, 0.5]]]])] * 2,
-    samples=[Sample("a <cat>", "con mèo", "con mèo"), Sample("a & b", "một & hai", "<hai>")],
+    samples=[Sample("a <cat>", "con mèo", "con mèo"), Sample("a & b", "một & hai", "<hai>"), Sample("a bee", "")],
     settings="model:\n  kind: rnn  # <small>\n",
     instructions="dragoman train <recipe> && echo done",
 )
@@ -81,11 +81,12 @@ def test_the_attention_of_each_sentence_stands_in_the_page(page: Any) -> None:
 
 
 def test_translations_stand_beside_source_and_reference(page: Any) -> None:
-    assert page.within("td/bdi") == ["a <cat>", "con mèo", "con mèo", "a & b", "một & hai", "<hai>"]
+    assert page.within("td/bdi") == ["a <cat>", "con mèo", "con mèo", "a & b", "một & hai", "<hai>", "a bee"]
 
 
 def test_a_translation_that_equals_its_reference_is_marked(page: Any) -> None:
     assert page.words("span").count("✓ same") == 1
+    assert page.words("span").count("no reference") == 1
 
 
 def test_settings_and_instructions_are_shown_as_they_are(page: Any) -> None:

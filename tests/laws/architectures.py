@@ -12,9 +12,9 @@ from dragoman.models.build import build_model
 from dragoman.models.document import DocumentSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.models.transformer import TransformerSettings
+from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 
-Architecture = RecurrentSettings | TransformerSettings
+Architecture = RecurrentSettings | TransformerSettings | DecoderOnlySettings
 
 SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
 MULTIPLYING = ("dot", "scaled_dot")
@@ -32,6 +32,12 @@ def transformer(**settings: Any) -> TransformerSettings:
     """A small Transformer."""
     given = {"encoder_layers": 2, "decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "max_positions": 40}
     return TransformerSettings(**{**given, "dropout": 0.3, **settings})
+
+
+def decoder_only(**settings: Any) -> DecoderOnlySettings:
+    """A small causal language model."""
+    given = {"decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "max_positions": 40}
+    return DecoderOnlySettings(**{**given, "dropout": 0.3, **settings})
 
 
 def window(kind: Literal["monotonic", "predictive"]) -> WindowSettings:
@@ -99,6 +105,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     "transformer, target tied": transformer(tied="target", norm="post"),
     "document": DocumentSettings(**dict(transformer(heads=4), kind="document", previous=3)),
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
+    "decoder-only": decoder_only(),
+    "decoder-only, post-norm, learned, rotary": decoder_only(norm="post", positions="learned", relative="rotary"),
     "transformer, nothing tied": transformer(tied="none", attention_dropout=0.2, feed_forward_dropout=0.2),
 }
 
@@ -110,6 +118,7 @@ FAMILIES = (
     "luong additive",
     "transformer pre-norm, sinusoidal",
     "transformer post-norm, learned",
+    "decoder-only",
 )
 """One or two of each family, for laws of training, which know no architecture."""
 

@@ -17,7 +17,7 @@ from dragoman.interfaces import BOS, EOS, PAD, UNK, DecoderOutput, DecoderState,
 from dragoman.models.document import DocumentSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.transformer import TransformerSettings
+from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 from dragoman.tree import map_tensors
 
 ROWS = len(LENGTHS)
@@ -36,7 +36,8 @@ def close(actual: Tensor | None, expected: Tensor | None) -> None:
 
 def attends(architecture: Architecture) -> bool:
     """Whether an architecture attends to its source at all."""
-    return not (isinstance(architecture, RecurrentSettings) and architecture.decoder == "plain")
+    plain = isinstance(architecture, RecurrentSettings) and architecture.decoder == "plain"
+    return not (plain or isinstance(architecture, DecoderOnlySettings))
 
 
 def feed(model: Seq2Seq, state: DecoderState, chunks: list[int], need_weights: bool = False) -> list[DecoderOutput]:

@@ -15,7 +15,9 @@ from tests.laws.architectures import ARCHITECTURES
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from dragoman.attention import attend, masks, multi_head, scores
+from dragoman.attention import attend, masks, multi_head, relative, scores
+from dragoman.attention.local import Window
+from dragoman.attention.lookup import Lookup
 from dragoman.data.stream import BatchStream
 from dragoman.decoding import beam
 from dragoman.decoding.beam import Search
@@ -123,6 +125,44 @@ def hides_with_a_small_number(right: Any, raw: Tensor, mask: Tensor | None = Non
     return (raw if mask is None else raw.masked_fill(~mask, -5.0)).softmax(-1)
 
 
+def begins_anew(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int) -> Any:
+    return right(window, queries, mask, 0)
+
+
+def looks_beyond_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int) -> Any:
+    _, falls_off = right(window, queries, mask, first)
+    return torch.ones_like(mask.expand(*queries.shape[:3], -1)), falls_off
+
+
+def draws_at_inference(right: Any, lookup: Lookup, weights: Tensor) -> Any:
+    lookup.training = True
+    found = right(lookup, weights)
+    lookup.training = False
+    return found
+
+
+def forgets_the_predictions(right: Any, decoder: Any, tokens: Tensor, state: Any, **named: Any) -> Any:
+    output, after = right(decoder, tokens, state, **named)
+    past = rnn.RecurrentPast(after.past.hidden, state.past.fed, position=after.past.position)
+    return output, DecoderState(after.source, past)
+
+
+def does_not_hide(right: Any, raw: Tensor, mask: Tensor | None = None) -> Tensor:
+    return right(raw)
+
+
+def turns_from_the_start(right: Any, kind: relative.Relative, states: Tensor, first: int) -> Tensor:
+    return right(kind, states, 0)
+
+
+def counts_from_top_left(right: Any, first: int, queries: int, keys: int, device: Any = None) -> Tensor:
+    return right(0, queries, keys, device)
+
+
+def averages_from_the_start(right: Any, kind: relative.Relative, weights: Tensor, first: int) -> Tensor:
+    return right(kind, weights, 0)
+
+
 def does_not_scale(right: Any, queries: Tensor, keys: Tensor, *rest: Any, **named: Any) -> Tensor:
     return right(queries * queries.shape[-1] ** 0.5, keys, *rest, **named)
 
@@ -224,7 +264,32 @@ BUGS: dict[str, tuple[Law, Plant]] = {
         CHUNKS(FEEDING),
         replace(rnn.LuongDecoder, "forward", does_not_carry_the_fed_vector),
     ),
+    "1: window begins anew in each chunk": (CHUNKS("luong, local-m"), replace(Window, "forward", begins_anew)),
+    "1: predictions of the last position forgotten": (
+        CHUNKS("posterior"),
+        replace(rnn.PosteriorDecoder, "forward", forgets_the_predictions),
+    ),
+    "1: rotary begins anew in each chunk": (
+        CHUNKS("transformer, rotary"),
+        replace(relative.Rotary, "rotate", turns_from_the_start),
+    ),
+    "1: distances count from the top left": (
+        CHUNKS("transformer, t5"),
+        replace(relative, "distances", counts_from_top_left),
+    ),
+    "1: slopes count from the top left": (
+        CHUNKS("transformer, alibi"),
+        replace(relative, "distances", counts_from_top_left),
+    ),
+    "1: value vectors of distances begin anew in each chunk": (
+        CHUNKS("transformer, shaw"),
+        replace(relative.Shaw, "values", averages_from_the_start),
+    ),
     "2: no causal mask": (FUTURE(TRANSFORMER), replace(masks, "causal", sees_everything)),
+    "2: entmax ignores the mask": (
+        FUTURE("transformer, entmax to itself"),
+        replace(attend, "entmax15", does_not_hide),
+    ),
     "2: causal mask one too wide": (FUTURE(POST_NORM), replace(masks, "causal", sees_one_too_many)),
     "3: source mask ignored by a Transformer": (
         PADDING(TRANSFORMER),
@@ -252,6 +317,19 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "5: hidden keys get a small weight": (
         DISTRIBUTION(TRANSFORMER),
         replace(attend, "masked_softmax", hides_with_a_small_number),
+    ),
+    "5: sparsemax ignores the mask": (
+        DISTRIBUTION("bahdanau, sparsemax"),
+        replace(attend, "sparsemax", does_not_hide),
+    ),
+    "5: entmax ignores the mask": (DISTRIBUTION("luong, entmax"), replace(attend, "entmax15", does_not_hide)),
+    "5: window ignores the source mask": (
+        DISTRIBUTION("luong, local-p"),
+        replace(Window, "forward", looks_beyond_the_source),
+    ),
+    "6: hard attention draws at inference": (
+        ASKING("bahdanau, hard, reinforced"),
+        replace(Lookup, "_choose", draws_at_inference),
     ),
     "6: fused attention not scaled": (ASKING(TRANSFORMER), replace(multi_head, "attend_scaled_dot", does_not_scale)),
     "7: score prefers the first keys": (

@@ -77,8 +77,16 @@ def test_the_text_shows_every_step() -> None:
         "  p3 = 0",
         "",
         "brevity penalty   0.6065   (2 words, nearest reference 3: exp(1 - 3/2))",
-        "BLEU   0.0000 = 0.6065 * (1.0000 * 1.0000 * 0.0000) ** (1/3)",
+        "BLEU   0.0000 = 0.6065 * (1.0000 * 1.0000 * 0.0000) ** (1/3), written as 0.00",
     ]
+
+
+def test_the_text_shows_what_clipping_takes_away() -> None:
+    text = explain("the the the the the the the", CATS, lowercase=True).render()
+    assert "  the         7        2" in text
+    assert "  p1 = 2/7 = 0.2857 (7/7 unclipped)" in text
+    assert "p2 = 0/6 = 0.0000, smoothed" in text
+    assert "  p2 = 4/6 = 0.6667 (5/6 unclipped)" in explain("the cat the cat on the mat", CATS, lowercase=True).render()
 
 
 def test_the_text_shows_smoothing() -> None:

@@ -44,6 +44,11 @@ def test_case_and_tokenisation_are_options_named_in_the_signature() -> None:
     assert bleu(["A CAT on the mat."], [["a cat on the mat."]]).score < 60
 
 
+def test_tokenised_text_is_scored_without_a_warning_of_sacrebleu(caplog: pytest.LogCaptureFixture) -> None:
+    assert bleu(["a b c d ."] * 200, [["a b c d ."] * 200]).score == pytest.approx(100)
+    assert caplog.records == []
+
+
 def test_a_perfect_translation_scores_best() -> None:
     assert bleu(REFERENCES[0], [REFERENCES[0]]).score == pytest.approx(100)
     assert chrf(REFERENCES[0], [REFERENCES[0]]).score == pytest.approx(100)

@@ -75,6 +75,28 @@ def test_a_query_that_sees_nothing_gets_zeros_and_a_gradient_of_zeros(fused: boo
         assert not tensor.grad[0].any() and tensor.grad[1].any()
 
 
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_output_of_a_padded_query_is_zero(fused: bool) -> None:
+    queries, keys = torch.ones(2, 3, 2), torch.ones(2, 10, 2)
+    real = torch.tensor([[True, True, False], [True, False, False]])
+    mask = masks.of_real_queries(real, masks.from_lengths(LENGTHS, 10))
+    if fused:
+        context = attend_scaled_dot(queries, keys, VALUES, mask)
+    else:
+        context, weights = attend(ScaledDot()(queries, keys), VALUES, mask)
+        torch.testing.assert_close(weights.sum(-1), real.float())
+    torch.testing.assert_close(context, AVERAGES.expand(2, 3, 4) * real[:, :, None])
+
+
+def test_the_three_masks_are_three_things() -> None:
+    padding = masks.to_source(torch.tensor([[True, True, False]]))
+    future = masks.causal(3, 3)
+    assert padding.int().tolist() == [[[1, 1, 0]]]
+    assert future.int().tolist() == [[[1, 0, 0], [1, 1, 0], [1, 1, 1]]]
+    both = masks.of_real_queries(torch.tensor([[True, True, False]]), padding & future)
+    assert both.int().tolist() == [[[1, 0, 0], [1, 1, 0], [0, 0, 0]]]
+
+
 def test_the_printed_queries_and_keys_give_these_weights_and_this_output() -> None:
     query = [[1.6889378, -2.1054077], [-1.3970122, -1.2317009], [-0.8323478, 2.8157258]]
     key = [[-0.1563865, -1.0208571], [1.0360996, 2.7422607], [-1.2121758, 0.51843137]]

@@ -33,3 +33,14 @@ def from_lengths(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "_ _
     """
     per_query = lengths[:, None] if lengths.dim() == 1 else lengths
     return torch.arange(keys, device=lengths.device) < per_query[:, :, None]
+
+
+def of_real_queries(
+    real: Bool[Tensor, "batch query"], mask: Bool[Tensor, "#batch #query key"]
+) -> Bool[Tensor, "batch query key"]:
+    """Let padded queries see nothing, so that attention gives zeros for them; the others see what `mask` lets them see.
+
+    >>> of_real_queries(torch.tensor([[True, False]]), causal(2, 2)).int().tolist()
+    [[[1, 0], [0, 0]]]
+    """
+    return mask & real[:, :, None]

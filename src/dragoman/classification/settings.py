@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dragoman.models.classifier import ClassifierSettings
 from dragoman.settings import Settings, merge, override, parse
@@ -66,6 +66,12 @@ class ClassifierRecipe(Settings):
     """The model."""
     training: ClassifierTrainingSettings = parse(ClassifierTrainingSettings, {})
     """How it is trained."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "ClassifierRecipe":
+        if self.text.sampling:
+            raise ValueError("`text.sampling` is for translators; a classifier cuts its text one way, so leave it at 0")
+        return self
 
 
 def classifier_recipe(train: Path, dev: Path | None = None, assignments: Sequence[str] = ()) -> ClassifierRecipe:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.console import note
 from dragoman.cli.files import check_languages, read_aligned, write_lines
 from dragoman.cli.translating import decoding_options
 from dragoman.errors import InputError
@@ -101,11 +102,11 @@ def bleu(
     as_json: AsJson = False,
 ) -> None:
     """Score translations that stand in a file: BLEU, chrF and TER with their signatures."""
+    if explain and (as_json or against is not None):
+        raise InputError("--explain writes for people, about one output; leave out --json and --against, or --explain")
     hypotheses, *sets = read_aligned(hypothesis, *references)
     if explain:
-        from dragoman.metrics.explain import explain as explained
-
-        print(explained(hypotheses[0], [one[0] for one in sets], tokenize=tokenize, lowercase=lowercase).render())
+        _explain(hypotheses, sets, tokenize, lowercase)
         return
     scores = all_scores(hypotheses, sets, tokenize=tokenize, lowercase=lowercase)
     table: dict[str, Any] = {**_tables(scores), "sentences": len(hypotheses)}
@@ -127,14 +128,32 @@ def bleu(
 def all_scores(
     hypotheses: list[str], references: list[list[str]], *, tokenize: str = "13a", lowercase: bool = False
 ) -> list["Score"]:
-    """Return BLEU, chrF and TER."""
+    """Return BLEU, chrF and TER, with a note where the translations look tokenised."""
     from dragoman.metrics import scores
 
+    spaced = sum(hypothesis.endswith(" .") for hypothesis in hypotheses)
+    if tokenize != "none" and 2 * spaced > len(hypotheses):
+        note(
+            f"{spaced} of {len(hypotheses)} translations end in a space and a full stop, as tokenised text does; compare these "
+            "scores with scores of tokenised text only."
+        )
     return [
         scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase),
         scores.chrf(hypotheses, references),
         scores.ter(hypotheses, references),
     ]
+
+
+def _explain(hypotheses: list[str], references: list[list[str]], tokenize: str, lowercase: bool) -> None:
+    """Print how the BLEU of the first line comes about, and what sacreBLEU says of it."""
+    from dragoman.metrics import explain, scores
+
+    hypothesis, first = hypotheses[0], [one[0] for one in references]
+    print(explain(hypothesis, first, tokenize=tokenize, lowercase=lowercase).render())
+    check = scores.bleu([hypothesis], [[one] for one in first], tokenize=tokenize, lowercase=lowercase)
+    print(f"sacreBLEU says {check.score:.2f}   ({check.signature})")
+    if len(hypotheses) > 1:
+        note(f"This is line 1 of {len(hypotheses)}; leave out --explain for the score of all lines together.")
 
 
 def _compare(baseline: list[str], system: list[str], references: list[list[str]]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded, Previous
 Ids = Sequence[int] | Int[np.ndarray, " _"]
 """One sentence, without special pieces."""
 
-PieceLinks = Bool[np.ndarray, "target source"]
-"""Which source pieces each target piece translates, without special pieces."""
+PieceLinks = Bool[np.ndarray, "_ _"]
+"""Which source pieces (second axis) each target piece (first axis) translates, without special pieces."""
 
 
 def collate(

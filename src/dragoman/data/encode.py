@@ -35,9 +35,7 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     ids, text = pyarrow.list_(pyarrow.int32()), pyarrow.string()
     links = pyarrow.list_(pyarrow.list_(pyarrow.int32(), 2))
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    linked = [
-        None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs
-    ]
+    linked = [None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs]
     return pyarrow.record_batch(
         {
             "source": pyarrow.array([codecs[0].encode(source) for source in sources], ids),

@@ -25,11 +25,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Sample:
-    """A source sentence, what the model made of it, and what a person did."""
+    """A source sentence, what the model made of it, and what a person did, where one did."""
 
     source: str
     translation: str
-    reference: str
+    reference: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _samples(samples: Sequence[Sample]) -> str:
         "<tr>"
         + _sentence("Source", sample.source)
         + _sentence("Translation", sample.translation)
-        + _sentence("Reference", sample.reference, same=sample.translation == sample.reference)
+        + _reference(sample)
         + "</tr>"
         for sample in samples
     )
@@ -147,6 +147,13 @@ def _sentence(column: str, text: str, *, same: bool = False) -> str:
     """Return one cell; `data-column` names it where a narrow screen stacks the columns."""
     mark = ' <span class="same">✓ same</span>' if same else ""
     return f'<td data-column="{column}"><bdi>{escape(text)}</bdi>{mark}</td>'
+
+
+def _reference(sample: Sample) -> str:
+    """Return the cell of the reference, or one that says that there is none."""
+    if sample.reference is None:
+        return '<td data-column="Reference"><span class="none">no reference</span></td>'
+    return _sentence("Reference", sample.reference, same=sample.translation == sample.reference)
 
 
 def _text(text: str) -> str:

@@ -39,6 +39,11 @@ class Precision:
         return sum(ngram.clipped for ngram in self.ngrams)
 
     @property
+    def unclipped(self) -> int:
+        """Count those found in a reference, each as often as it stands in the candidate."""
+        return sum(ngram.count for ngram in self.ngrams if ngram.clipped)
+
+    @property
     def value(self) -> Fraction:
         """Divide the two; 0 where the candidate is too short to have such n-grams."""
         return Fraction(self.matched, self.total) if self.total else Fraction(0)
@@ -73,7 +78,8 @@ class Explanation:
         lengths = f"{candidate} words, nearest reference {reference}: {short}"
         return [
             f"brevity penalty   {self.brevity_penalty:.4f}   ({lengths})",
-            f"BLEU   {self.bleu:.4f} = {self.brevity_penalty:.4f} * ({mean}) ** (1/{len(self.precisions)})",
+            f"BLEU   {self.bleu:.4f} = {self.brevity_penalty:.4f} * ({mean}) ** (1/{len(self.precisions)}), "
+            f"written as {100 * self.bleu:.2f}",
         ]
 
 
@@ -176,8 +182,9 @@ def _table(ngrams: Sequence[NGram]) -> list[str]:
 
 
 def _precision_line(order: int, precision: Precision) -> str:
-    """Write one precision, and its smoothed value where that differs."""
+    """Write one precision; its smoothed value, and what it would be without clipping, where they differ."""
     if precision.total == 0:
         return f"  p{order} = 0"
     smoothed = f", smoothed to {precision.smoothed:.4f}" if precision.matched == 0 and precision.smoothed > 0 else ""
-    return f"  p{order} = {precision.matched}/{precision.total} = {float(precision.value):.4f}{smoothed}"
+    cut = "" if precision.unclipped == precision.matched else f" ({precision.unclipped}/{precision.total} unclipped)"
+    return f"  p{order} = {precision.matched}/{precision.total} = {float(precision.value):.4f}{cut}{smoothed}"

@@ -46,12 +46,12 @@ def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score
 
 
 def bleu_metric(*, tokenize: str = "13a", lowercase: bool = False) -> Any:
-    """Return sacreBLEU's metric behind `bleu`. InputError for an unknown tokeniser."""
+    """Return sacreBLEU's metric behind `bleu`, without its warnings. InputError for an unknown tokeniser."""
     if tokenize not in TOKENIZERS:
         raise InputError(f"BLEU has no tokeniser `{tokenize}`{nearest(tokenize, TOKENIZERS)}")
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize=tokenize, lowercase=lowercase)
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
 def chrf_metric(*, word_order: int = 0) -> Any:

@@ -24,7 +24,7 @@ class BlockSettings(Settings):
     norm: NormPlace = "pre"
     """Layer norm before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
     positions: PositionsName = "sinusoidal"
-    """How positions enter: sinusoidal (any length) or learned (up to max_positions)."""
+    """How positions enter: sinusoidal (any length), learned (up to max_positions) or none."""
     relative: RelativeName = "none"
     """What heads that attend to their own side know of distance: none, shaw, t5, alibi or rotary."""
     self_score: ScoreName = "scaled_dot"

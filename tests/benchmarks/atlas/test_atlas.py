@@ -37,6 +37,11 @@ def results(work: Path) -> dict[str, Path]:
     return {path.parent.name.rpartition("-1-")[0]: path for path in work.glob("phrasebook/*/result.json")}
 
 
+def trainings(work: Path) -> dict[Path, int]:
+    """Return when each file of a training was written."""
+    return {path: path.stat().st_mtime_ns for path in work.glob("phrasebook/*-*/*")}
+
+
 def read(path: Path) -> Any:
     """Read JSON."""
     return json.loads(path.read_text(encoding="utf-8"))
@@ -72,11 +77,11 @@ def test_the_pages_say_what_they_are_made_from(work: Path) -> None:
 
 
 def test_a_second_call_trains_nothing_and_writes_the_same_pages(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in work.glob("phrasebook/*/*")}
+    before = trainings(work)
     written = {path: path.read_bytes() for path in (work / "pages").rglob("*.*")}
     assert call(work) == 0
     assert "2 of 2 trainings are done; 0 are left." in capsys.readouterr().out
-    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in work.glob("phrasebook/*/*")} == before
+    assert trainings(work) == before
     assert {path: path.read_bytes() for path in (work / "pages").rglob("*.*")} == written
 
 

@@ -1,0 +1,105 @@
+"""Hiding tokens from a masked language model."""
+
+import math
+
+import pytest
+import torch
+from tests.laws.examples import LENGTHS, batch, source
+
+from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
+from dragoman.models.build import build_model
+from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.models.transformer_settings import MaskedSettings
+from dragoman.training.masking import CHOSEN, MASKED, REPLACED, hide, masked_loss
+
+VOCABULARY = 50
+
+
+def generator(seed: int = 1) -> torch.Generator:
+    """A random state of its own."""
+    return torch.Generator().manual_seed(seed)
+
+
+def large(rows: int = 600, length: int = 60) -> Batch:
+    """Sentences of different lengths, which hold all pieces."""
+    sentences = source([1 + row % length for row in range(rows)], vocabulary=VOCABULARY)
+    return Batch(sentences, sentences)
+
+
+def within(count: int, trials: int, probability: float) -> bool:
+    """Tell whether a count is less than five standard deviations off."""
+    return abs(count - trials * probability) < 5 * math.sqrt(trials * probability * (1 - probability))
+
+
+def test_shares_are_those_of_the_paper() -> None:
+    given = large()
+    hidden = hide(given, VOCABULARY, generator())
+    before, after, chosen = given.source.ids, hidden.source.ids, hidden.real
+    real = int((given.source.mask & (before != EOS)).sum())
+    count = int(chosen.sum())
+    assert within(count, real, CHOSEN)
+    assert within(int((after[chosen] == MASK).sum()), count, MASKED)
+    kept = 1 - MASKED - REPLACED + REPLACED / (VOCABULARY - 4)  # a random piece may be the same
+    assert within(int((after[chosen] == before[chosen]).sum()), count, kept)
+    others = after[chosen & (after != MASK) & (after != before)]
+    assert others.min() >= 4 and others.max() == VOCABULARY - 1
+    assert len(others.unique()) == VOCABULARY - 4
+
+
+def test_only_real_tokens_are_chosen_and_the_others_stay() -> None:
+    given = large()
+    hidden = hide(given, VOCABULARY, generator())
+    assert torch.equal(hidden.source.mask, given.source.mask)
+    assert torch.equal(hidden.source.ids[~hidden.real], given.source.ids[~hidden.real])
+    assert not torch.isin(given.source.ids[hidden.real], torch.tensor([PAD, BOS, EOS])).any()
+
+
+def test_labels_are_the_sentence_as_it_was() -> None:
+    given = large(4, 9)
+    hidden = hide(given, VOCABULARY, generator())
+    assert torch.equal(hidden.labels, given.source.ids)
+    assert hidden.labels.shape == hidden.source.ids.shape == hidden.real.shape
+
+
+def test_at_least_one_token_is_chosen() -> None:
+    sentences = source([1, 2])
+    for seed in range(50):
+        hidden = hide(Batch(sentences, sentences), VOCABULARY, generator(seed))
+        assert hidden.real.sum() == 1 and hidden.real[1, 0]
+
+
+def test_the_draw_is_that_of_torchs_random_state_where_none_is_given() -> None:
+    torch.manual_seed(5)
+    drawn = hide(large(9, 9), VOCABULARY)
+    other = hide(large(9, 9), VOCABULARY)
+    torch.manual_seed(5)
+    assert torch.equal(hide(large(9, 9), VOCABULARY).source.ids, drawn.source.ids)
+    assert not torch.equal(drawn.source.ids, other.source.ids)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_the_cross_entropy_of_the_chosen_tokens(smoothing: float) -> None:
+    torch.manual_seed(2)
+    model = build_model(
+        MaskedSettings(encoder_layers=1, width=8, feed_forward=8, heads=2, dropout=0.0), Vocabularies(13, 13)
+    )
+    assert isinstance(model, MaskedLanguageModel)
+    hidden = hide(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
+    loss = masked_loss(model, hidden, smoothing=smoothing)
+    logits = model.head(model(hidden.source))
+    pairs = [
+        (logits[row, place], hidden.labels[row, place])
+        for row, place in hidden.real.nonzero().tolist()
+    ]
+    expected = sum(torch.nn.functional.cross_entropy(a, b, label_smoothing=smoothing) for a, b in pairs)
+    torch.testing.assert_close(loss.total, expected)
+    assert loss.tokens == len(pairs) == int(hidden.real.sum())
+
+
+def test_what_stands_on_padding_is_no_token() -> None:
+    sentences = source([3, 1])
+    garbage = Padded(sentences.ids.masked_fill(~sentences.mask, 7), sentences.mask)
+    for seed in range(20):
+        hidden = hide(Batch(garbage, garbage), VOCABULARY, generator(seed))
+        assert not (hidden.real & ~sentences.mask).any()
