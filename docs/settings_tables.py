@@ -27,7 +27,11 @@ SECTIONS: Mapping[str, str] = {
     "RecurrentSettings": "`model`, where `kind: rnn`",
     "TransformerSettings": "`model`, where `kind: transformer`",
     "DocumentSettings": "`model`, where `kind: document`",
+    "MaskedSettings": "`model`, where `kind: masked_lm`",
+    "DecoderOnlySettings": "`model`, where `kind: decoder_only`",
+    "StartSettings": "`model.start_from`",
     "TrainingSettings": "`training`",
+    "GuidedSettings": "`training.guided`",
     "DecodingSettings": "`decoding`",
 }
 """Classes of settings, in the order of the page, and their headings."""
@@ -94,6 +98,8 @@ def _values(field: Schema) -> str:
     match field.get("type"):
         case "integer" | "number" as kind:
             return ("whole number" if kind == "integer" else "number") + _bounds(field)
+        case "null":
+            return "`null`"
         case "boolean":
             return "`true`, `false`"
         case "array" if "prefixItems" in field:

@@ -53,7 +53,9 @@ PIECES: dict[str, TextSettings] = {
 
 
 @pytest.mark.parametrize("kind", PIECES)
-@pytest.mark.parametrize("sentence", [MISSION, "[MASK]", "un[MASK]able ([MASK]) [MASK][MASK].", "[MASK] \u4f60[MASK]\u4f60"])
+@pytest.mark.parametrize(
+    "sentence", [MISSION, "[MASK]", "un[MASK]able ([MASK]) [MASK][MASK].", "[MASK] \u4f60[MASK]\u4f60"]
+)
 def test_every_blank_is_one_position_and_the_rest_is_kept(kind: str, sentence: str) -> None:
     found = filler(PIECES[kind])
     pieces, ids = found._cut(sentence)
@@ -123,5 +125,3 @@ def test_the_sentence_of_the_mission_is_filled_by_a_run(trained: Trained) -> Non
 def test_a_run_of_another_kind_is_refused(trained: Trained, kind: str) -> None:
     with pytest.raises(InputError, match="here a masked language model is needed; use it with `dragoman"):
         Filler.load(trained(kind))
-
-

@@ -1,7 +1,6 @@
 """Make the atlas of attention: `python -m benchmarks.atlas` trains every kind and writes docs/atlas (also: make atlas)."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ def _slices(options: argparse.Namespace) -> tuple[dict[str, Corpus], dict[str, s
     if options.evbnews is None:
         skipped["evbnews"] = "its folder was not given: add `EVBNEWS=folder` to `make atlas`, or `--evbnews`"
     else:
-        slices["evbnews"] = evbnews(Path(options.evbnews), work / "evbnews", **sizes["evbnews"])
+        slices["evbnews"] = evbnews(options.evbnews, work / "evbnews", **sizes["evbnews"])
     for name, corpus in slices.items():
         (work / name).mkdir(parents=True, exist_ok=True)
         corpus.save(pairs_file(work / name))
@@ -76,7 +75,7 @@ def _wanted(options: argparse.Namespace, slices: dict[str, Corpus]) -> list[Job]
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.atlas", description=__doc__)
-    parser.add_argument("--evbnews", default=os.environ.get("EVBNEWS") or None, help="folder of EVBNews (or EVBNEWS)")
+    parser.add_argument("--evbnews", type=Path, help="folder of EVBNews; without it the phrasebook alone")
     parser.add_argument("--work", type=Path, default=Path("runs/atlas"), help="where trainings and results are kept")
     parser.add_argument(
         "--out", type=Path, help="where the pages go: docs/atlas, or WORK/pages for a part or a quick look"

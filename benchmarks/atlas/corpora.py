@@ -74,8 +74,8 @@ def phrasebook(*, train: int, choose: int, measure: int) -> Corpus:
 
 def _cut(example: Example) -> Aligned:
     """Cut an example as its links count."""
-    words = [split_words(text) for text in (example.source, example.target)]
-    return Aligned(example.source, example.target, *words, example.links)
+    source, target = example.source, example.target
+    return Aligned(source, target, split_words(source), split_words(target), example.links)
 
 
 def evbnews(folder: Path, work: Path, *, train: int, words: tuple[int, int]) -> Corpus:

@@ -40,7 +40,7 @@ def kinds() -> tuple[Kind, ...]:
     """Read all kinds, in the order of the table."""
     found = []
     for family in ("recurrent", "transformer", "other"):
-        table = yaml.safe_load((HERE / "kinds" / f"{family}.yaml").read_text(encoding="utf-8"))
+        table = yaml.safe_load((HERE / "words" / f"{family}.yaml").read_text(encoding="utf-8"))
         found += [_kind(name, family, entry) for name, entry in table.items()]
     return tuple(found)
 
@@ -48,8 +48,8 @@ def kinds() -> tuple[Kind, ...]:
 def _kind(name: str, family: str, entry: Mapping[str, Any]) -> Kind:
     """Make a kind from its entry; settings may be left out where there is nothing to set."""
     words = {key: " ".join(entry[key].split()) for key in ("title", "shapes", "source", "use", "cost")}
-    settings = {key: entry.get(key, {}) for key in ("model", "training")}
-    return Kind(name=name, family=family, formula=entry["formula"].strip(), **settings, **words)
+    model, training = entry.get("model", {}), entry.get("training", {})
+    return Kind(name=name, family=family, model=model, training=training, formula=entry["formula"].strip(), **words)
 
 
 def chosen(names: Sequence[str]) -> tuple[Kind, ...]:

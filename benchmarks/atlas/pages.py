@@ -1,4 +1,4 @@
-"""The pages of the atlas: words from `kinds/`, numbers from results alone.
+"""The pages of the atlas: words from `words/`, numbers from results alone.
 
 After a change of words, `python -m benchmarks.atlas.pages` writes docs/atlas anew from the results that lie there.
 """
@@ -63,8 +63,8 @@ def _front_page(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator
     yield "# Atlas of attention"
     yield (
         "Every kind of attention in Dragoman, trained on the same sentences for the same number of steps, in models of the same "
-        "sizes. A kind adds what it needs and nothing else, so parameters differ by a few per cent within a family; the "
-        "two families have their own sizes and learning rates, and are not to be ranked against each other by this table. "
+        "sizes. A kind adds what it needs and nothing else, so parameters differ little within a family; they are counted. "
+        "The two families have their own sizes and learning rates, and are not to be ranked against each other by this table. "
         "Each name leads to a page with formula, source, settings, cost and a picture of its weights."
     )
     if about["quick"]:

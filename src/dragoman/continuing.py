@@ -90,7 +90,9 @@ class Continuer:
                 maximum = maximum.clamp(max=self.model.target_positions - length - 1)
             step, begin, rules = step_of(self.model.decoder), begun[:, -1], [forbid([UNK])]
             if self.settings.method == "sample":
-                found = sample(step, state, maximum, constraints=rules, generator=generator, begin=begin, settings=self.settings)
+                found = sample(
+                    step, state, maximum, constraints=rules, generator=generator, begin=begin, settings=self.settings
+                )
             else:
                 found = beam_search(step, state, maximum, settings=self.settings, constraints=rules, begin=begin)
         return [alternatives[: self.settings.n_best] for alternatives in found.alternatives()]

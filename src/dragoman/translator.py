@@ -227,8 +227,9 @@ class Translator:
         self, text: str, hypotheses: list[Hypothesis], readings: list[Reading] | None, *, replace: bool
     ) -> Translation:
         """Turn hypotheses into text, with their readings where they are wanted."""
+        kept: Sequence[Reading | None] = readings or [None] * len(hypotheses)
         made = []
-        for one, reading in zip(hypotheses, readings or [None] * len(hypotheses), strict=True):
+        for one, reading in zip(hypotheses, kept, strict=True):
             translated = self.target.decode(one.ids)
             if replace and reading is not None and UNK in one.ids:
                 words = replace_unknown(

@@ -1,6 +1,7 @@
 """`dragoman align` and `aer`."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from tests.tiny import MODELS, Trained, dragoman, refusal
 ENGLISH = "I love cats .\n\nThis is a book .\n"
 VIETNAMESE = "Tôi yêu mèo .\n\nĐây là sách .\n"
 GOLD = "0-0 1-1 2-2\n\n0-0 1p1 3-2\n"
-REVERSE = ("data.source=vi", "data.target=en", "training.steps=1")
 
 
 @pytest.fixture
@@ -19,6 +19,16 @@ def texts(tmp_path: Path) -> tuple[Path, Path, Path]:
     for path, text in zip(paths, (ENGLISH, VIETNAMESE, GOLD), strict=True):
         path.write_text(text, encoding="utf-8")
     return paths
+
+
+@pytest.fixture
+def reverse(trained: Trained, tmp_path: Path) -> Path:
+    """Return a run of the other direction: one that has the languages and the codecs of another swapped."""
+    run = shutil.copytree(trained("rnn", "text.joint=true"), tmp_path / "reverse")
+    recipe = run / "recipe.yaml"
+    text = recipe.read_text(encoding="utf-8").replace("  source: en\n  target: vi\n", "  source: vi\n  target: en\n")
+    recipe.write_text(text, encoding="utf-8")
+    return run
 
 
 def pairs(lines: list[str]) -> list[set[tuple[int, ...]]]:
@@ -34,27 +44,27 @@ def test_align_links_every_target_word(trained: Trained, texts: tuple[Path, ...]
     assert [sorted(j for _, j in links) for links in pairs(found.lines)] == [[0, 1, 2, 3], [], [0, 1, 2, 3]]
 
 
-def test_two_runs_are_joined(trained: Trained, texts: tuple[Path, ...]):
-    run, other = trained("rnn"), trained("rnn", *REVERSE)
+def test_two_runs_are_joined(trained: Trained, texts: tuple[Path, ...], reverse: Path):
+    run = trained("rnn")
     forward = pairs(dragoman("align", run, *texts[:2]).lines)
-    backward = [{(i, j) for j, i in links} for links in pairs(dragoman("align", other, texts[1], texts[0]).lines)]
+    backward = [{(i, j) for j, i in links} for links in pairs(dragoman("align", reverse, texts[1], texts[0]).lines)]
     for how, expected in (
         ("union", [one | two for one, two in zip(forward, backward, strict=True)]),
         ("intersection", [one & two for one, two in zip(forward, backward, strict=True)]),
     ):
-        joined = dragoman("align", run, *texts[:2], "--reverse", other, "--symmetrise", how)
+        joined = dragoman("align", run, *texts[:2], "--reverse", reverse, "--symmetrise", how)
         assert (joined.code, pairs(joined.lines)) == (0, expected)
-    usual = pairs(dragoman("align", run, *texts[:2], "--reverse", other).lines)
+    usual = pairs(dragoman("align", run, *texts[:2], "--reverse", reverse).lines)
     for low, found, one, two in zip(expected, usual, forward, backward, strict=True):
         assert low <= found <= one | two
 
 
-def test_layer_and_head_are_chosen_for_both_directions(trained: Trained, texts: tuple[Path, ...]):
-    run, other = trained("transformer"), trained("rnn", *REVERSE)
-    found = dragoman("align", run, *texts[:2], "--reverse", other, "--choose-on", *texts)
+def test_layer_and_head_are_chosen_for_both_directions(trained: Trained, texts: tuple[Path, ...], reverse: Path):
+    run = trained("transformer")
+    found = dragoman("align", run, *texts[:2], "--reverse", reverse, "--choose-on", *texts)
     assert found.code == 0 and len(found.lines) == 3
     first, second, _ = found.errors.split("\n")
-    assert first.startswith(f"{run}: ") and second.startswith(f"{other}: ")
+    assert first.startswith(f"{run}: ") and second.startswith(f"{reverse}: ")
     assert "shifted (alignment error rate 0." in first
 
 

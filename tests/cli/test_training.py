@@ -28,7 +28,7 @@ def test_the_folder_is_the_only_result(tmp_path: Path):
     assert found.code == 0
     assert found.lines == [str(tmp_path / "run")]
     assert "dev BLEU" in found.errors
-    assert f"Translate with: dragoman translate {tmp_path / 'run'} < FILE" in found.errors
+    assert f"Use it with: dragoman translate {tmp_path / 'run'} < FILE" in found.errors
     assert open_run(tmp_path / "run").recipe.training.steps == 2
 
 

@@ -248,3 +248,18 @@ def test_exact_search_waits_for_a_longer_translation_that_can_win() -> None:
 
     assert translate(beam=2) == [[[4] * 10]]
     assert translate(beam=1) == [[[]]]
+
+
+def test_a_search_may_begin_with_other_tokens() -> None:
+    decoder, begin = ToyDecoder(), torch.tensor([4, 5, UNK])
+    state = decoder.start(encoded(SOURCES))
+    _, read = decoder(torch.full((3, 1), BOS), state)
+    found = beam_search(
+        step_of(decoder), read, torch.tensor([3, 3, 3]), settings=DecodingSettings(beam=WIDE), begin=begin
+    )
+    for source, token, one in zip(SOURCES, begin.tolist(), found.best(), strict=True):
+        before, _ = decoder(torch.tensor([[BOS]]), decoder.start(encoded([source])))
+        own = float(before.logits[0, -1].log_softmax(-1)[token])
+        scores = {tuple(ids): log_prob(decoder, source, [token, *ids]) - own for ids in every_sequence(6, 3)}
+        best = max(scores, key=lambda ids: scores[ids] / divisor("wu", 1.0, len(ids) + 1))
+        assert tuple(one.ids) == best and one.log_prob == pytest.approx(scores[best], abs=1e-4)

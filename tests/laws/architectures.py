@@ -93,7 +93,9 @@ ARCHITECTURES: dict[str, Architecture] = {
         if score != "scaled_dot"
     },
     **{
-        f"transformer, {relative}": transformer(relative=relative, positions="none" if relative == "rotary" else "sinusoidal")
+        f"transformer, {relative}": transformer(
+            relative=relative, positions="none" if relative == "rotary" else "sinusoidal"
+        )
         for relative in get_args(RelativeName)
         if relative != "none"
     },

@@ -58,9 +58,7 @@ def test_uneven_batches_have_the_gradient_of_one_big_batch() -> None:
     found = []
     for batches in ([whole], parts):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-        result = train_step(
-            model, masked_loss, optimizer, batches=batches, clip=1e9, precision=nullcontext()
-        )
+        result = train_step(model, masked_loss, optimizer, batches=batches, clip=1e9, precision=nullcontext())
         assert result.tokens == int(whole.real.sum()) > 3
         found.append((result.total, [parameter.grad.clone() for parameter in model.parameters()]))
     (total, gradients), (other, changed) = found

@@ -16,9 +16,7 @@ PIECES = Vocabularies(13, 13, shared=True)
 def test_the_decoder_has_the_parameters_of_the_transformers_decoder_without_attention_to_the_source() -> None:
     full = own_tensors(build_model(TransformerSettings(**SIZES, encoder_layers=1, tied="target"), PIECES))
     expected = {
-        name: tensor.shape
-        for name, tensor in full.items()
-        if name.startswith("decoder.") and "cross" not in name
+        name: tensor.shape for name, tensor in full.items() if name.startswith("decoder.") and "cross" not in name
     }
     own = own_tensors(build_model(DecoderOnlySettings(**SIZES), PIECES))
     assert {name: tensor.shape for name, tensor in own.items()} == expected

@@ -101,7 +101,7 @@ def guided_recipe(folder: Path, *assignments: str, links: bool = True):
 def test_the_head_that_is_taught_aligns(tmp_path: Path, shift: bool) -> None:
     sources, targets, gold = corpus(tmp_path)
     taught = f"training.guided={{layer: 1, head: 2, weight: 1.0, shift: {str(shift).lower()}}}"
-    fit(guided_recipe(tmp_path, taught, "training.steps=60", "training.validate_every=60"), tmp_path / "run")
+    fit(guided_recipe(tmp_path, taught, "training.steps=40", "training.validate_every=40"), tmp_path / "run")
     translator = Translator.load(tmp_path / "run")
     assert (translator.view.layer, translator.view.head, translator.view.shift) == (1, 2, shift)
     readings = translator.read(sources, targets)

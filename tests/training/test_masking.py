@@ -88,10 +88,7 @@ def test_the_loss_is_the_cross_entropy_of_the_chosen_tokens(smoothing: float) ->
     hidden = hide(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
     loss = masked_loss(model, hidden, smoothing=smoothing)
     logits = model.head(model(hidden.source))
-    pairs = [
-        (logits[row, place], hidden.labels[row, place])
-        for row, place in hidden.real.nonzero().tolist()
-    ]
+    pairs = [(logits[row, place], hidden.labels[row, place]) for row, place in hidden.real.nonzero().tolist()]
     expected = sum(torch.nn.functional.cross_entropy(a, b, label_smoothing=smoothing) for a, b in pairs)
     torch.testing.assert_close(loss.total, expected)
     assert loss.tokens == len(pairs) == int(hidden.real.sum())

@@ -134,7 +134,7 @@ def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labell
         settings=settings,
         precision=run.manifest.get("precision") or choose(settings.precision, device),
         folder=run.folder,
-        validate=LabelValidation(*_encoded(run.codec, run.labels, dev), device),
+        validate=LabelValidation(*_encoded(run.codec, run.labels, dev[: settings.validate_sentences]), device),
         listener=ear,
     )
 

@@ -31,10 +31,6 @@ class ClassifierTrainingSettings(TrainingSettings):
     """Largest batch: documents times pieces of the longest."""
     learning_rate: float = Field(2e-3, gt=0)
     """Peak of the schedule."""
-    betas: tuple[float, float] = (0.9, 0.999)
-    """Decay of Adam's two averages."""
-    epsilon: float = Field(1e-8, gt=0)
-    """Added to Adam's denominator."""
     schedule: ScheduleName = "linear"
     """Shape of the learning rate after warm-up: inverse_root, cosine, linear or constant."""
     warmup: int = Field(20, ge=0)
@@ -45,10 +41,14 @@ class ClassifierTrainingSettings(TrainingSettings):
     """Arithmetic of matrix products; such small ones gain little from bfloat16."""
     validate_every: int = Field(50, ge=1)
     """Steps between measurements on the dev documents."""
+    validate_sentences: int = Field(1000, ge=1)
+    """Dev documents that are measured, the first ones."""
     metric: Literal["loss"] = "loss"
     """Dev metric that chooses the best weights: the loss tells more than the accuracy of a few documents."""
     keep: Literal[0] = 0
     """A classifier's weights are not kept for averaging."""
+    guided: None = None
+    """Documents have no word alignments to learn from."""
     log_every: int = Field(20, ge=1)
     """Steps between records in metrics.jsonl."""
 

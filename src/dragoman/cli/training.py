@@ -19,9 +19,10 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
 ) -> None:
-    """Train a translator. Ctrl-C saves; --resume goes on where it stopped."""
+    """Train a translator or a language model. Ctrl-C saves; --resume goes on where it stopped."""
     from dragoman.evaluation import measure_tests
     from dragoman.fitting import fit
+    from dragoman.models.build import purpose_of
     from dragoman.recipe import load_recipe
 
     loaded = load_recipe(recipe, settings or [])
@@ -38,7 +39,7 @@ def train(
         raise typer.Exit(130)
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)}, best dev {loaded.training.metric} at step "
-        f"{progress.best_step:,}. Translate with: dragoman translate {folder} < FILE"
+        f"{progress.best_step:,}. Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
     )
     for corpus, scores in measure_tests(folder).items():
         note(f"{corpus}: " + "   ".join(f"{score.name} {score.score:.1f} ({score.signature})" for score in scores))

@@ -76,6 +76,12 @@ def test_the_pages_say_what_they_are_made_from(work: Path) -> None:
     assert {path.stem for path in (work / "pages" / "pictures").glob("*.png")} == {"luong-general"}
 
 
+def test_the_pages_can_be_written_again_from_the_results_beside_them(work: Path) -> None:
+    drawn = {path.stem for path in (work / "pages" / "pictures").glob("*.png")}
+    written = {path.name: path.read_text(encoding="utf-8") for path in (work / "pages").glob("*.md")}
+    assert pages(read(work / "pages" / "results.json"), drawn) == written
+
+
 def test_a_second_call_trains_nothing_and_writes_the_same_pages(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = trainings(work)
     written = {path: path.read_bytes() for path in (work / "pages").rglob("*.*")}
@@ -167,6 +173,15 @@ def test_mistakes_are_one_sentence(
 def test_the_settings_of_every_kind_are_settings(kind: Any, corpus: str) -> None:
     data = {"source": "en", "target": "vi", "train": [{"tsv": "a"}], "dev": [{"tsv": "b"}]}
     parse(Recipe, recipe_of(kind, corpus, data, 1, None), where=kind.name)
+
+
+@pytest.mark.slow
+def test_every_kind_trains_and_is_drawn(tmp_path: Path) -> None:
+    assert main(["--quick", "--work", str(tmp_path)]) == 0
+    table = read(tmp_path / "pages" / "results.json")
+    assert {one["kind"] for one in table["results"]} == {kind.name for kind in kinds() if kind.family != "other"}
+    drawn = {path.stem for path in (tmp_path / "pages" / "pictures").glob("*.png")}
+    assert drawn == {one["kind"] for one in table["results"] if "aer" in one}
 
 
 def test_the_pages_in_the_docs_are_those_of_their_results() -> None:
