@@ -140,8 +140,10 @@ def test_a_name_that_comes_again_in_another_corpus_is_another_document(
 
 
 def test_a_store_keeps_links_where_they_are_known(
-    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path, store: Store
+    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(encode, "ROWS", 50)
+    monkeypatch.setattr(module, "ROWS", 50)
     linked, _ = build_store(cache, talks, talks.train, codecs=codecs)
     assert linked.linked
     for index, pair in enumerate(read_pairs(talks.train[0], talks)):
