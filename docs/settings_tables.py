@@ -29,6 +29,8 @@ SECTIONS: Mapping[str, str] = {
     "DocumentSettings": "`model`, where `kind: document`",
     "MaskedSettings": "`model`, where `kind: masked_lm`",
     "DecoderOnlySettings": "`model`, where `kind: decoder_only`",
+    "WindowSettings": "`model.window`",
+    "HardSettings": "`model.hard`",
     "StartSettings": "`model.start_from`",
     "TrainingSettings": "`training`",
     "GuidedSettings": "`training.guided`",

@@ -43,7 +43,9 @@ def test_reinforce_draws_by_the_weights() -> None:
     taken, choice = drawn(weights_of(20000), HardSettings(training="reinforce", soft_share=0))
     torch.testing.assert_close(taken[0, 0].mean(0), torch.tensor([0.6, 0.3, 0.1, 0.0]), rtol=0, atol=0.015)
     torch.testing.assert_close(choice.log_prob[0], (taken[0, 0] @ torch.tensor([0.6, 0.3, 0.1, 1.0])).log())
-    assert choice.entropy[0, 0].item() == torch.distributions.Categorical(torch.tensor([0.6, 0.3, 0.1])).entropy().item()
+    assert (
+        choice.entropy[0, 0].item() == torch.distributions.Categorical(torch.tensor([0.6, 0.3, 0.1])).entropy().item()
+    )
 
 
 def test_a_share_of_target_positions_keeps_the_average_and_draws_nothing() -> None:

@@ -16,6 +16,7 @@ GRIDS = {
     "both words of a far link must be free": ("X... .... ...X", "XX.. .... ....", "XX.. .... ...X"),
     "a far link of a linked word stays out": ("X..X .... ....", "X... .... ....", "X... .... ...."),
     "without agreement every link is a far one": ("X.. ... ...", "... .X. ...", "X.. .X. ..."),
+    "growth goes on until nothing is added": (".X. .X. ..X", "... ... ..X", ".X. .X. ..X"),
     "what was just added grows too": ("X... .X.. ..X.", "X... .... ....", "X... .X.. ..X."),
 }
 
