@@ -11,7 +11,7 @@ import pytest
 import torch
 from tests.tiny import Trained, recipe
 
-from dragoman.errors import CorpusError, RunError
+from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.fitting import fit
 from dragoman.run import open_run
 from dragoman.training.checkpoint import load_tensors
@@ -116,6 +116,15 @@ def test_a_run_in_the_folder_is_not_overwritten(trained: Trained):
 def test_what_cannot_be_trained_leaves_no_folder(tmp_path: Path):
     with pytest.raises(CorpusError, match="no sentence pair is left"):
         fit(recipe("rnn", "data.filters.max_words=1"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("kind", ["monotonic", "predictive"])
+def test_a_window_wider_than_every_sentence_is_refused(tmp_path: Path, kind: str):
+    with pytest.raises(
+        SettingsError, match=r"`model\.window\.reach` is 500, but the longest training sentence has \d+ tokens"
+    ):
+        fit(recipe("rnn", f"model.window={{kind: {kind}, reach: 500}}"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -10,7 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.classification.classifier import Classifier
+    from dragoman.continuing import Continuer
     from dragoman.errors import DragomanError
+    from dragoman.filling import Filler
     from dragoman.fitting import fit
     from dragoman.reading import Reading
     from dragoman.recipe import Recipe, load_recipe
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
     from dragoman.translator import Translation, Translator
 
 __all__ = [
+    "Classifier",
+    "Continuer",
     "DragomanError",
+    "Filler",
     "Reading",
     "Recipe",
     "Run",
@@ -30,7 +36,10 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Classifier": "classification.classifier",
+    "Continuer": "continuing",
     "DragomanError": "errors",
+    "Filler": "filling",
     "Reading": "reading",
     "Recipe": "recipe",
     "Run": "run",

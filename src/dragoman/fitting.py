@@ -15,11 +15,13 @@ from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
 from dragoman.devices import choose_device
-from dragoman.errors import CorpusError, RunError
-from dragoman.models.build import Model
+from dragoman.errors import CorpusError, RunError, SettingsError
+from dragoman.models.build import Model, ModelSettings
 from dragoman.models.document import DocumentSettings
 from dragoman.models.masked_lm import MaskedLanguageModel
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.reading import source_heads
 from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run, open_run
@@ -82,6 +84,7 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
     )
     ear.say(str(summary))
     _check_lengths(store, model)
+    _check_window(store, recipe.model)
     if recipe.training.guided is not None:
         heads = source_heads(model) if isinstance(model, Seq2Seq) else None
         check_guided(recipe.training.guided, heads, linked=store.linked)
@@ -123,6 +126,17 @@ def _check_lengths(store: Store, model: Model) -> None:
                 f"a training sentence has {tokens} tokens (with </s>), more than the {bound} positions of the model "
                 f"(`{store.text(longest)[number][:80]}`); set a larger model.max_positions, or a smaller data.filters.max_words"
             )
+
+
+def _check_window(store: Store, settings: ModelSettings) -> None:
+    """Refuse local attention whose window is wider than every training sentence: it would see all, and be local in name."""
+    window = settings.window if isinstance(settings, RecurrentSettings | TransformerSettings) else None
+    longest = int(store.source_lengths.max()) + 1
+    if window is not None and window.reach >= longest:
+        raise SettingsError(
+            f"`model.window.reach` is {window.reach}, but the longest training sentence has {longest} tokens (with </s>), so the "
+            "window would hold all of every sentence; set a smaller one, or take `model.window` out"
+        )
 
 
 def _checksums(recipe: Recipe) -> dict[str, str]:

@@ -76,8 +76,8 @@ def test_options_written_beside_a_command_exist(path: Path) -> None:
         assert set(re.findall(r"`(--[a-z-]+)", cell)) <= known, f"dragoman {words}"
 
 
-def test_the_page_of_recipes_holds_every_setting() -> None:
-    text = read("docs/recipes.md")
+def test_the_pages_of_settings_hold_every_setting() -> None:
+    text = read("docs/recipes.md") + read("docs/classify.md")
     assert [name for name in sorted(settings_of_every_kind()) if f"| `{name}` |" not in text] == []
 
 

@@ -89,3 +89,23 @@ def test_dropout_is_for_training_only() -> None:
     assert torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
     model.train()
     assert not torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"decoder": "plain", "hard": {"training": "gumbel"}}, r"`model\.hard` is of attention, which"),
+        ({"decoder": "plain", "window": {"kind": "monotonic"}}, r"`model\.window` is of attention, which"),
+        ({"decoder": "plain", "weights": "sparsemax"}, r"`model\.weights` is of attention, which"),
+        ({"decoder": "plain", "marginal": True}, r"`model\.marginal` is of attention, which"),
+        ({"marginal": True, "hard": {"training": "gumbel"}}, r"but `model\.marginal` adds up all of them"),
+        (
+            {"decoder": "posterior", "hard": {"training": "gumbel"}},
+            r"but `model\.decoder: posterior` adds up all of them",
+        ),
+        ({"marginal": True, "deep_output": False}, r"set `model\.deep_output: true`"),
+    ],
+)
+def test_kinds_that_do_not_go_together_are_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        parse(RecurrentSettings, {"kind": "rnn", **given}, where="model")
