@@ -232,8 +232,8 @@ class BahdanauDecoder(AttendingDecoder):
         for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
             attended.append(self._attend(hidden[0][:, -1:], state.source, position, need_weights))
             from_context = self.stack.project(attended[-1].context, embedded.shape[-1])
-            output, hidden = self.stack.step(entering + from_context[:, 0], hidden)
-            states.append(output)
+            state_now, hidden = self.stack.step(entering + from_context[:, 0], hidden)
+            states.append(state_now)
         past = RecurrentPast(hidden, position=first + len(states))
         whole = torch.stack(states, 1)
         output = self._output(whole, embedded, state.source, _joined(attended), need_weights=need_weights)

@@ -181,7 +181,7 @@ class TransformerDecoder(nn.Module):
         self.embedding = embedding
         self.positions = build_positions(settings.positions, settings.width, settings.max_positions)
         self.dropout = Dropout(settings.dropout)
-        self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
+        self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))  # type: ignore[assignment]
         self.norm = nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()
         untied = isinstance(settings, TransformerSettings) and settings.tied == "none"
         self.head = OutputLayer(settings.width, vocabulary, None if untied else embedding, bias=False)
