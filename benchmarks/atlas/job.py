@@ -11,8 +11,9 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 from typing import Any
 
 from benchmarks.atlas.agreed import METHOD, ROOT, SHOWN, STOPPED
@@ -64,7 +65,7 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
     model = Translator.load(folder, device="cpu").models[0]
     return {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "tokens_per_second": median(speeds[1:] or speeds),
+        "tokens_per_second": fast(speeds),
         "memory": peak,
         "memory_before": before,
         "steps": progress.step,
@@ -73,6 +74,15 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
         "machine": machine(),
         "versions": versions(),
     }
+
+
+def fast(speeds: Sequence[float]) -> float:
+    """Return the speed that a tenth of the records reach or exceed: what else the machine does can only slow a training.
+
+    >>> fast([5.0, 1.0, 5.0, 5.0, 1.0, 5.0, 1.0, 5.0, 5.0, 5.0])
+    5.0
+    """
+    return quantiles(speeds, n=10, method="inclusive")[-1] if len(speeds) > 1 else speeds[0]
 
 
 def memory() -> float:
