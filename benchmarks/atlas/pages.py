@@ -114,8 +114,8 @@ def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str
     )
     yield "- **Entropy** of the weights in nats, mean over target pieces, layers and heads: 0 looks at one piece."
     yield (
-        "- **tokens/s**: target tokens in training on the phrasebook, one thread, what a tenth of the records reach (other work on "
-        "the machine only slows). **MB**: most memory of that process"
+        "- **tokens/s**: target tokens in training on the phrasebook, one thread, what a tenth of the records reach (other work "
+        "on the machine only slows). **MB**: most memory of that process"
         + (f", which has {min(before):,.0f} MB before it begins." if before else ".")
     )
     for name, reason in about["skipped"].items():
