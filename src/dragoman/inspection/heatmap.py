@@ -39,7 +39,9 @@ def _figure(picture: AttentionPicture) -> "Figure":
     cell = min(CELL, SIDE / (columns * picture.heads), SIDE / (rows * picture.layers))
     font = min(11.0, 0.72 * cell * POINTS)
     width = max(2.2, cell * columns * picture.heads + _margin(picture.target_words, font)) + 1.2
-    height = max(1.8, cell * rows * picture.layers + _margin(picture.source_words, font)) + 0.4
+    small = 7 + width / 4
+    title = 2 * (small + 3) / POINTS if picture.title else 0.0
+    height = max(1.8, cell * rows * picture.layers + _margin(picture.source_words, font)) + 0.4 + title
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(picture.layers, picture.heads, squeeze=False)
     for layer, heads in enumerate(picture.weights):
@@ -54,7 +56,6 @@ def _figure(picture: AttentionPicture) -> "Figure":
         _name_columns(panel, picture.source_words, cell * POINTS / font)
     for panel in panels[:, 0]:
         panel.set_yticks(range(rows), picture.target_words)
-    small = 7 + width / 4
     _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
     if picture.title:
         figure.suptitle(picture.title, fontsize=small + 3, fontweight="bold", wrap=True)
