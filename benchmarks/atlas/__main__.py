@@ -1,6 +1,7 @@
 """Make the atlas of attention: `python -m benchmarks.atlas` trains every kind and writes docs/atlas (also: make atlas)."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,32 @@ def _slices(options: argparse.Namespace) -> tuple[dict[str, Corpus], dict[str, s
 def _wanted(options: argparse.Namespace, slices: dict[str, Corpus]) -> list[Job]:
     """List the trainings: the first seed of every kind on every corpus comes before the other seeds."""
     steps = options.steps or (QUICK_STEPS if options.quick else None)
+    earlier = _earlier(options.out)
     found = [
         job
         for kind in chosen(options.only)
         if kind.family != "other"
         for name, corpus in slices.items()
-        for job in jobs(kind, name, corpus, options.work / name, seeds=seeds_of(name, options.quick), steps=steps)
+        for job in jobs(
+            kind,
+            name,
+            corpus,
+            options.work / name,
+            seeds=seeds_of(name, options.quick),
+            steps=steps,
+            earlier=earlier,
+        )
     ]
     return sorted(found, key=lambda job: seeds_of(job.corpus, False).index(job.seed))
+
+
+def _earlier(out: Path) -> dict[str, dict[str, Any]]:
+    """Return the results that the pages there were made from, by key, so that an atlas may take several sittings."""
+    try:
+        table = json.loads((out / "results.json").read_text(encoding="utf-8"))
+        return {result["key"]: result for result in table["results"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -42,9 +42,11 @@ class Corpus:
     """Pairs that everything is measured on."""
     fingerprint: str
     """A hash of all that training and measuring see."""
+    learn: Sequence[Aligned] = ()
+    """Training pairs with their links, where these are known."""
 
     def save(self, path: Path) -> None:
-        """Write all but the `data` section."""
+        """Write what measuring needs."""
         table = {
             "choose": [asdict(pair) for pair in self.choose],
             "measure": [asdict(pair) for pair in self.measure],
@@ -102,7 +104,7 @@ def evbnews(folder: Path, work: Path, *, train: int, words: tuple[int, int]) -> 
         "train": [{"tsv": "train.tsv"}],
         "dev": [{"tsv": "dev.tsv"}],
     }
-    return Corpus(data, dev[::2], dev[1::2], _hash(learn, dev[::2], dev[1::2]))
+    return Corpus(data, dev[::2], dev[1::2], _hash(learn, dev[::2], dev[1::2]), learn)
 
 
 def _pairs(folder: Path, split: str, suffix: str, words: tuple[int, int]) -> Iterator[Aligned]:

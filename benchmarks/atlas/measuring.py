@@ -25,9 +25,9 @@ def measure(translator: Translator, choose: Sequence[Aligned], pairs: Sequence[A
     found: dict[str, Any] = {"bleu": score.score, "signature": score.signature}
     if not translator.attends:
         return found
-    chosen_on, readings = (_read(translator, part) for part in (choose, pairs))
+    chosen_on, readings = (read_pairs(translator, part) for part in (choose, pairs))
     for name, shift in (("aer", False), ("aer_shifted", True)):
-        view = _best_view(chosen_on, choose, shift=shift)
+        view = best_view(chosen_on, choose, shift=shift)
         found[name] = error_rate(readings, pairs, view)
         found[f"{name}_view"] = [view.layer, view.head]
     return {**found, "entropy": sum(map(entropy, readings)) / len(readings)}
@@ -57,24 +57,24 @@ def entropy(reading: Reading) -> float:
 
 def error_rate(readings: Sequence[Reading], pairs: Sequence[Aligned], view: View) -> float:
     """Return the alignment error rate over words with a letter or digit."""
-    found = [_kept(view.links(reading), pair) for reading, pair in zip(readings, pairs, strict=True)]
-    gold = [_kept(Links(frozenset((i, j) for i, j in pair.links)), pair) for pair in pairs]
+    found = [kept(view.links(reading), pair) for reading, pair in zip(readings, pairs, strict=True)]
+    gold = [kept(Links(frozenset((i, j) for i, j in pair.links)), pair) for pair in pairs]
     return alignment_error_rate(found, gold)
 
 
-def _best_view(readings: Sequence[Reading], pairs: Sequence[Aligned], *, shift: bool) -> View:
+def best_view(readings: Sequence[Reading], pairs: Sequence[Aligned], *, shift: bool) -> View:
     """Return the layer and head with the lowest error rate, the first of equal ones."""
     layers, heads = readings[0].weights.shape[:2]
     views = [View(layer, head, shift) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
     return views[0] if len(views) == 1 else min(views, key=lambda view: error_rate(readings, pairs, view))
 
 
-def _kept(links: Links, pair: Aligned) -> Links:
+def kept(links: Links, pair: Aligned) -> Links:
     """Leave out links of marks."""
     return words_only(links, pair.source_words, pair.target_words)
 
 
-def _read(translator: Translator, pairs: Sequence[Aligned]) -> list[Reading]:
+def read_pairs(translator: Translator, pairs: Sequence[Aligned]) -> list[Reading]:
     """Read pairs, with words cut as the gold links count them."""
     readings = translator.read([pair.source for pair in pairs], [pair.target for pair in pairs])
     return [

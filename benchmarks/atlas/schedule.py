@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Job:
     """Folder of all trainings on this corpus."""
     show: bool
     """Whether the pictures of the kind are of this training."""
+    earlier: dict[str, Any] | None = field(default=None, compare=False)
+    """What the pages say was measured of it, on another day or another machine."""
 
     @property
     def name(self) -> str:
@@ -48,19 +50,27 @@ class Job:
         try:
             result = dict(json.loads((self.folder / "result.json").read_text(encoding="utf-8")))
         except (OSError, ValueError):
-            return None
+            result = self.earlier or {}
         return result if result.get("method") == [METHOD, list(map(list, SHOWN))] else None
 
 
 def jobs(
-    kind: Kind, corpus: str, slice_: Corpus, work: Path, *, seeds: Sequence[int], steps: int | None
+    kind: Kind,
+    corpus: str,
+    slice_: Corpus,
+    work: Path,
+    *,
+    seeds: Sequence[int],
+    steps: int | None,
+    earlier: Mapping[str, dict[str, Any]] | None = None,
 ) -> Iterator[Job]:
-    """Yield the trainings of a kind on a corpus."""
+    """Yield the trainings of a kind on a corpus; `earlier` are results by key, of which no more is left than the pages."""
     for seed in seeds:
         recipe = recipe_of(kind, corpus, slice_.data, seed, steps)
         hashed = {**recipe, "data": slice_.fingerprint}
         key = hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
-        yield Job(kind.name, corpus, seed, recipe, key, work, show=corpus == "phrasebook" and seed == seeds[0])
+        show = corpus == "phrasebook" and seed == seeds[0]
+        yield Job(kind.name, corpus, seed, recipe, key, work, show=show, earlier=(earlier or {}).get(key))
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The atlas trains what is not trained yet, measures it, and writes pages whose numbers are those of the results."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,17 @@ def test_a_second_call_trains_nothing_and_writes_the_same_pages(work: Path, caps
     assert "2 of 2 trainings are done; 0 are left." in capsys.readouterr().out
     assert trainings(work) == before
     assert {path: path.read_bytes() for path in (work / "pages").rglob("*.*")} == written
+
+
+def test_what_the_pages_say_is_not_trained_again(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "pages"
+    shutil.copytree(work / "pages", out)
+    written = {path.name: path.read_bytes() for path in out.rglob("*.*")}
+    assert call(tmp_path / "elsewhere", "--out", str(out)) == 0
+    assert "2 of 2 trainings are done; 0 are left." in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in out.rglob("*.*")} == written
 
 
 def test_other_settings_and_other_sentences_are_other_trainings(work: Path) -> None:
