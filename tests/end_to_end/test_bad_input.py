@@ -57,7 +57,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("training.average=9", "`training.average` cannot exceed `training.keep`"),
         ("data.train=[]", "`data.train` is []"),
         (
-            "data.train=[{phrasebook: train, pairs: 10}, {text: a.txt}]",
+            "data.train=[{phrasebook: train, pairs: 10}, {lines: a.txt}]",
             "a corpus is given by `source` and `target`, by",
         ),
         ("decoding.n_best=9", "`n_best` is 9, but only 3 hypotheses are followed; raise `beam`"),
