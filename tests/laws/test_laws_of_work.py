@@ -7,7 +7,6 @@ from tests.laws import laws_of_work as laws
 from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 from tests.laws.test_laws import each
 
-
 DRAWING = [name for name, architecture in ARCHITECTURES.items() if getattr(architecture, "hard", None) is not None]
 """Exempt from law 9: while training they draw positions at random, other ones in one big batch than in several."""
 
