@@ -1,7 +1,7 @@
 """Laws 9 to 11: on training and on text. Like those in `laws`, they fail with an AssertionError where one is broken."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -76,7 +76,11 @@ def law_10_a_resumed_run_equals_an_unbroken_one(
         keep=0,
         precision="float32",
     )
-    start = partial(trainer_of, architecture, settings=settings, sampling=sampling)
+    resumed_equals_unbroken(partial(trainer_of, architecture, settings=settings, sampling=sampling), folder, stops)
+
+
+def resumed_equals_unbroken(start: Callable[[Path], Trainer], folder: Path, stops: list[int]) -> None:
+    """Law 10 for any trainer that `start` makes in a folder."""
     torch.manual_seed(3)
     unbroken = start(folder / "unbroken")
     unbroken.run()

@@ -71,22 +71,7 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path) -> None:
     settings = TrainingSettings(
         epochs=1.5, batch_tokens=24, tokens_per_step=4, warmup=2, validate_every=3, keep=0, precision="float32"
     )
-    start = partial(_trainer, settings=settings)
-    torch.manual_seed(3)
-    unbroken = start(tmp_path / "unbroken")
-    unbroken.run()
-    torch.manual_seed(3)
-    for number, stop in enumerate([1, 3, None]):
-        trainer = start(tmp_path / "broken")
-        if number:
-            torch.manual_seed(100 + number)
-            trainer.restore()
-        trainer.listener.stop_at(trainer, stop)
-        trainer.run()
-        trainer.stream.close()
-    unbroken.stream.close()
-    assert trainer.progress.step == unbroken.progress.step > 3
-    laws_of_work._same_bits(laws_of_work._everything(trainer), laws_of_work._everything(unbroken))
+    laws_of_work.resumed_equals_unbroken(partial(_trainer, settings=settings), tmp_path, [1, 3])
 
 
 def _trainer(folder: Path, *, settings: TrainingSettings) -> Trainer:

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dragoman.rounding import at_least_float32
+
 Mask = Bool[Tensor, "*#batch #query key"]
 
 FAR_BELOW = -2.0
@@ -60,10 +62,7 @@ class _Sparsemax(torch.autograd.Function):
     def backward(ctx: Any, by_weights: Tensor) -> tuple[Tensor, None]:
         """Take the mean over the support from the gradient there."""
         (weights,) = ctx.saved_tensors
-        support = (weights > 0).to(weights.dtype)
-        inside = by_weights * support
-        mean = inside.sum(-1, keepdim=True) / support.sum(-1, keepdim=True).clamp_min(1)
-        return (inside - mean * support).to(by_weights.dtype), None
+        return _pulled_back((weights > 0).to(weights.dtype), by_weights), None
 
 
 class _Entmax15(torch.autograd.Function):
@@ -87,15 +86,19 @@ class _Entmax15(torch.autograd.Function):
     def backward(ctx: Any, by_weights: Tensor) -> tuple[Tensor, None]:
         """Take the mean, weighted by sqrt(w), from the gradient, and multiply by sqrt(w)."""
         (weights,) = ctx.saved_tensors
-        roots = weights.sqrt()
-        inside = by_weights * roots
-        mean = inside.sum(-1, keepdim=True) / roots.sum(-1, keepdim=True).clamp_min(1)
-        return (inside - mean * roots).to(by_weights.dtype), None
+        return _pulled_back(weights.sqrt(), by_weights), None
+
+
+def _pulled_back(slopes: Tensor, by_weights: Tensor) -> Tensor:
+    """Multiply a gradient by diag(s) - s s^T / sum(s), where s are `slopes`; a row of zeros stays so."""
+    inside = by_weights * slopes
+    mean = inside.sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True).clamp_min(1)
+    return (inside - mean * slopes).to(by_weights.dtype)
 
 
 def _below_the_best(scores: Tensor, mask: Tensor | None, factor: float = 1.0) -> Tensor:
     """Measure scores, times `factor`, from the best of those in sight, and cut off what is far below."""
-    wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    wide = at_least_float32(scores)
     visible = wide if mask is None else wide.masked_fill(~mask, torch.finfo(wide.dtype).min)
     return ((visible - visible.amax(-1, keepdim=True)) * factor).clamp_min(FAR_BELOW)
 

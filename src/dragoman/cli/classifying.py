@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import ConsoleListener, clock, note
+from dragoman.cli.console import clock, note, watch_training
 from dragoman.cli.files import standard_input
-from dragoman.errors import InputError
 
 CHUNK = 1024
 """Most documents that are classified together."""
@@ -35,16 +34,9 @@ def train(
 
     recipe = classifier_recipe(labelled, dev, settings or [])
     folder = out or Path("runs") / labelled.name.split(".")[0]
-    if resume and not folder.exists():
-        raise InputError(f"there is no run {folder} to resume; leave --resume out to begin it")
-    listener = ConsoleListener()
-    try:
-        progress = fit_classifier(recipe, folder, resume=resume, listener=listener)
-    finally:
-        listener.close()
-    if not progress.finished:
-        note(f"Saved at step {progress.step:,}. Go on with the same command and --resume.")
-        raise typer.Exit(130)
+    progress = watch_training(
+        lambda listener: fit_classifier(recipe, folder, resume=resume, listener=listener), folder, resume
+    )
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)}, least dev loss at step {progress.best_step:,}. "
         f"Classify with: dragoman classify predict {folder} < FILE"

@@ -2,13 +2,20 @@
 
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.training.trainer import Progress
 
 PLAIN_SECONDS = 15.0
 """Seconds between progress lines where standard error is not a terminal."""
@@ -48,6 +55,21 @@ class ConsoleListener:
         """Take the live line away."""
         if self.live is not None and self.live.is_started:
             self.live.stop()
+
+
+def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool) -> "Progress":
+    """Train while showing how it goes; leave with 130 where training was stopped. InputError where nothing can be resumed."""
+    if resume and not folder.exists():
+        raise InputError(f"there is no run {folder} to resume; leave --resume out to begin it")
+    listener = ConsoleListener()
+    try:
+        progress = fit(listener)
+    finally:
+        listener.close()
+    if not progress.finished:
+        note(f"Saved at step {progress.step:,}. Go on with the same command and --resume.")
+        raise typer.Exit(130)
+    return progress
 
 
 def progress_text(record: Mapping[str, Any]) -> str:

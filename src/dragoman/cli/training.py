@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import ConsoleListener, clock, note
-from dragoman.errors import InputError
+from dragoman.cli.console import clock, note, watch_training
 
 
 def train(
@@ -27,16 +26,7 @@ def train(
 
     loaded = load_recipe(recipe, settings or [])
     folder = out or Path("runs") / Path(recipe).stem
-    if resume and not folder.exists():
-        raise InputError(f"there is no run {folder} to resume; leave --resume out to begin it")
-    listener = ConsoleListener()
-    try:
-        progress = fit(loaded, folder, resume=resume, listener=listener)
-    finally:
-        listener.close()
-    if not progress.finished:
-        note(f"Saved at step {progress.step:,}. Go on with the same command and --resume.")
-        raise typer.Exit(130)
+    progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)}, best dev {loaded.training.metric} at step "
         f"{progress.best_step:,}. Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
