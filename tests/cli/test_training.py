@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.tiny import dragoman, recipe_file, refusal
 
-from dragoman.cli import training
+from dragoman.cli import console
 from dragoman.cli.console import ConsoleListener
 from dragoman.run import open_run
 
@@ -43,7 +43,7 @@ def test_a_run_stands_below_runs_by_its_name(tmp_path: Path, monkeypatch: pytest
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(training, "ConsoleListener", Stopping)
+    monkeypatch.setattr(console, "ConsoleListener", Stopping)
     command = ("train", recipe_file(tmp_path, "transformer"), "--out", tmp_path / "run")
     found = dragoman(*command)
     assert (found.code, found.output) == (130, "")
