@@ -22,3 +22,11 @@ def test_the_context_has_the_size_of_the_values() -> None:
     attention = SingleHead(Dot(), 4)
     memory = attention.prepare(torch.randn(2, 5, 4), torch.randn(2, 5, 9))
     assert attention(torch.randn(2, 3, 4), memory).context.shape == (2, 3, 9)
+
+
+def test_dropout_is_for_training_only() -> None:
+    attention, states = SingleHead(Dot(), 4, dropout=0.5), torch.randn(1, 8, 4)
+    memory = attention.prepare(states, states)
+    assert not torch.equal(attention(states, memory).context, attention(states, memory).context)
+    attention.eval()
+    assert torch.equal(attention(states, memory).context, attention(states, memory).context)

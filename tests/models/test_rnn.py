@@ -109,3 +109,19 @@ def test_dropout_is_for_training_only() -> None:
 def test_kinds_that_do_not_go_together_are_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         parse(RecurrentSettings, {"kind": "rnn", **given}, where="model")
+
+
+def test_dropout_outside_the_recurrent_layers_has_a_setting_of_its_own() -> None:
+    torch.manual_seed(1)
+    model = build_rnn(
+        RecurrentSettings(**SIZES, layers=2, dropout=0.5, outer_dropout=0.0), Vocabularies(13, 17)
+    ).train()
+    assert torch.equal(model.encoder.dropout(torch.ones(1, 2, 50)), torch.ones(1, 2, 50))
+    assert not torch.equal(model.decoder.stack.dropout(torch.ones(1, 50)), torch.ones(1, 50))
+    as_much = build_rnn(RecurrentSettings(**SIZES, dropout=0.5), Vocabularies(13, 17)).train()
+    assert not torch.equal(as_much.encoder.dropout(torch.ones(1, 2, 50)), torch.ones(1, 2, 50))
+
+
+def test_weights_are_dropped_where_asked_for() -> None:
+    model = model_of(attention_dropout=0.5)
+    assert model.decoder.attention.lookup.dropout == 0.5 and model_of().decoder.attention.lookup.dropout == 0.0

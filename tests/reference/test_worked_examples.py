@@ -45,7 +45,7 @@ def test_a_batched_dot_product_of_ones() -> None:
 @pytest.mark.parametrize(("name", "query_dim"), [("scaled_dot", 2), ("additive", 20)])
 def test_pooling_over_equal_keys_averages_the_values_in_sight(name: str, query_dim: int) -> None:
     torch.manual_seed(1)
-    attention = SingleHead(build_score(name, query_dim, 2, hidden=8, positions=10), query_dim).eval()
+    attention = SingleHead(build_score(name, query_dim, 2, hidden=8, positions=10), query_dim, dropout=0.5).eval()
     queries = torch.ones(2, 1, 2) if name == "scaled_dot" else torch.randn(2, 1, 20)
     memory = attention.prepare(torch.ones(2, 10, 2), VALUES)
     attended = attention(queries, memory, masks.from_lengths(LENGTHS, 10), need_weights=True)

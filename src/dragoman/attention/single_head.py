@@ -12,13 +12,13 @@ class SingleHead(nn.Module):
     """Attention with one head, around any score: o = sum_i softmax(a)_i v_i with a_i = score(q, k_i).
 
     Values are not projected: the context has their size. `kind` changes how scores become weights; `query_dim` is the size
-    of the queries.
+    of the queries, `dropout` applies to the weights.
     """
 
-    def __init__(self, score: Score, query_dim: int, kind: Kind | None = None) -> None:
+    def __init__(self, score: Score, query_dim: int, kind: Kind | None = None, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.score = score
-        self.lookup = Lookup(query_dim, kind or Kind())
+        self.lookup = Lookup(query_dim, kind or Kind(), dropout=dropout)
 
     def prepare(
         self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0

@@ -52,7 +52,7 @@ class RecurrentEncoder(nn.Module):
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         super().__init__()
         self.embedding = TokenEmbedding(vocabulary, settings.embedding)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.outer)
         self.stack = BidirectionalStack(
             settings.cell,
             settings.embedding,
@@ -104,7 +104,7 @@ class RecurrentDecoder(nn.Module):
             settings.cell, settings.embedding + extra, settings.hidden, settings.layers, settings.dropout
         )
         self.bridge = Bridge(settings)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.outer)
         self.narrow = nn.Linear(features, settings.embedding) if settings.tied else nn.Identity()
         width = settings.embedding if settings.tied else features
         output = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
@@ -145,7 +145,8 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         score = build_score(
             settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
         )
-        self.attention = SingleHead(score, settings.hidden, Kind(settings.weights, settings.window, settings.hard))
+        kind = Kind(settings.weights, settings.window, settings.hard)
+        self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)
 
     def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the encoder's states for the score and make the first state."""

@@ -47,7 +47,11 @@ class RecurrentSettings(Settings):
     tied: bool = False
     """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropped from embeddings, between layers and before the output layer."""
+    """Dropped between layers, and wherever `outer_dropout` says, unless that is set."""
+    outer_dropout: float | None = Field(None, ge=0, lt=1)
+    """Dropped from embeddings, from encoder outputs and before the output layer; by default as much as `dropout`."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropped from attention weights."""
     max_positions: int = Field(512, ge=1)
     """Longest source of the location score, in tokens."""
     start_from: StartSettings | None = None
@@ -86,6 +90,11 @@ class RecurrentSettings(Settings):
     def mixes(self) -> bool:
         """Tell whether the output is a sum of predictions from each source position."""
         return self.marginal or self.decoder == "posterior"
+
+    @property
+    def outer(self) -> float:
+        """Return how much is dropped outside the recurrent layers."""
+        return self.dropout if self.outer_dropout is None else self.outer_dropout
 
     @property
     def direction(self) -> int:
