@@ -29,10 +29,11 @@ from dragoman.starting import checksums, codecs_for, start
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
 from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
-from dragoman.training.objectives import build_objective
+from dragoman.training.objectives import Objective, build_objective
 from dragoman.training.precision import choose
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.settings import TrainingSettings
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.trainer import Progress, Trainer
 from dragoman.validation import build_validation
@@ -100,7 +101,7 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
     masked = isinstance(model, MaskedLanguageModel)
     return Trainer(
         model,
-        partial(masked_loss, smoothing=recipe.training.label_smoothing) if masked else build_objective(recipe.training),
+        _masked_objective if masked else build_objective,
         HidingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
         precision=run.manifest.get("precision") or choose(recipe.training.precision, device),
@@ -108,6 +109,11 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         validate=validation,
         listener=ear,
     )
+
+
+def _masked_objective(training: TrainingSettings) -> Objective:
+    """Return what training of a masked language model makes small."""
+    return partial(masked_loss, smoothing=training.label_smoothing)
 
 
 def _most_pieces(positions: int | None) -> int | None:

@@ -8,13 +8,15 @@ from torch import nn
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import HardSettings, RelativeName, WindowSettings
-from dragoman.models.build import build_model
+from dragoman.models.build import ModelSettings, build_model
+from dragoman.models.deep_att import DeepAttSettings
 from dragoman.models.document import DocumentSettings
+from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 
-Architecture = RecurrentSettings | TransformerSettings | DecoderOnlySettings
+Architecture = ModelSettings
 
 SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
 MULTIPLYING = ("dot", "scaled_dot")
@@ -38,6 +40,12 @@ def decoder_only(**settings: Any) -> DecoderOnlySettings:
     """A small causal language model."""
     given = {"decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "max_positions": 40}
     return DecoderOnlySettings(**{**given, "dropout": 0.3, **settings})
+
+
+def deep_att(**settings: Any) -> DeepAttSettings:
+    """A small Deep-Att, whose columns end in different directions."""
+    given = {"embedding": 6, "hidden": 4, "encoder_layers": 3, "decoder_layers": 3, "dropout": 0.3}
+    return DeepAttSettings(**{**given, **settings})
 
 
 def window(kind: Literal["monotonic", "predictive"]) -> WindowSettings:
@@ -109,6 +117,12 @@ ARCHITECTURES: dict[str, Architecture] = {
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "decoder-only": decoder_only(),
     "decoder-only, post-norm, learned, rotary": decoder_only(norm="post", positions="learned", relative="rotary"),
+    "gnmt": GnmtSettings(encoder_layers=4, decoder_layers=4, hidden=8, dropout=0.3),
+    "gnmt, cosine, tied, fewer layers": GnmtSettings(
+        encoder_layers=2, decoder_layers=2, hidden=8, score="cosine", tied=True, initial_range=None, dropout=0.3
+    ),
+    "deep-att": deep_att(),
+    "deep-att, one layer, general, tied": deep_att(encoder_layers=1, decoder_layers=1, score="general", tied=True),
     "transformer, nothing tied": transformer(tied="none", attention_dropout=0.2, feed_forward_dropout=0.2),
 }
 
@@ -118,9 +132,11 @@ FAMILIES = (
     "bahdanau, two lstm layers, tied",
     "luong, two gru layers, input feeding",
     "luong additive",
+    "gnmt",
     "transformer pre-norm, sinusoidal",
     "transformer post-norm, learned",
     "decoder-only",
+    "deep-att",
 )
 """One or two of each family, for laws of training, which know no architecture."""
 

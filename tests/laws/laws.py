@@ -17,7 +17,7 @@ from dragoman.interfaces import BOS, EOS, PAD, UNK, DecoderOutput, DecoderState,
 from dragoman.models.document import DocumentSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
+from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.tree import map_tensors
 
 ROWS = len(LENGTHS)
@@ -37,7 +37,7 @@ def close(actual: Tensor | None, expected: Tensor | None) -> None:
 def attends(architecture: Architecture) -> bool:
     """Whether an architecture attends to its source at all."""
     plain = isinstance(architecture, RecurrentSettings) and architecture.decoder == "plain"
-    return not (plain or isinstance(architecture, DecoderOnlySettings))
+    return not (plain or architecture.kind in ("decoder_only", "bytenet"))
 
 
 def feed(model: Seq2Seq, state: DecoderState, chunks: list[int], need_weights: bool = False) -> list[DecoderOutput]:
@@ -253,11 +253,12 @@ def weights_of(output: DecoderOutput) -> Tensor:
 
 def falls_off(architecture: Architecture) -> bool:
     """Whether weights are multiplied by a Gaussian: the paper of local-p does not normalise them again (law 5)."""
-    return architecture.window is not None and architecture.window.kind == "predictive"
+    window = getattr(architecture, "window", None)
+    return window is not None and window.kind == "predictive"
 
 
 def knows_order(architecture: Architecture) -> bool:
     """Whether a decoder's attention to the source looks at where a key stands: by its score, or by a window."""
-    score = architecture.score if isinstance(architecture, RecurrentSettings) else architecture.cross_score
+    score = architecture.cross_score if isinstance(architecture, TransformerSettings) else architecture.score
     assert score in SCORES
-    return score == "location" or architecture.window is not None
+    return score == "location" or getattr(architecture, "window", None) is not None

@@ -23,7 +23,7 @@ from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
 from dragoman.training import step as training_step
 from dragoman.training.checkpoint import own_tensors
-from dragoman.training.objectives import translation_loss
+from dragoman.training.objectives import build_objective, translation_loss
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Trainer
@@ -156,7 +156,7 @@ def trainer_of(
     torch.set_rng_state(state)
     return Trainer(
         model,
-        partial(translation_loss, smoothing=0.1),
+        build_objective,
         BatchStream(_store(folder.parent / "cache"), (codec, codec), settings.batch_tokens, seed=1, sampling=sampling),
         settings=settings,
         precision="float32",

@@ -83,7 +83,7 @@ def _trainer(folder: Path, *, settings: TrainingSettings) -> Trainer:
     torch.set_rng_state(state)
     return Trainer(
         model,
-        masked_loss,
+        lambda settings: masked_loss,
         HidingStream(like.stream, pieces),
         settings=settings,
         precision="float32",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -26,9 +27,11 @@ from dragoman.errors import CorpusError, RunError
 from dragoman.interfaces import Batch, Loss
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.text.codec import Codec, learn_codec
+from dragoman.training.objectives import Objective
 from dragoman.training.precision import choose
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.settings import TrainingSettings
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.trainer import Progress, Trainer
 
@@ -124,8 +127,8 @@ def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labell
     device = choose_device(settings.device)
     torch.set_num_threads(settings.threads or torch.get_num_threads())
 
-    def objective(model: DocumentClassifier, batch: Batch) -> Loss:
-        return classification_loss(model, batch, smoothing=settings.label_smoothing)
+    def objective(training: TrainingSettings) -> Objective:
+        return partial(classification_loss, smoothing=training.label_smoothing)
 
     return Trainer(
         run.fresh_model().to(device),

@@ -29,3 +29,20 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Show the rate."""
         return f"rate={self.rate}"
+
+
+def dropout_rates(model: nn.Module) -> list[tuple[nn.Module, str, int | float]]:
+    """Find all that drops at random in a model: modules, the attribute that says how much, and its value now."""
+    rates: list[tuple[nn.Module, str, int | float]] = []
+    for module in model.modules():
+        name = "dropped" if isinstance(module, Dropout) else "dropout"
+        value = getattr(module, name, None)
+        if isinstance(value, int | float):
+            rates.append((module, name, value))
+    return rates
+
+
+def switch_dropout(rates: list[tuple[nn.Module, str, int | float]], *, on: bool) -> None:
+    """Let all that `dropout_rates` found drop as much as it did then, or nothing."""
+    for module, name, value in rates:
+        setattr(module, name, value if on else type(value)(0))

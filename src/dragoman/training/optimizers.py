@@ -1,25 +1,72 @@
 """Optimisers with their parameter groups."""
 
-from torch import nn
-from torch.optim import Adam, AdamW, Optimizer
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from dragoman.layers.embedding import TokenEmbedding
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
+
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.settings import TrainingSettings
 
 
 def build_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
-    """Make the optimiser, in its fused form; weight decay pulls matrices of linear and recurrent layers alone."""
-    embeddings = {
-        id(parameter)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding | TokenEmbedding)
-        for parameter in module.parameters(recurse=False)
-    }
+    """Make the optimiser, in its fused form; weight decay pulls matrices of linear and recurrent layers alone.
+
+    `muon` steers the matrices of hidden layers, scaled so that a learning rate means as much as for Adam (Liu et al. 2025,
+    section 2.2); embeddings, output layers and everything else go by AdamW.
+    """
+    embeddings = _parameters(model, (nn.Embedding, TokenEmbedding))
     decayed = [p for p in model.parameters() if p.dim() > 1 and id(p) not in embeddings]
     others = [p for p in model.parameters() if p.dim() <= 1 or id(p) in embeddings]
-    groups = [
-        {"params": decayed, "weight_decay": settings.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    kind = Adam if settings.optimizer == "adam" else AdamW
-    return kind(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, fused=True)
+    rate, decay = settings.learning_rate, settings.weight_decay
+    adam = {"lr": rate, "betas": settings.betas, "eps": settings.epsilon, "fused": True}
+    if settings.optimizer == "muon":
+        outputs = _parameters(model, (OutputLayer,))
+        hidden = [p for p in decayed if p.dim() == 2 and id(p) not in outputs]
+        rest = [p for p in decayed if p.dim() != 2 or id(p) in outputs]
+        muon = Muon(hidden, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+        return Together([muon, AdamW(_groups(rest, others, decay), **adam)])
+    groups = _groups(decayed, others, decay)
+    if settings.optimizer in ("sgd", "nesterov"):
+        return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=settings.optimizer == "nesterov", fused=True)
+    return (Adam if settings.optimizer == "adam" else AdamW)(groups, **adam)
+
+
+class Together(Optimizer):
+    """Optimisers of different parameters that step as one."""
+
+    def __init__(self, parts: Sequence[Optimizer]) -> None:
+        self.parts = parts
+        super().__init__([group for part in parts for group in part.param_groups], {})
+        self._share()
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take a step with each."""
+        for part in self.parts:
+            part.step()
+        return None
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` returned."""
+        super().load_state_dict(state_dict)
+        self._share()
+
+    def _share(self) -> None:
+        """Let each part keep its state and its groups here."""
+        first = 0
+        for part in self.parts:
+            part.state = self.state
+            part.param_groups = self.param_groups[first : first + len(part.param_groups)]
+            first += len(part.param_groups)
+
+
+def _groups(decayed: list[Tensor], others: list[Tensor], decay: float) -> list[dict[str, Any]]:
+    """Return parameter groups with and without weight decay."""
+    return [{"params": decayed, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def _parameters(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> set[int]:
+    """Return the identities of the parameters that modules of some kinds own."""
+    owners = (module for module in model.modules() if isinstance(module, kinds))
+    return {id(parameter) for module in owners for parameter in module.parameters(recurse=False)}

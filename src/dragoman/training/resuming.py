@@ -6,8 +6,8 @@ from typing import Any
 
 from dragoman.errors import RunError, SettingsError
 
-FREE = frozenset({"steps", "epochs", "minutes", "patience", "save_minutes", "log_every", "keep", "average", "threads"})
-FREE |= {"learning_rate", "clip"}
+FREE = frozenset({"steps", "epochs", "minutes", "tokens", "flops", "patience", "save_minutes", "log_every", "keep"})
+FREE |= {"average", "threads", "learning_rate", "clip"}
 """Settings of the section `training` that may differ when a run goes on."""
 
 

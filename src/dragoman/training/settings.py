@@ -1,10 +1,12 @@
 """Settings of training."""
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from dragoman.settings import Settings
+from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
 
@@ -21,8 +23,35 @@ class GuidedSettings(Settings):
     """Teach the step that reads a word, which knows it, rather than the one that writes it."""
 
 
+OptimizerName = Literal["adam", "adamw", "sgd", "nesterov", "muon"]
+
+
+class PhaseSettings(Settings):
+    """A part of training that goes on otherwise, with an optimiser that starts anew; what is not given stays as it was set."""
+
+    after: float = Field(gt=0, lt=1)
+    """Share of the budget after which it begins; it ends where the next begins, or with the budget."""
+    optimizer: OptimizerName | None = None
+    """As `training.optimizer`."""
+    learning_rate: float | None = Field(None, gt=0)
+    """As `training.learning_rate`: the peak of this phase."""
+    momentum: float | None = Field(None, ge=0, lt=1)
+    """As `training.momentum`."""
+    schedule: ScheduleName | None = None
+    """As `training.schedule`; the shares and steps it sees are those of the phase."""
+    warmup: int | None = Field(None, ge=0)
+    """As `training.warmup`, in steps of the phase."""
+    dropout: bool = True
+    """Whether anything is dropped in this phase."""
+    reward: RewardSettings | None = None
+    """As `training.reward`."""
+
+
 class TrainingSettings(Settings):
-    """How a model is trained. At least one of `steps`, `epochs` and `minutes` must be given; the first reached ends."""
+    """How a model is trained. At least one budget must be given: `steps`, `epochs`, `minutes`, `tokens` or `flops`.
+
+    The first that is used up ends the training.
+    """
 
     steps: int | None = Field(None, ge=1)
     """Optimiser steps."""
@@ -30,28 +59,40 @@ class TrainingSettings(Settings):
     """Passes over the training corpus."""
     minutes: float | None = Field(None, gt=0)
     """Wall time of training, validation included, summed over sittings."""
+    tokens: int | None = Field(None, ge=1)
+    """Target tokens, counted each time they are seen."""
+    flops: float | None = Field(None, gt=0)
+    """Floating-point operations of the training steps, forward and backward (counted for one step in a hundred)."""
     batch_tokens: int = Field(4000, ge=1)
     """Largest batch: rows times longest sentence, in tokens of the longer side."""
     tokens_per_step: int | None = Field(None, ge=1)
     """Target tokens behind each optimiser step, gathered over batches; by default one batch is one step."""
-    optimizer: Literal["adam", "adamw"] = "adamw"
-    """Adam (Kingma and Ba 2015), or Adam with decoupled weight decay (Loshchilov and Hutter 2019)."""
+    optimizer: OptimizerName = "adamw"
+    """adam (Kingma and Ba 2015); adamw, with decoupled weight decay (Loshchilov and Hutter 2019); sgd; nesterov, its momentum
+    looking ahead (Sutskever et al. 2013); muon (Jordan et al. 2024) for the matrices of layers, adamw for all else."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak of the schedule."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
     """Decay of Adam's two averages."""
+    momentum: float = Field(0.0, ge=0, lt=1)
+    """Of sgd and nesterov: how much of the last step is repeated. muon has 0.95."""
     epsilon: float = Field(1e-9, gt=0)
     """Added to Adam's denominator."""
     weight_decay: float = Field(0.0, ge=0)
     """Pull of matrices towards zero; biases, norms and embeddings are left alone."""
     schedule: ScheduleName = "inverse_root"
-    """Shape of the learning rate after warm-up: inverse_root, cosine, linear or constant."""
+    """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau (a tenth after each validation
+    that is not the best) or halving (after 60% of the budget and each 10% more)."""
     warmup: int = Field(1000, ge=0)
     """Steps of linear rise before it."""
     clip: float = Field(1.0, gt=0)
     """Largest norm of the gradient."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability given to all pieces alike (Szegedy et al. 2016)."""
+    phases: tuple[PhaseSettings, ...] = ()
+    """Later parts of training that go on otherwise, in order."""
+    reward: RewardSettings | None = None
+    """Learn from the reward of sampled translations, beside the likelihood (Wu et al. 2016, section 5)."""
     guided: GuidedSettings | None = None
     """Teach one head word links, which a training corpus must have (its setting `links`)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -81,8 +122,40 @@ class TrainingSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "TrainingSettings":
-        if self.steps is None and self.epochs is None and self.minutes is None:
-            raise ValueError("`training` needs a budget: set `training.steps`, `training.epochs` or `training.minutes`")
+        budgets = (self.steps, self.epochs, self.minutes, self.tokens, self.flops)
+        if all(budget is None for budget in budgets):
+            raise ValueError(
+                "`training` needs a budget: set `training.steps`, `training.epochs`, `training.minutes`, `training.tokens` or "
+                "`training.flops`"
+            )
+        if any(first.after >= second.after for first, second in pairwise(self.phases)):
+            raise ValueError("`training.phases` must begin one after the other; put them in order of `after`")
+        for number in range(len(self.phases) + 1):
+            now = self.in_phase(number)
+            if now.optimizer == "nesterov" and not now.momentum:
+                raise ValueError("`training.optimizer: nesterov` needs a momentum; set `training.momentum: 0.99`")
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self
+
+    def in_phase(self, number: int) -> "TrainingSettings":
+        """Return the settings as they are in a phase; 0 is what comes before `phases`."""
+        if number == 0:
+            return self
+        given = self.phases[number - 1].model_dump(include=_OF_PHASES, exclude_none=True)
+        return self.model_copy(update=given | {"reward": self.phases[number - 1].reward or self.reward})
+
+    def phase_at(self, share: float) -> tuple[int, float]:
+        """Return the phase in which a share of the budget has been used, and how much of that phase.
+
+        >>> settings = TrainingSettings(steps=10, phases=(PhaseSettings(after=0.5), PhaseSettings(after=0.8)))
+        >>> [settings.phase_at(share) for share in (0.25, 0.5, 0.9)]
+        [(0, 0.5), (1, 0.0), (2, 0.5)]
+        """
+        edges = [0.0, *(phase.after for phase in self.phases), 1.0]
+        number = sum(share >= phase.after for phase in self.phases)
+        begin, end = edges[number], edges[number + 1]
+        return number, round((share - begin) / (end - begin), 9)
+
+
+_OF_PHASES = {"optimizer", "learning_rate", "momentum", "schedule", "warmup"}

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,9 @@ from torch.optim import Optimizer
 
 from dragoman.errors import RunError, TrainingError
 from dragoman.interfaces import PAD, Batch
+from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.training.checkpoint import fill, load_tensors, own_tensors, save_tensors, save_weights
+from dragoman.training.flops import Meter
 from dragoman.training.objectives import Objective
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.precision import PrecisionName, arithmetic
@@ -21,6 +24,9 @@ from dragoman.training.reports import Listener, MetricsFile
 from dragoman.training.schedules import learning_rate
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
+
+Objectives = Callable[[TrainingSettings], Objective]
+"""Makes the objective of a phase of training from its settings."""
 
 Validate = Callable[[Any], Mapping[str, Any]]
 """Takes the model; returns `dev_loss`, `dev_bleu` where that is the metric, and whatever else is worth a record."""
@@ -53,6 +59,10 @@ class Stream(Protocol):
         ...
 
 
+LAST = 1 - 1e-9
+"""The largest share of the budget in which something is still to be done."""
+
+
 @dataclass
 class Progress:
     """Where training stands; saved with every checkpoint."""
@@ -65,6 +75,17 @@ class Progress:
     stale: int = 0
     """Validations since the best one."""
     finished: bool = False
+    phase: int = 0
+    began: int = 0
+    """Steps taken before this phase."""
+    cuts: int = 0
+    """Validations of this phase at which a plateau lowered the learning rate."""
+    cost: Meter = field(default_factory=Meter)
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations of all steps so far."""
+        return self.cost.flops
 
 
 @dataclass
@@ -99,7 +120,7 @@ class Trainer:
     def __init__(
         self,
         model: nn.Module,
-        objective: Objective,
+        objectives: Objectives,
         stream: Stream,
         *,
         settings: TrainingSettings,
@@ -109,7 +130,7 @@ class Trainer:
         listener: Listener,
     ) -> None:
         self.model = model
-        self.objective = objective
+        self.objectives = objectives
         self.stream = stream
         self.settings = settings
         self.device = next(model.parameters()).device
@@ -117,10 +138,11 @@ class Trainer:
         self.folder = folder
         self.validate = validate
         self.listener = listener
-        self.optimizer: Optimizer = build_optimizer(model, settings)
+        self.rates = dropout_rates(model)
         self.metrics = MetricsFile(folder / "metrics.jsonl")
         self.progress = Progress()
         self.stop_requested = False
+        self._enter(0)
 
     def run(self) -> Progress:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
@@ -130,6 +152,7 @@ class Trainer:
             begin = time.monotonic()
             self._step(window)
             self.progress.seconds += time.monotonic() - begin
+            self._check_budget()
             if self.progress.step % self.settings.log_every == 0:
                 self._record(window)
                 window = Window()
@@ -149,14 +172,30 @@ class Trainer:
 
     def share(self) -> float:
         """Return how much of the budget is used: the largest share of those given."""
-        shares = [0.0]
-        if self.settings.steps:
-            shares.append(self.progress.step / self.settings.steps)
-        if self.settings.epochs:
-            shares.append(self.stream.epochs_done / self.settings.epochs)
-        if self.settings.minutes:
-            shares.append(self.progress.seconds / (60 * self.settings.minutes))
-        return min(max(shares), 1.0)
+        return min(max(self._shares().values()), 1.0)
+
+    def _shares(self) -> dict[str, float]:
+        """Return how much of each budget given is used; above 1 where a step went over it."""
+        progress = self.progress
+        used = {
+            "steps": progress.step,
+            "epochs": self.stream.epochs_done,
+            "minutes": progress.seconds / 60,
+            "tokens": progress.tokens,
+            "flops": progress.flops,
+        }
+        budgets = {name: getattr(self.settings, name) for name in used}
+        return {name: used[name] / budget for name, budget in budgets.items() if budget}
+
+    def _check_budget(self) -> None:
+        """Refuse a budget that ended inside the first step."""
+        name, share = max(self._shares().items(), key=lambda item: item[1])
+        if self.progress.step == 1 and share > 1:
+            budget = getattr(self.settings, name)
+            raise TrainingError(
+                f"the budget `training.{name}: {budget:g}` is too small for one step, which takes {share * budget:.3g}; set a "
+                f"larger training.{name}, or smaller steps with training.batch_tokens"
+            )
 
     def save(self) -> None:
         """Write all that resuming needs into one file."""
@@ -175,6 +214,12 @@ class Trainer:
         path = self.folder / "training" / "last.safetensors"
         tensors, about = load_tensors(path)
         fill(self.model, _part(tensors, "model."), path)
+        try:
+            self.progress = Progress(**{**about["progress"], "cost": Meter(**about["progress"].get("cost", {}))})
+            self.stream.seek(about["position"])
+        except (KeyError, TypeError):
+            raise RunError(f"{path} says nothing of where training stood; train again") from None
+        self._enter(self.progress.phase)
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _part(tensors, "optimizer.").items():
             index, key = name.split(".", 1)
@@ -183,40 +228,53 @@ class Trainer:
         torch.set_rng_state(tensors["random.cpu"])
         if self.device.type == "cuda" and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"])
-        try:
-            self.progress = Progress(**about["progress"])
-            self.stream.seek(about["position"])
-        except (KeyError, TypeError):
-            raise RunError(f"{path} says nothing of where training stood; train again") from None
         self.progress.finished = self.share() >= 1 or self._out_of_patience()
         self.metrics.forget_after(self.progress.step)
 
     def _step(self, window: Window) -> None:
         """Gather batches, take one optimiser step, and tell the listener."""
+        number, share = self.settings.phase_at(min(self.share(), LAST))
+        if number != self.progress.phase:
+            self._enter(number)
         at, batches = self.stream.position, self._gather()
         rate = learning_rate(
-            self.settings.schedule,
-            self.progress.step + 1,
-            self.share(),
-            peak=self.settings.learning_rate,
-            warmup=self.settings.warmup,
+            self.now.schedule,
+            self.progress.step + 1 - self.progress.began,
+            share,
+            peak=self.now.learning_rate,
+            warmup=self.now.warmup,
+            cuts=self.progress.cuts,
         )
         set_learning_rate(self.optimizer, rate)
+        cells = sum(side.mask.numel() for batch in batches for side in (batch.source, batch.target))
+        take = partial(
+            train_step,
+            self.model,
+            self.objective,
+            self.optimizer,
+            batches=batches,
+            clip=self.settings.clip,
+            precision=self.precision,
+        )
         try:
-            result = train_step(
-                self.model,
-                self.objective,
-                self.optimizer,
-                batches=batches,
-                clip=self.settings.clip,
-                precision=self.precision,
-            )
+            result: StepResult = self.progress.cost.measure(cells, take)
         except NotFiniteError as error:
             raise TrainingError(self._diverged(error, at, batches)) from None
         self.progress.step += 1
         self.progress.tokens += result.tokens
         window.add(result, batches)
         self.listener.progress(self._numbers(window, rate))
+
+    def _enter(self, number: int) -> None:
+        """Begin a phase of training, or go on with it after a restart: its settings, optimiser, objective and dropout."""
+        progress = self.progress
+        if number != progress.phase:
+            progress.phase, progress.began, progress.cuts = number, progress.step, 0
+            progress.cost.restart()
+        self.now = self.settings.in_phase(number)
+        self.optimizer: Optimizer = build_optimizer(self.model, self.now)
+        self.objective = self.objectives(self.now)
+        switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 
     def _gather(self) -> list[Batch]:
         """Take batches until they hold the target tokens of one step."""
@@ -251,6 +309,7 @@ class Trainer:
             "epoch": round(self.stream.epochs_done, 3),
             "seconds": round(self.progress.seconds, 3),
             "tokens": self.progress.tokens,
+            "flops": self.progress.flops,
             "loss": window.total / tokens,
             "perplexity": math.exp(min(plain, 50)),
             "learning_rate": rate,
@@ -276,12 +335,14 @@ class Trainer:
         progress = self.progress
         better = progress.best is None or value > progress.best
         progress.stale = 0 if better else progress.stale + 1
+        progress.cuts += not better and self.now.schedule == "plateau"
         if better:
             progress.best, progress.best_step = value, progress.step
             save_weights(self.folder / "model.safetensors", self.model, {"step": progress.step, **scores})
         self._keep_weights()
         progress.seconds += time.monotonic() - begin
-        record = {"step": progress.step, "seconds": round(progress.seconds, 3), **scores, "best": better}
+        spent = {"seconds": round(progress.seconds, 3), "tokens": progress.tokens, "flops": progress.flops}
+        record = {"step": progress.step, **spent, **scores, "best": better}
         self.metrics.append(record)
         self.listener.record(record)
 

@@ -1,0 +1,87 @@
+"""The expected reward of translations drawn from the model, as something to make large: GNMT's second objective."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from dragoman.decoding import DecodingSettings, sample, step_of
+from dragoman.interfaces import BOS, EOS, PAD, Batch, Head
+from dragoman.metrics.gleu import sentence_gleu
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.rounding import at_least_float32
+from dragoman.training.expected_reward_settings import RewardSettings
+
+ROWS = 64
+"""Drawn translations whose logits exist at the same time."""
+
+
+def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Float[Tensor, ""]:
+    """Return minus the expected reward, summed over sentences, with the gradient of its estimate from sampled translations.
+
+    sum over sentences of -E[r(Y)], the gradient being -1/(m - 1) sum_i (r(Y_i) - mean r) grad log q(Y_i) over m samples Y_i;
+    r is the sentence GLEU of ids. Source: Wu et al. 2016, section 5, equation 8. Deviation: the paper does not say by what
+    the sum over samples is divided; m - 1 makes the estimate unbiased, since the mean holds the sample itself. q is the
+    model's distribution without padding and <s>, cut off at `settings.maximum_ratio` by a </s> that is not the model's
+    choice and has no gradient. The encoder reads once; samples are drawn without gradient, then read by the decoder with it.
+    """
+    state = model.decoder.start(model.encoder(batch.source))
+    references = [ids[:length] for ids, length in zip(batch.labels.tolist(), _lengths(batch), strict=True)]
+    limits = _limits(model, batch, settings)
+    decoding = DecodingSettings(method="sample", n_best=settings.samples)
+    seed = int(torch.randint(2**62, ()))
+    generator = torch.Generator(limits.device).manual_seed(seed)
+    drawn = sample(step_of(model.decoder), state, limits, settings=decoding, generator=generator).ids
+    rewards = torch.tensor(
+        [[sentence_gleu(ids, reference) for ids in row] for row, reference in zip(drawn, references, strict=True)],
+        device=limits.device,
+    )
+    above = (rewards - rewards.mean(1, keepdim=True)) / (settings.samples - 1)
+    inputs, labels, chosen = _read(drawn, limits)
+    output, _ = model.decoder(inputs, state.expand(settings.samples))
+    log_probs = torch.cat(
+        [
+            checkpoint(_log_probs, output.head, features, some, use_reentrant=False, preserve_rng_state=False)
+            for features, some in zip(output.features.split(ROWS), labels.split(ROWS), strict=True)
+        ]
+    )
+    estimate = -(above.flatten() * (log_probs * chosen).sum(1)).sum()
+    return estimate - estimate.detach() - rewards.mean(1).sum()
+
+
+def _lengths(batch: Batch) -> list[int]:
+    """Return how many tokens each reference has, without EOS."""
+    return (batch.real.sum(1) - 1).tolist()
+
+
+def _limits(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Int[Tensor, " batch"]:
+    """Return the most tokens, without EOS, that may be drawn for each sentence."""
+    most = None if model.target_positions is None else model.target_positions - 1
+    return (batch.real.sum(1) * settings.maximum_ratio).ceil().long().clamp(min=1, max=most)
+
+
+def _read(
+    drawn: list[list[list[int]]], limits: Int[Tensor, " batch"]
+) -> tuple[Int[Tensor, "rows target"], Int[Tensor, "rows target"], Float[Tensor, "rows target"]]:
+    """Return what the decoder reads of drawn translations, what it drew then, and 1 where the choice was its own.
+
+    It was not on padding, nor where a translation as long as the limit was made to end.
+    """
+    rows = [ids for row in drawn for ids in row]
+    bounds = [limit for limit, row in zip(limits.tolist(), drawn, strict=True) for _ in row]
+    longest = max(len(ids) for ids in rows) + 1
+    labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in rows], device=limits.device)
+    own = torch.tensor([min(len(ids) + 1, bound) for ids, bound in zip(rows, bounds, strict=True)], device=limits.device)
+    chosen = torch.arange(longest, device=limits.device) < own[:, None]
+    inputs = torch.cat([torch.full_like(labels[:, :1], BOS), labels[:, :-1]], 1)
+    return inputs, labels, chosen.float()
+
+
+def _log_probs(
+    head: Head, features: Float[Tensor, "rows target dim"], labels: Int[Tensor, "rows target"]
+) -> Float[Tensor, "rows target"]:
+    """Return the log-probability of each label among all tokens but padding and BOS; of padding it is that of EOS."""
+    logits = at_least_float32(head(features)).clone()
+    logits[..., [PAD, BOS]] = -torch.inf
+    drawn = labels.masked_fill(labels == PAD, EOS)
+    return logits.log_softmax(-1).gather(-1, drawn[..., None]).squeeze(-1)

@@ -1,0 +1,166 @@
+"""What training costs in floating-point operations (FLOPs): counted, and estimated as the Transformer paper does."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+SUSTAINED: Mapping[str, float] = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
+"""FLOPs per second that the paper takes each GPU to sustain (Vaswani et al. 2017, section 6.1, footnote)."""
+
+EVERY = 100
+"""One training step in so many is counted; the others are taken to cost as much for each token and padding."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass
+class Count:
+    """The FLOPs counted inside a `counting` block."""
+
+    flops: int = 0
+
+
+@contextmanager
+def counting() -> Iterator[Count]:
+    """Count the FLOPs of what runs inside, forward and backward.
+
+    Counted are matrix products, convolutions, attention in one kernel, recurrent layers in one kernel, and softmax, each
+    multiplication and each addition as one. Not counted: other element-wise work (activations, norms, dropout, the gates of
+    recurrent cells), looking up embeddings, and the optimiser. Work done again in the backward pass counts again.
+    """
+    count = Count()
+    with FlopCounterMode(display=False, custom_mapping=_formulas()) as counter:
+        yield count
+    count.flops = counter.get_total_flops()
+
+
+@dataclass
+class Meter:
+    """The FLOPs of a training so far: those of one step in EVERY are counted, the others estimated from them."""
+
+    flops: float = 0.0
+    counted: float = 0.0
+    """Of the steps that were counted, since `restart`: their FLOPs ..."""
+    cells: int = 0
+    """... and their numbers of tokens, padding included."""
+    steps: int = 0
+    """Steps since `restart`."""
+
+    def restart(self) -> None:
+        """Forget what a step costs, since other work begins; the sum stays."""
+        self.counted, self.cells, self.steps = 0.0, 0, 0
+
+    def measure(self, cells: int, step: Callable[[], Any]) -> Any:
+        """Take a step over `cells` tokens and padding, add its cost, and return its result.
+
+        The first two steps are counted, then one in EVERY: a function of their number alone, so that a resumed run counts
+        as an unbroken one does.
+        """
+        self.steps += 1
+        if self.steps > 2 and self.steps % EVERY:
+            result = step()
+            self.flops += self.counted / self.cells * cells
+            return result
+        with counting() as count:
+            result = step()
+        self.flops += count.flops
+        self.counted += count.flops
+        self.cells += cells
+        return result
+
+
+def estimate(seconds: float, devices: int, rate: float) -> float:
+    """Return the FLOPs of a training by the rule of Vaswani et al. 2017 (section 6.1): time x devices x sustained rate.
+
+    >>> f"{estimate(12 * 3600, 8, SUSTAINED['P100']):.1e}"
+    '3.3e+18'
+    """
+    return seconds * devices * rate
+
+
+def sustained_rate(device: torch.device, dtype: torch.dtype = torch.float32) -> float:
+    """Measure the FLOPs per second of large matrix products on `device` with the threads torch has now, in about 0.2 s.
+
+    A GPU that the paper names has the rate that it gives.
+    """
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+        known = next((rate for model, rate in SUSTAINED.items() if model in name.split()), None)
+        if known is not None:
+            return known
+    size = 4096 if device.type == "cuda" else 768
+    left, right = (torch.full((size, size), value, device=device, dtype=dtype) for value in (0.5, 0.25))
+    best = float("inf")
+    for _ in range(6):
+        begin = time.perf_counter()
+        (left @ right)[0, 0].item()
+        best = min(best, time.perf_counter() - begin)
+    return 2 * size**3 / best
+
+
+def _formulas() -> dict[Any, Callable[..., int]]:
+    """Return how many FLOPs each operation takes that torch's counter does not know."""
+    aten = torch.ops.aten
+    return {
+        aten._softmax: _softmax,
+        aten._log_softmax: _softmax,
+        aten._softmax_backward_data: _softmax_backward,
+        aten._log_softmax_backward_data: _softmax_backward,
+        aten.logsumexp: _softmax,
+        aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+        aten.mkldnn_rnn_layer: _one_layer,
+        aten.mkldnn_rnn_layer_backward: _one_layer_backward,
+        aten._cudnn_rnn: _layers,
+        aten._cudnn_rnn_backward: _layers_backward,
+    }
+
+
+def _softmax(shape: Shape, *_: Any, **__: Any) -> int:
+    """Per number: find the largest, subtract it, exponentiate, add up, divide."""
+    return 5 * prod(shape)
+
+
+def _softmax_backward(shape: Shape, *_: Any, **__: Any) -> int:
+    """Per number: multiply, add up, subtract, multiply."""
+    return 4 * prod(shape)
+
+
+def _attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int:
+    """Return the cost of both products and of the softmax between them."""
+    batch, heads, queries, width = query
+    scores = batch * heads * queries * key[2]
+    return 2 * scores * (width + value[3]) + 5 * scores
+
+
+def _attention_backward(gradient: Shape, query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int:
+    """Return the cost of five products: the scores once more, and the gradients of scores, values, queries and keys."""
+    batch, heads, queries, width = query
+    scores = batch * heads * queries * key[2]
+    return 2 * scores * (3 * width + 2 * value[3]) + 9 * scores
+
+
+def _one_layer(inputs: Shape, weight: Shape, recurrent: Shape, *_: Any, **__: Any) -> int:
+    """Return the cost of one direction of one recurrent layer over (time, batch, features)."""
+    return 2 * prod(inputs[:-1]) * (prod(weight) + prod(recurrent))
+
+
+def _one_layer_backward(inputs: Shape, weight: Shape, recurrent: Shape, *_: Any, **__: Any) -> int:
+    """Return twice the cost of the forward pass: the gradients of inputs and of weights."""
+    return 2 * _one_layer(inputs, weight, recurrent)
+
+
+def _layers(inputs: Shape, weights: list[Shape], *_: Any, **__: Any) -> int:
+    """Return the cost of all recurrent layers together."""
+    return 2 * prod(inputs[:-1]) * sum(prod(weight) for weight in weights if len(weight) > 1)
+
+
+def _layers_backward(inputs: Shape, weights: list[Shape], *_: Any, **__: Any) -> int:
+    """Return twice the cost of the forward pass."""
+    return 2 * _layers(inputs, weights)
