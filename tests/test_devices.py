@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.devices import choose_device
+from dragoman.devices import choose_device, peak_memory
 from dragoman.errors import InputError
 
 
@@ -25,3 +25,11 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch):
 def test_an_unknown_device_is_refused():
     with pytest.raises(InputError, match="there is no device `tpu`; choose auto, cpu or cuda"):
         choose_device("tpu")
+
+
+def test_the_most_memory_taken_is_known_in_bytes():
+    before = peak_memory(torch.device("cpu"))
+    assert before is not None and before > 50e6
+    ballast = torch.ones(int(before // 4) + 20_000_000)
+    after = peak_memory(torch.device("cpu"))
+    assert after is not None and after >= before + 50e6 and ballast.sum() > 0

@@ -174,3 +174,14 @@ def test_events_are_written_where_asked_for(tmp_path: Path):
 
 def test_a_run_trains_from_python_and_translates(trained: Trained):
     assert Translator.load(trained("transformer")).translate(["I love cats."])[0].text
+
+
+def test_the_manifest_tells_what_training_cost(tmp_path: Path):
+    progress = fit(recipe("rnn", "training.steps=6"), tmp_path / "run")
+    cost = open_run(tmp_path / "run").manifest["cost"]
+    model = Translator.load(tmp_path / "run", device="cpu").models[0]
+    assert cost["parameters"] == sum(parameter.numel() for parameter in model.parameters())
+    assert (cost["steps"], cost["tokens"], cost["flops"]) == (6, progress.tokens, progress.flops)
+    assert cost["flops_per_token"] == cost["flops"] / cost["tokens"] > 6 * 100
+    assert cost["estimated_flops"] == pytest.approx(cost["seconds"] * cost["sustained_rate"], rel=1e-2)
+    assert cost["peak_memory"] > 50e6

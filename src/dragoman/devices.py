@@ -1,5 +1,7 @@
 """Which device and how many threads to compute with."""
 
+import sys
+
 import torch
 
 from dragoman.errors import InputError
@@ -12,3 +14,14 @@ def choose_device(wish: str) -> torch.device:
     if wish == "cuda" and not torch.cuda.is_available():
         raise InputError("`cuda` was asked for, but no GPU can be used here; choose `cpu` or `auto`")
     return torch.device("cuda" if wish != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def peak_memory(device: torch.device) -> int | None:
+    """Return the most bytes taken so far: of a GPU by torch, else of main memory by this process; None where unknown."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

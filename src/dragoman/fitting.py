@@ -14,7 +14,7 @@ from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
-from dragoman.devices import choose_device
+from dragoman.devices import choose_device, peak_memory
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.models.build import Model, ModelSettings
 from dragoman.models.document import DocumentSettings
@@ -27,6 +27,7 @@ from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run, open_run
 from dragoman.starting import checksums, codecs_for, start
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
+from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
@@ -64,6 +65,7 @@ def fit(recipe: Recipe, folder: Path, *, resume: bool = False, listener: Listene
             progress = trainer.run()
     finally:
         trainer.stream.close()
+    _record_cost(run, trainer)
     if progress.finished and recipe.training.average > 1:
         _try_average(run, trainer, recipe.training.average, ear)
     ear.close()
@@ -109,6 +111,29 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         validate=validation,
         listener=ear,
     )
+
+
+def _record_cost(run: Run, trainer: Trainer) -> None:
+    """Write what training has cost so far into the manifest.
+
+    `estimated_flops` are time x sustained rate, the rule of Vaswani et al. 2017 (section 6.1); `flops` are counted, without
+    validation, whose time is part of `seconds`.
+    """
+    progress = trainer.progress
+    dtype = torch.bfloat16 if run.manifest.get("precision") == "bfloat16" else torch.float32
+    rate = sustained_rate(trainer.device, dtype)
+    cost = {
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "seconds": round(progress.seconds, 3),
+        "flops": progress.flops,
+        "flops_per_token": progress.flops / max(progress.tokens, 1),
+        "sustained_rate": rate,
+        "estimated_flops": estimate(progress.seconds, 1, rate),
+        "peak_memory": peak_memory(trainer.device),
+    }
+    replace(run, manifest={**run.manifest, "cost": cost}).save()
 
 
 def _masked_objective(training: TrainingSettings) -> Objective:

@@ -63,19 +63,21 @@ def law_9_uneven_batches_add_up(architecture: Architecture) -> None:
 
 
 def law_10_a_resumed_run_equals_an_unbroken_one(
-    architecture: Architecture, folder: Path, *, budget: Mapping[str, float], stops: list[int], sampling: float = 0.3
+    architecture: Architecture, folder: Path, *, budget: Mapping[str, Any], stops: list[int], sampling: float = 0.3
 ) -> None:
-    """Stopped after each of `stops` steps and taken up anew, training ends with the same weights, bit for bit."""
-    settings = TrainingSettings(
-        **budget,
-        batch_tokens=24,
-        tokens_per_step=20,
-        schedule="cosine",
-        warmup=2,
-        validate_every=3,
-        keep=0,
-        precision="float32",
-    )
+    """Stopped after each of `stops` steps and taken up anew, training ends with the same weights, bit for bit.
+
+    `budget` may hold other settings of training too.
+    """
+    usual = {
+        "batch_tokens": 24,
+        "tokens_per_step": 20,
+        "schedule": "cosine",
+        "warmup": 2,
+        "validate_every": 3,
+        "keep": 0,
+    }
+    settings = TrainingSettings(**{**usual, "precision": "float32", **budget})
     resumed_equals_unbroken(partial(trainer_of, architecture, settings=settings, sampling=sampling), folder, stops)
 
 
@@ -97,6 +99,7 @@ def resumed_equals_unbroken(start: Callable[[Path], Trainer], folder: Path, stop
     unbroken.stream.close()
     assert trainer.progress.finished and trainer.progress.step == unbroken.progress.step > max(stops)
     assert trainer.progress.tokens == unbroken.progress.tokens
+    assert trainer.progress.cost == unbroken.progress.cost
     assert trainer.stream.position == unbroken.stream.position
     _same_bits(_everything(trainer), _everything(unbroken))
 

@@ -33,6 +33,21 @@ def test_a_run_resumed_often_equals_an_unbroken_one(
     )
 
 
+PHASES = [{"after": 0.4, "optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9, "dropout": False}]
+PHASES.append({"after": 0.8, "optimizer": "muon", "schedule": "plateau"})
+
+
+@each(["plain gru", "transformer pre-norm, sinusoidal"])
+@pytest.mark.parametrize(
+    "budget", [{"steps": 10}, {"tokens": 400}, {"flops": 2e7}], ids=lambda budget: next(iter(budget))
+)
+def test_training_in_phases_equals_an_unbroken_one(
+    architecture: Architecture, budget: dict[str, float], tmp_path: Path
+) -> None:
+    settings = {**budget, "phases": PHASES, "optimizer": "muon"}
+    laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget=settings, stops=[2, 5])
+
+
 @pytest.mark.parametrize("name", laws.CODECS)
 def test_text_survives_the_codec(name: str) -> None:
     laws.law_11_text_survives_the_codec(laws.codec_of(name))

@@ -1,13 +1,14 @@
 """Optimisers and what they decay."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES, fresh_model
-from torch.optim import Adam, AdamW
+from torch.optim import SGD, Adam, AdamW, Muon
 
-from dragoman.training.optimizers import build_optimizer
+from dragoman.training.optimizers import Together, build_optimizer
 from dragoman.training.settings import TrainingSettings
 
 
@@ -46,3 +47,60 @@ def test_settings_reach_the_optimiser(name: Any, kind: type) -> None:
     assert type(optimizer) is kind
     for group in optimizer.param_groups:
         assert (group["lr"], group["betas"], group["eps"]) == (0.25, (0.5, 0.75), 1e-3)
+
+
+def test_nesterov_has_its_momentum() -> None:
+    optimizer = build_optimizer(
+        torch.nn.Linear(2, 2), TrainingSettings(steps=1, optimizer="nesterov", momentum=0.99, learning_rate=0.25)
+    )
+    assert isinstance(optimizer, SGD)
+    assert all((g["momentum"], g["nesterov"], g["lr"]) == (0.99, True, 0.25) for g in optimizer.param_groups)
+
+
+def test_nesterov_without_momentum_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs a momentum"):
+        TrainingSettings(steps=1, optimizer="nesterov")
+
+
+@pytest.mark.parametrize("name", ["transformer, nothing tied", "bahdanau, two lstm layers, tied"])
+def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) -> None:
+    model = fresh_model(ARCHITECTURES[name])
+    optimizer = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon"))
+    assert isinstance(optimizer, Together)
+    muon, adam = optimizer.parts
+    assert isinstance(muon, Muon) and isinstance(adam, AdamW)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    steered, rest = ({names[id(p)] for group in part.param_groups for p in group["params"]} for part in optimizer.parts)
+    assert steered | rest == set(names.values()) and not steered & rest
+    assert all("embedding" not in one and "head.weight" not in one and "bias" not in one for one in steered)
+    assert any("embedding" in one for one in rest) and any("weight" in one for one in steered)
+
+
+def test_optimisers_together_step_each_and_load_what_they_saved() -> None:
+    def one_step(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+        optimizer.zero_grad()
+        torch.manual_seed(3)
+        model(torch.randn(5, 4)).square().sum().backward()
+        optimizer.step()
+        return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    settings = TrainingSettings(steps=1, optimizer="muon", learning_rate=0.1, weight_decay=0.01)
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4))
+    optimizer = build_optimizer(model, settings)
+    before = one_step(optimizer, model)
+    saved = deepcopy(optimizer.state_dict())
+    assert len(saved["state"]) == len(before), "each parameter has its state"
+    fresh = build_optimizer(model, settings)
+    fresh.load_state_dict(saved)
+    for group in fresh.param_groups:
+        group["lr"] = 0.05
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    after = one_step(fresh, model)
+    model.load_state_dict(weights)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.05
+    again = one_step(optimizer, model)
+    for name, tensor in after.items():
+        assert not torch.equal(tensor, before[name])
+        torch.testing.assert_close(tensor, again[name], rtol=0, atol=0)

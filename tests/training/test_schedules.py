@@ -37,3 +37,15 @@ def test_without_warm_up_the_first_step_has_the_peak(name: str) -> None:
 def test_a_share_outside_the_budget_is_taken_as_its_nearer_end(share: float) -> None:
     expected = learning_rate("linear", 9, float(share > 0), peak=1.0, warmup=0)
     assert learning_rate("linear", 9, share, peak=1.0, warmup=0) == expected
+
+
+def test_halving_is_that_of_gnmt() -> None:
+    """Wu et al. 2016, section 8.3: after 1.2 million steps of 2 million, halved every 200,000."""
+    million = [0.5, 1.19, 1.21, 1.39, 1.41, 1.79, 1.81, 2.0]
+    rates = [learning_rate("halving", 9, steps / 2, peak=0.5, warmup=0) for steps in million]
+    assert rates == [0.5, 0.5, 0.25, 0.25, 0.125, 0.0625, 0.03125, 0.015625]
+
+
+def test_a_plateau_falls_to_a_tenth_at_each_cut() -> None:
+    rates = [learning_rate("plateau", 9, 0.5, peak=0.25, warmup=0, cuts=cuts) for cuts in (0, 1, 2)]
+    assert rates == pytest.approx([0.25, 0.025, 0.0025])

@@ -13,7 +13,8 @@ from dragoman.errors import RunError, TrainingError
 from dragoman.interfaces import Loss
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import load_tensors, own_tensors
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.objectives import Objective
+from dragoman.training.settings import PhaseSettings, TrainingSettings
 from dragoman.training.trainer import Progress, Trainer
 
 Make = Callable[..., Trainer]
@@ -212,3 +213,64 @@ def test_a_loss_that_is_not_a_number_is_told_with_its_place(make: Make) -> None:
 
 def test_progress_begins_at_nothing() -> None:
     assert Progress() == Progress(0, 0.0, 0, None, 0, 0, finished=False)
+
+
+def test_a_budget_of_tokens_or_of_flops_ends_the_training(make: Make) -> None:
+    progress = make(tokens=200).run()
+    assert progress.finished and 200 <= progress.tokens < 250
+    per_step = progress.flops / progress.step
+    assert per_step > 1000
+
+
+def test_a_budget_of_flops_ends_the_training(make: Make) -> None:
+    progress = make(flops=2e6).run()
+    assert progress.finished and progress.step > 2
+    assert 2e6 <= progress.flops < 2e6 + 2 * progress.flops / progress.step
+
+
+@pytest.mark.parametrize(("name", "value"), [("tokens", 3), ("flops", 10.0), ("minutes", 1e-9), ("epochs", 1e-6)])
+def test_a_budget_too_small_for_one_step_is_refused(make: Make, name: str, value: float) -> None:
+    with pytest.raises(TrainingError, match=rf"`training\.{name}: .*` is too small for one step, .* set a larger"):
+        make(**{name: value}).run()
+
+
+def test_records_tell_what_training_cost_so_far(make: Make) -> None:
+    trainer = make(steps=6, log_every=2, validate_every=3)
+    trainer.run()
+    costs = [record["flops"] for record in trainer.metrics.read()]
+    assert len(costs) == 5 and costs == sorted(costs) and costs[-1] == trainer.progress.flops > costs[0] > 0
+    assert all(record["tokens"] > 0 for record in trainer.metrics.read())
+
+
+def test_a_phase_begins_after_its_share_with_its_own_optimiser_and_rate(make: Make) -> None:
+    phases = (PhaseSettings(after=0.5, optimizer="sgd", learning_rate=0.25, schedule="constant", dropout=False),)
+    trainer = make(steps=8, learning_rate=0.01, schedule="constant", phases=phases, log_every=1)
+    trainer.run()
+    rates = [record["learning_rate"] for record in trainer.metrics.read() if "loss" in record]
+    assert rates == [0.01] * 4 + [0.25] * 4
+    assert isinstance(trainer.optimizer, torch.optim.SGD)
+    assert (trainer.progress.phase, trainer.progress.began) == (1, 4)
+    assert all(getattr(module, name) == 0 for module, name, _ in trainer.rates)
+    assert any(value for _, _, value in trainer.rates)
+
+
+def test_the_objective_is_that_of_the_phase(make: Make) -> None:
+    trainer = make(steps=4, phases=(PhaseSettings(after=0.5, learning_rate=0.5),))
+    seen: list[float] = []
+    usual = trainer.objectives
+
+    def objectives(settings: TrainingSettings) -> Objective:
+        seen.append(settings.learning_rate)
+        return usual(settings)
+
+    trainer.objectives = objectives
+    trainer.run()
+    assert seen == [0.5]
+
+
+def test_a_plateau_lowers_the_rate_after_each_validation_that_is_not_the_best(make: Make) -> None:
+    trainer = make(steps=8, learning_rate=1.0, schedule="plateau", optimizer="sgd", log_every=1, validate_every=2)
+    validate_with(trainer, 10.0, 9.0, 11.0, 10.5)
+    trainer.run()
+    rates = [record["learning_rate"] for record in trainer.metrics.read() if "loss" in record]
+    assert rates == pytest.approx([1.0] * 4 + [0.1] * 4)

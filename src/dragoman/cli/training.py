@@ -28,8 +28,9 @@ def train(
     folder = out or Path("runs") / Path(recipe).stem
     progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
     note(
-        f"Done: {progress.step:,} steps in {clock(progress.seconds)}, best dev {loaded.training.metric} at step "
-        f"{progress.best_step:,}. Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
+        f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
+        f"{loaded.training.metric} at step {progress.best_step:,}. "
+        f"Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
     )
     for corpus, scores in measure_tests(folder).items():
         note(f"{corpus}: " + "   ".join(f"{score.name} {score.score:.1f} ({score.signature})" for score in scores))
