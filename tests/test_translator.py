@@ -10,6 +10,11 @@ from tests.tiny import MODELS, Trained
 from dragoman import translator as module
 from dragoman.data.collate import collate
 from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.models.build import build_model
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.text.codec import learn_codecs
+from dragoman.text.settings import CharactersSettings
 from dragoman.translator import Translator
 
 SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "  ", "This is a book."]
@@ -70,6 +75,25 @@ def test_an_ensemble_averages_probabilities(trained: Trained):
     together = Translator.load(*runs).score(SOURCES[:1], [""])[0][0]
     alone = [Translator.load(run).score(SOURCES[:1], [""])[0][0] for run in runs]
     assert math.exp(together) == pytest.approx(sum(math.exp(one) for one in alone) / 2, rel=1e-4)
+
+
+def test_an_ensemble_shares_the_target_alone_and_each_model_reads_the_source_in_its_own_way(trained: Trained):
+    subwords = Translator.load(trained("transformer"))
+    letters, _ = learn_codecs(CharactersSettings(), lambda: zip(SOURCES, TARGETS, strict=True))
+    torch.manual_seed(4)
+    model = build_model(
+        RecurrentSettings(embedding=8, hidden=8), Vocabularies(len(letters), len(subwords.target))
+    ).eval()
+    reader = Translator([model], letters, subwords.target)
+    together = Translator(
+        [*subwords.models, model], subwords.source, subwords.target, sources=[subwords.source, letters]
+    )
+    alone = [one.score(SOURCES[:1], [""])[0][0] for one in (subwords, reader)]
+    assert math.exp(together.score(SOURCES[:1], [""])[0][0]) == pytest.approx(
+        sum(math.exp(one) for one in alone) / 2, rel=1e-4
+    )
+    for found, source in zip(together.translate(SOURCES[:1]), SOURCES[:1], strict=True):
+        assert found.log_prob == pytest.approx(together.score([source], [found.text])[0][0], abs=1e-3)
 
 
 def test_draws_can_be_repeated_and_go_on_between_sentences(trained: Trained, monkeypatch: pytest.MonkeyPatch):

@@ -20,6 +20,7 @@ from dragoman.decoding.unknown import replace_unknown
 from dragoman.devices import choose_device
 from dragoman.errors import InputError
 from dragoman.interfaces import UNK
+from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.reading import Reading, View, as_given, read, source_heads
 from dragoman.run import Run, open_run
@@ -68,9 +69,12 @@ class Translator:
         settings: DecodingSettings | None = None,
         languages: tuple[str, str] = ("source", "target"),
         view: View | None = None,
+        sources: Sequence[Codec] | None = None,
     ) -> None:
+        """Put together what translates; `sources` are the source codecs of the models where they differ."""
         self.models = tuple(models)
         self.source = source
+        self.sources = tuple(sources or [source] * len(self.models))
         self.target = target
         self.settings = settings or DecodingSettings()
         self.languages = languages
@@ -84,7 +88,8 @@ class Translator:
     def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Translator":
         """Load one run, or several as an ensemble; keyword arguments change settings of its `decoding` section.
 
-        RunError where a run cannot be read, InputError where runs of an ensemble do not share languages and vocabularies.
+        Runs of an ensemble may be of any architecture and cut the source in any way, but share the target vocabulary.
+        RunError where a run cannot be read, InputError where runs do not fit together.
         """
         opened = [open_run(Path(run)) for run in runs]
         first = opened[0]
@@ -98,7 +103,16 @@ class Translator:
         models = [run.load_model(place) for run in opened]
         guided = first.recipe.training.guided
         view = None if guided is None else View(guided.layer, guided.head, guided.shift)
-        return cls(models, first.source, first.target, settings=settings, languages=first.languages, view=view)
+        sources = [first.source if run.source.fingerprint == first.source.fingerprint else run.source for run in opened]
+        return cls(
+            models,
+            first.source,
+            first.target,
+            settings=settings,
+            languages=first.languages,
+            view=view,
+            sources=sources,
+        )
 
     @property
     def attends(self) -> bool:
@@ -122,8 +136,19 @@ class Translator:
     ) -> list[list[int]]:
         """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`."""
         codec = self.target if side == "target" else self.source
-        bound = self._positions("target" if side == "target" else "source")
+        bound = self._positions("target") if side == "target" else self._positions("source", codec)
         return encode_within(codec, sentences, bound, name=f"{side} sentence", first=first)
+
+    def _encode_for_each(
+        self, sentences: Sequence[str], encoded: list[list[int]], first: int = 1
+    ) -> list[list[list[int]]]:
+        """Return the ids of source sentences for each model: those `encoded` by the first codec, or by its own."""
+        by_codec = {id(self.source): encoded}
+        for codec in self.sources:
+            if id(codec) not in by_codec:
+                bound = self._positions("source", codec)
+                by_codec[id(codec)] = encode_within(codec, sentences, bound, name="source sentence", first=first)
+        return [by_codec[id(codec)] for codec in self.sources]
 
     def translate(
         self,
@@ -141,13 +166,14 @@ class Translator:
         are those of `preceding` unless they are given. InputError names a sentence longer than the model's positions.
         """
         encoded = self.encode(sentences, "source", first=first)
+        own = self._encode_for_each(sentences, encoded, first)
         before = self._before(sentences, previous)
         generator = torch.Generator(self.device).manual_seed(self.settings.seed + first - 1)
         results: list[Translation] = [Translation("", 0.0, 0.0)] * len(sentences)
         widest = [_longest([ids], rest) for ids, rest in zip(encoded, before, strict=True)]
         todo = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(widest[i]))
         for rows in self._batches(todo, widest):
-            found = self._search([encoded[i] for i in rows], _rows(before, rows), generator)
+            found = self._search([[ids[i] for i in rows] for ids in own], _rows(before, rows), generator)
             for i, alternatives in zip(rows, found.alternatives(), strict=True):
                 readings: list[Reading] | None = None
                 if attention or (replace_unknowns and any(UNK in one.ids for one in alternatives)):
@@ -163,19 +189,24 @@ class Translator:
 
         `previous` is that of `translate`.
         """
-        pairs = list(zip(self.encode(sources, "source"), self.encode(targets, "target"), strict=True))
+        encoded, wanted = self.encode(sources, "source"), self.encode(targets, "target")
+        pairs = list(zip(encoded, wanted, strict=True))
+        own = [list(zip(ids, wanted, strict=True)) for ids in self._encode_for_each(sources, encoded)]
         before = self._before(sources, previous)
         results: list[tuple[float, int]] = [(0.0, 0)] * len(pairs)
         widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
         order = sorted(range(len(pairs)), key=lambda i: (-len(widest[i]), -len(pairs[i][0]) - len(pairs[i][1])))
         for rows in self._batches(order, widest):
-            batch = collate([pairs[i] for i in rows], previous=_rows(before, rows)).to(self.device)
+            batches = [collate([one[i] for i in rows], previous=_rows(before, rows)).to(self.device) for one in own]
             with torch.inference_mode():
                 tokens = torch.stack(
-                    [force(model.decoder, model.encoder(batch.source), batch.target).tokens for model in self.models]
+                    [
+                        force(model.decoder, model.encoder(batch.source), batch.target).tokens
+                        for model, batch in zip(self.models, batches, strict=True)
+                    ]
                 )
                 mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
-                totals = (mixed * batch.target.mask[:, 1:]).sum(1)
+                totals = (mixed * batches[0].target.mask[:, 1:]).sum(1)
             for i, total in zip(rows, totals.tolist(), strict=True):
                 results[i] = (total, len(pairs[i][1]) + 1)
         return results
@@ -200,18 +231,17 @@ class Translator:
         return [[*[None] * (count - len(row)), *row] for row in rows]
 
     def _search(
-        self, sources: list[list[int]], previous: list[Before] | None, generator: torch.Generator
+        self, sources: list[list[list[int]]], previous: list[Before] | None, generator: torch.Generator
     ) -> Hypotheses:
-        """Search for (or draw) translations of one batch."""
+        """Search for (or draw) translations of one batch, given as the ids that each model reads."""
         settings = self.settings
-        padded = pad(sources, previous)
         with torch.inference_mode():
-            source = map_tensors(lambda tensor: tensor.to(self.device), padded)
-            encoded = [model.encoder(source) for model in self.models]
+            padded = [map_tensors(lambda tensor: tensor.to(self.device), pad(ids, previous)) for ids in sources]
+            encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
             states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
             steps = [step_of(model.decoder) for model in self.models]
             step, state = (steps[0], states[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(tuple(states)))
-            maximum = settings.limits(source.mask.sum(1) - 1)
+            maximum = settings.limits(padded[0].mask.sum(1) - 1)
             bound = self._positions("target")
             maximum = maximum if bound is None else maximum.clamp(max=bound - 1)
             if settings.method == "sample":
@@ -264,9 +294,13 @@ class Translator:
             yield order[first : first + rows]
             first += rows
 
-    def _positions(self, side: Literal["source", "target"]) -> int | None:
-        """Return the most tokens, </s> included, that every model can take on a side; None for no bound."""
-        bounds = [getattr(model, f"{side}_positions") for model in self.models]
+    def _positions(self, side: Literal["source", "target"], codec: Codec | None = None) -> int | None:
+        """Return the most tokens, </s> included, that every model (reading by `codec`) can take; None for no bound."""
+        bounds = [
+            getattr(model, f"{side}_positions")
+            for model, own in zip(self.models, self.sources, strict=True)
+            if codec is None or own is codec
+        ]
         return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -281,13 +315,20 @@ def _rows(before: list[Before], rows: list[int]) -> list[Before] | None:
 
 
 def _check_same_text(first: Run, other: Run) -> None:
-    """Refuse an ensemble of runs with other languages or vocabularies."""
+    """Refuse an ensemble of runs with other languages or target vocabularies.
+
+    Models that read documents need one source vocabulary too, since the sentences before each one are cut once.
+    """
     if first.languages != other.languages:
         raise InputError(
             f"{first.folder} translates from {' to '.join(first.languages)} but {other.folder} from "
             f"{' to '.join(other.languages)}, so they cannot translate together; give runs of one direction"
         )
-    for side, one, two in (("source", first.source, other.source), ("target", first.target, other.target)):
+    documents = any(isinstance(run.recipe.model, DocumentSettings) for run in (first, other))
+    sides = [("target", first.target, other.target)]
+    if documents:
+        sides.append(("source", first.source, other.source))
+    for side, one, two in sides:
         if one.fingerprint != two.fingerprint:
             raise InputError(
                 f"{first.folder} and {other.folder} have different {side} vocabularies, so they cannot translate together; "

@@ -106,7 +106,7 @@ def test_runs_of_other_vocabularies_do_not_translate_together(trained: Trained):
     other = trained("rnn", "text.size=310", "training.steps=1")
     sentence = translated(trained("rnn"), other)
     assert (
-        f"{trained('rnn')} and {other} have different source vocabularies, so they cannot translate together"
+        f"{trained('rnn')} and {other} have different target vocabularies, so they cannot translate together"
         in sentence
     )
 
