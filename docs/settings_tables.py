@@ -25,14 +25,22 @@ SECTIONS: Mapping[str, str] = {
     "WordsSettings": "`text`, where `kind: words`",
     "CharactersSettings": "`text`, where `kind: characters`",
     "RecurrentSettings": "`model`, where `kind: rnn`",
+    "GnmtSettings": "`model`, where `kind: gnmt`",
+    "ConvolutionalSettings": "`model`, where `kind: convs2s`",
+    "ByteNetSettings": "`model`, where `kind: bytenet`",
+    "MoeSettings": "`model`, where `kind: moe`",
     "TransformerSettings": "`model`, where `kind: transformer`",
+    "DeepAttSettings": "`model`, where `kind: deep_att`",
     "DocumentSettings": "`model`, where `kind: document`",
     "MaskedSettings": "`model`, where `kind: masked_lm`",
     "DecoderOnlySettings": "`model`, where `kind: decoder_only`",
+    "ExpertSettings": "`model.experts`",
     "WindowSettings": "`model.window`",
     "HardSettings": "`model.hard`",
     "StartSettings": "`model.start_from`",
     "TrainingSettings": "`training`",
+    "PhaseSettings": "`training.phases`, each of them",
+    "RewardSettings": "`training.reward`",
     "GuidedSettings": "`training.guided`",
     "DecodingSettings": "`decoding`",
 }
@@ -106,6 +114,10 @@ def _values(field: Schema) -> str:
             return "`true`, `false`"
         case "array" if "prefixItems" in field:
             return f"list of two ({_values(field['prefixItems'][0])})"
+        case "array" if "type" in field["items"]:
+            return f"list of ({_values(field['items'])})"
+        case "array" if field["items"].get("$ref", "").endswith("/PhaseSettings"):
+            return "list of phases"
         case "array":
             return "list of corpora"
         case "string":

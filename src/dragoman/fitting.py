@@ -14,6 +14,7 @@ from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
+from dragoman.data.unknown import learn_dictionary
 from dragoman.devices import choose_device, peak_memory
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.models.build import Model, ModelSettings
@@ -26,6 +27,7 @@ from dragoman.reading import source_heads
 from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run, open_run
 from dragoman.starting import checksums, codecs_for, start
+from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
@@ -196,7 +198,15 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
     if recipe.model.start_from is not None:
         about["start_from"] = checksums(recipe)
         ear.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, about)
+    return new_run(folder, recipe, codecs, about, dictionary=_dictionary(recipe, codecs))
+
+
+def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
+    """Learn how words are translated, where unknown words tell where they come from."""
+    if not codecs[1].positional:
+        return {}
+    pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
+    return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
 
 
 def _resumable(recipe: Recipe, folder: Path) -> Run:

@@ -1,18 +1,22 @@
 """A recipe: everything that makes a run, in one YAML file with the sections data, text, model, training and decoding."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from dragoman.data.settings import DataSettings
+from dragoman.data.settings import DataSettings, LinesSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
-from dragoman.text.settings import TextSettings
+from dragoman.text.settings import TextSettings, WordsSettings
 from dragoman.training.settings import TrainingSettings
+
+ARENA = "arena-"
+"""Begins the names of shipped arenas, which stand beside the recipes."""
 
 
 class Recipe(Settings):
@@ -35,6 +39,12 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Recipe":
+        linked = all(isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in self.data.train)
+        if isinstance(self.text, WordsSettings) and self.text.unknown == "positional" and not linked:
+            raise ValueError(
+                "`text.unknown: positional` needs word links of every training corpus; make them with `dragoman align` and "
+                "give the file as `links` of the corpus"
+            )
         if purpose_of(self.model) == "translate":
             return self
         if self.training.metric == "bleu":
@@ -54,37 +64,66 @@ def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
     `extends: NAME` in a recipe lays it over another one: a shipped name, or a path beside the recipe.
     """
     path = find_recipe(str(name))
-    return parse(Recipe, override(_read(path, ()), assignments), where=str(path))
+    return parse(Recipe, override(_read(path), assignments), where=str(path))
 
 
 def find_recipe(name: str) -> Path:
     """Return the path of a recipe: `name` itself, or a shipped recipe of that name."""
-    path = Path(name)
-    if path.exists() or path.suffix or len(path.parts) > 1:
-        return path
-    recipes = shipped()
-    if name not in recipes:
-        raise SettingsError(
-            f"there is no recipe `{name}`, neither a file nor a shipped one{nearest(name, list(recipes))}"
-        )
-    return recipes[name]
+    return _find(name, shipped(), "recipe")
+
+
+def find_arena(name: str) -> Path:
+    """Return the path of an arena: `name` itself, or a shipped arena of that name."""
+    return _find(name, shipped_arenas(), "arena")
 
 
 def shipped() -> dict[str, Path]:
     """Return the recipes that come with Dragoman, by name."""
-    here = Path(__file__).resolve().parent
-    folder = next(place for place in (here / "recipes", here.parents[1] / "recipes", here) if place.is_dir())
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {name: path for name, path in _files().items() if not name.startswith(ARENA)}
 
 
-def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    """Read a recipe file over those that it extends."""
+def shipped_arenas() -> dict[str, Path]:
+    """Return the arenas that come with Dragoman, by name."""
+    return {name: path for name, path in _files().items() if name.startswith(ARENA)}
+
+
+def tables_of(path: Path, seen: tuple[Path, ...] = ()) -> list[dict[str, Any]]:
+    """Return the tables of a recipe file and of those that it extends, the one extended by all others first."""
     if path in seen:
         raise SettingsError(f"{path} extends itself, through {', '.join(str(p) for p in seen)}; break the circle")
     table = read_yaml(path)
+    if "systems" in table:
+        raise SettingsError(f"{path} is an arena, not a recipe; use it with `dragoman compare`")
     base = table.pop("extends", None)
     if base is None:
-        return table
+        return [table]
     beside = path.parent / str(base)
     parent = beside if beside.exists() else find_recipe(str(base))
-    return merge(_read(parent, (*seen, path)), table)
+    return [*tables_of(parent, (*seen, path)), table]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a recipe file over those that it extends."""
+    return reduce(merge, tables_of(path))
+
+
+def _find(name: str, known: Mapping[str, Path], what: str) -> Path:
+    """Return the path that `name` is, or the shipped file of that name."""
+    path = Path(name)
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    if name not in known:
+        other = _files().get(name)
+        if other is not None:
+            return other  # reading it says what it is
+        raise SettingsError(
+            f"there is no {what} `{name}`, neither a file nor a shipped one{nearest(name, list(known))}"
+        )
+    return known[name]
+
+
+def _files() -> dict[str, Path]:
+    """Return the files that come with Dragoman, by name."""
+    here = Path(__file__).resolve().parent
+    folder = next(place for place in (here / "recipes", here.parents[1] / "recipes", here) if place.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -1,19 +1,21 @@
 """A run: a folder with everything needed to translate, to go on training, and to know how it was made.
 
-recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), manifest.json (versions, data
-checksums, seed), metrics.jsonl, checkpoints/ (weights for averaging), training/ (to resume). It can be copied anywhere.
+recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), dictionary.tsv (where unknown words
+tell where they come from), manifest.json (versions, data checksums, seed), metrics.jsonl, checkpoints/ (weights for
+averaging), training/ (to resume). It can be copied anywhere.
 """
 
 import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from dragoman.data.unknown import read_dictionary
 from dragoman.errors import InputError, RunError
 from dragoman.models.build import Model, Purpose, build_model, purpose_of
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -21,6 +23,9 @@ from dragoman.recipe import Recipe
 from dragoman.settings import Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, load_weights
+
+DICTIONARY = "dictionary.tsv"
+"""File of a run folder that holds translations of single words."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Run:
     source: Codec
     target: Codec
     manifest: Mapping[str, Any]
+    dictionary: Mapping[str, str] = field(default_factory=dict)
+    """Translations of single words, learned from word links; empty unless unknown words tell where they come from."""
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -77,7 +84,8 @@ class Run:
 
     def save(self) -> None:
         """Write everything but the weights."""
-        write_run(self.folder, self.recipe, {"source": self.source, "target": self.target}, self.manifest)
+        codecs = {"source": self.source, "target": self.target}
+        write_run(self.folder, self.recipe, codecs, self.manifest, dictionary=self.dictionary)
 
 
 _NAMES: Mapping[Purpose, str] = {
@@ -87,12 +95,21 @@ _NAMES: Mapping[Purpose, str] = {
 }
 
 
-def write_run(folder: Path, recipe: Settings, codecs: Mapping[str, Codec], manifest: Mapping[str, Any]) -> None:
+def write_run(
+    folder: Path,
+    recipe: Settings,
+    codecs: Mapping[str, Codec],
+    manifest: Mapping[str, Any],
+    *,
+    dictionary: Mapping[str, str] | None = None,
+) -> None:
     """Write a run but for its weights; manifest.json comes last, so that a half-written run is known as such."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, codec in codecs.items():
             codec.save(folder, name)
+        if dictionary:
+            write_text(folder / DICTIONARY, "".join(f"{word}\t{other}\n" for word, other in dictionary.items()))
         write_text(folder / "recipe.yaml", dump(recipe))
         write_text(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
@@ -101,9 +118,17 @@ def write_run(folder: Path, recipe: Settings, codecs: Mapping[str, Codec], manif
         ) from None
 
 
-def new_run(folder: Path, recipe: Recipe, codecs: tuple[Codec, Codec], about: Mapping[str, Any]) -> Run:
+def new_run(
+    folder: Path,
+    recipe: Recipe,
+    codecs: tuple[Codec, Codec],
+    about: Mapping[str, Any],
+    *,
+    dictionary: Mapping[str, str] | None = None,
+) -> Run:
     """Make a run that is not yet on disk; `about` goes into its manifest beside versions and seed."""
-    return Run(folder, recipe, *codecs, {"format": FORMAT, "seed": recipe.seed, **versions(), **about})
+    manifest = {"format": FORMAT, "seed": recipe.seed, **versions(), **about}
+    return Run(folder, recipe, *codecs, manifest, dictionary or {})
 
 
 def open_run(folder: Path) -> Run:
@@ -112,7 +137,9 @@ def open_run(folder: Path) -> Run:
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
     recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
-    return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest)
+    codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
+    words = folder / DICTIONARY
+    return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

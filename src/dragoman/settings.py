@@ -79,7 +79,7 @@ def override(table: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any
     >>> override({"model": {"width": 256}}, ["model.width=512", "data.train.0.source=a.en"])
     {'model': {'width': 512}, 'data': {'train': [{'source': 'a.en'}]}}
     """
-    result: dict[str, Any] = yaml.safe_load(yaml.safe_dump(table))
+    result: dict[str, Any] = yaml.safe_load(yaml.safe_dump(table, sort_keys=False))
     for assignment in assignments:
         path, equals, value = assignment.partition("=")
         if not equals or not path:

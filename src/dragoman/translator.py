@@ -1,6 +1,6 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +9,7 @@ import torch
 
 from dragoman.data.collate import collate, pad
 from dragoman.data.documents import preceding
+from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.beam import beam_search
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
 from dragoman.decoding.rerank import rerank
@@ -16,7 +17,7 @@ from dragoman.decoding.sample import sample
 from dragoman.decoding.score import force
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.step import EnsembleState, ensemble, step_of
-from dragoman.decoding.unknown import replace_unknown
+from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.devices import choose_device
 from dragoman.errors import InputError
 from dragoman.interfaces import UNK
@@ -70,14 +71,19 @@ class Translator:
         languages: tuple[str, str] = ("source", "target"),
         view: View | None = None,
         sources: Sequence[Codec] | None = None,
+        dictionary: Mapping[str, str] | None = None,
     ) -> None:
-        """Put together what translates; `sources` are the source codecs of the models where they differ."""
+        """Put together what translates; `sources` are the source codecs of the models where they differ.
+
+        `dictionary` translates source words that replace unknown ones.
+        """
         self.models = tuple(models)
         self.source = source
         self.sources = tuple(sources or [source] * len(self.models))
         self.target = target
         self.settings = settings or DecodingSettings()
         self.languages = languages
+        self.dictionary = dictionary or {}
         self.view = view or View()
         """Where word links are read off: the head that was taught them, or the mean of all."""
         self.device = next(self.models[0].parameters()).device
@@ -112,6 +118,7 @@ class Translator:
             languages=first.languages,
             view=view,
             sources=sources,
+            dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
         )
 
     @property
@@ -261,17 +268,21 @@ class Translator:
         made = []
         for one, reading in zip(hypotheses, kept, strict=True):
             translated = self.target.decode(one.ids)
-            if replace and reading is not None and UNK in one.ids:
-                words = replace_unknown(
-                    self.target.pieces(one.ids),
-                    reading.mean()[:-1, :-1],
-                    self.source.split(text),
-                    unknown=self.target.pieces([UNK])[0],
-                )
-                translated = self.target.join(words)
+            if self.target.positional or (replace and UNK in one.ids):
+                translated = self._replaced(text, one.ids, reading if replace else None)
             made.append(Translation(translated, one.score, one.log_prob, reading=reading))
         best = made[0]
         return Translation(best.text, best.score, best.log_prob, tuple(made[1:]), best.reading)
+
+    def _replaced(self, text: str, ids: list[int], reading: Reading | None) -> str:
+        """Spell a translation with source words, or their translations, in place of unknown words: of those that tell where
+        they come from, and of all others where there is a `reading` to tell it."""
+        source, words, unknown = self.source.split(text), self.target.pieces(ids), self.target.pieces([UNK])[0]
+        words = replace_positional(words, source, unknown=unknown, dictionary=self.dictionary)
+        if reading is not None:
+            weights = reading.mean()[:-1, :-1]
+            words = replace_unknown(words, weights, source, unknown=unknown, dictionary=self.dictionary)
+        return self.target.join(words)
 
     def _read(self, pairs: list[tuple[list[int], list[int]]], before: list[Before]) -> list[Reading]:
         """Run pairs of ids through the first model, in batches, and keep the weights."""

@@ -37,7 +37,9 @@ class Validation:
 
     def translator(self, model: Seq2Seq) -> Translator:
         """Return a greedy translator. InputError where a dev sentence is longer than the model's positions."""
-        translator = Translator([model], self.run.source, self.run.target, settings=self.greedy)
+        translator = Translator(
+            [model], self.run.source, self.run.target, settings=self.greedy, dictionary=self.run.dictionary
+        )
         translator.encode(self.sources, "source")
         translator.encode(self.references, "target")
         return translator

@@ -16,7 +16,8 @@ ELSEWHERE = {
     "classification/": "turns logits over labels into probabilities",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",
     "layers/cross_entropy.py": "the loss, over the vocabulary",
-    "layers/mixture.py": "the router's choice, over experts",
+    "layers/mixture.py": "the loss of a sum of predictions, over the vocabulary",
+    "layers/experts.py": "the gates' choice, over experts",
 }
 """Where a softmax is not over keys, and what it is over."""
 

@@ -30,7 +30,7 @@ def test_only_location_ignores_what_the_keys_are(name: str) -> None:
     assert (name in CONTENT_BASED) == (name != "location")
 
 
-@pytest.mark.parametrize("name", ["additive", "general", "concat", "cosine", "location"])
+@pytest.mark.parametrize("name", ["additive", "general", "concat", "product", "cosine", "location"])
 def test_every_parameter_of_a_score_learns(name: str) -> None:
     score = score_of(name)
     scores = score(torch.randn(1, 2, 4), score.prepare(torch.randn(1, 6, 4)))

@@ -8,10 +8,14 @@ from torch import nn
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import HardSettings, RelativeName, WindowSettings
+from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import ModelSettings, build_model
+from dragoman.models.bytenet import ByteNetSettings
+from dragoman.models.convs2s import ConvolutionalSettings
 from dragoman.models.deep_att import DeepAttSettings
 from dragoman.models.document import DocumentSettings
 from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.moe_settings import MoeSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
@@ -46,6 +50,22 @@ def deep_att(**settings: Any) -> DeepAttSettings:
     """A small Deep-Att, whose columns end in different directions."""
     given = {"embedding": 6, "hidden": 4, "encoder_layers": 3, "decoder_layers": 3, "dropout": 0.3}
     return DeepAttSettings(**{**given, **settings})
+
+
+def convolutional(**settings: Any) -> ConvolutionalSettings:
+    """A small convolutional model with layers of different channels and widths, an even one among them."""
+    given = {
+        "embedding": 6,
+        "output_embedding": 5,
+        "encoder_layers": ((8, 3), (7, 2)),
+        "decoder_layers": ((8, 3), (6, 1)),
+    }
+    return ConvolutionalSettings(**{**given, "max_positions": 40, "dropout": 0.3, **settings})
+
+
+def bytenet(**settings: Any) -> ByteNetSettings:
+    """A small ByteNet."""
+    return ByteNetSettings(**{"channels": 4, "dilations": (1, 2), "dropout": 0.3, **settings})
 
 
 def window(kind: Literal["monotonic", "predictive"]) -> WindowSettings:
@@ -109,6 +129,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     },
     "transformer, sparsemax to the source": transformer(cross_weights="sparsemax"),
     "transformer, entmax to itself": transformer(self_weights="entmax15"),
+    "transformer, gated": transformer(gated=True),
     "transformer, local-m": transformer(window=window("monotonic")),
     "transformer, local-p, additive": transformer(window=window("predictive"), cross_score="additive"),
     "transformer, hard, reinforced": transformer(hard=HardSettings(training="reinforce")),
@@ -117,12 +138,33 @@ ARCHITECTURES: dict[str, Architecture] = {
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "decoder-only": decoder_only(),
     "decoder-only, post-norm, learned, rotary": decoder_only(norm="post", positions="learned", relative="rotary"),
+    **{
+        f"moe, {name}": MoeSettings(
+            width=8, cells=10, expert_hidden=6, dropout=0.3, experts=ExpertSettings(**experts), **settings
+        )
+        for name, experts, settings in (
+            ("noisy", {"experts": 4, "active": 2}, {}),
+            ("balanced, tied", {"experts": 4, "active": 2, "gate": "balanced"}, {"tied": True}),
+            ("two levels", {"experts": 6, "active": 1, "groups": 2}, {"score": "additive"}),
+        )
+    },
+    "transformer, experts": transformer(experts=ExpertSettings(experts=4, active=2)),
+    "transformer, experts in groups, balanced": transformer(
+        norm="post", experts=ExpertSettings(experts=6, active=1, groups=3, gate="balanced")
+    ),
+    "document, experts": DocumentSettings(
+        **dict(transformer(experts=ExpertSettings(experts=3, active=1)), kind="document", previous=2)
+    ),
+    "decoder-only, experts": decoder_only(experts=ExpertSettings(experts=3, active=2)),
     "gnmt": GnmtSettings(encoder_layers=4, decoder_layers=4, hidden=8, dropout=0.3),
     "gnmt, cosine, tied, fewer layers": GnmtSettings(
         encoder_layers=2, decoder_layers=2, hidden=8, score="cosine", tied=True, initial_range=None, dropout=0.3
     ),
     "deep-att": deep_att(),
     "deep-att, one layer, general, tied": deep_att(encoder_layers=1, decoder_layers=1, score="general", tied=True),
+    **{f"convs2s {score}": convolutional(score=score) for score in SCORES},
+    "bytenet": bytenet(),
+    "bytenet, one set, joined side by side": bytenet(sets=1, join="concat", stretch=1.0, extra=2),
     "transformer, nothing tied": transformer(tied="none", attention_dropout=0.2, feed_forward_dropout=0.2),
 }
 
@@ -133,10 +175,15 @@ FAMILIES = (
     "luong, two gru layers, input feeding",
     "luong additive",
     "gnmt",
+    "moe, noisy",
+    "transformer, experts",
+    "moe, balanced, tied",
     "transformer pre-norm, sinusoidal",
     "transformer post-norm, learned",
     "decoder-only",
     "deep-att",
+    "convs2s dot",
+    "bytenet",
 )
 """One or two of each family, for laws of training, which know no architecture."""
 

@@ -7,8 +7,15 @@ from tests.laws import laws_of_work as laws
 from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 from tests.laws.test_laws import each
 
-DRAWING = [name for name, architecture in ARCHITECTURES.items() if getattr(architecture, "hard", None) is not None]
-"""Exempt from law 9: while training they draw positions at random, other ones in one big batch than in several."""
+DRAWING = [
+    name
+    for name, architecture in ARCHITECTURES.items()
+    if getattr(architecture, "hard", None) is not None or getattr(architecture, "experts", None) is not None
+]
+"""Exempt from law 9: while training they draw positions or noise at random, other ones in one big batch than in several.
+
+Experts are also kept in balance over a batch, and balanced gates choose tokens among those of a batch.
+"""
 
 
 @each(name for name in ARCHITECTURES if name not in DRAWING)

@@ -16,3 +16,15 @@ def test_dropout_is_on_the_inner_layer_in_training_only() -> None:
     assert not torch.equal(network(states), network(states))
     network.eval()
     assert torch.equal(network(states), network(states))
+
+
+def test_a_gate_multiplies_what_is_widened() -> None:
+    network, states = FeedForward(4, 6, gated=True), torch.randn(2, 3, 4)
+    weight, bias = network.inner.weight, network.inner.bias
+    expected = torch.empty(2, 3, 4)
+    for row in range(2):
+        for time in range(3):
+            x = states[row, time]
+            gate, value = weight[:6] @ x + bias[:6], weight[6:] @ x + bias[6:]
+            expected[row, time] = network.outer.weight @ (gate * torch.sigmoid(gate) * value) + network.outer.bias
+    torch.testing.assert_close(network(states), expected)

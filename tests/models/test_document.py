@@ -32,6 +32,16 @@ def test_it_is_the_transformer_with_one_part_more() -> None:
     assert all(document_model[name].shape == parameter.shape for name, parameter in sentence_model.items())
 
 
+def test_experts_read_the_previous_sentences_too_and_the_penalties_of_both_readings_add_up() -> None:
+    encoder = fresh_model(ARCHITECTURES["document, experts"]).train().encoder
+    said: list[torch.Tensor] = []
+    for layer in encoder.layers:  # type: ignore[attr-defined]
+        layer.feed_forward.register_forward_hook(lambda module, read, mixed: said.append(mixed.penalty))
+    penalty = encoder(SOURCE).penalty
+    assert penalty is not None and len(said) == 4
+    torch.testing.assert_close(penalty, torch.stack(said).sum())
+
+
 def test_without_previous_sentences_the_states_are_the_transformers() -> None:
     encoder = model_of(SETTINGS).encoder
     assert isinstance(encoder, DocumentEncoder)

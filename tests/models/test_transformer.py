@@ -6,6 +6,8 @@ from tests.laws.examples import source, target
 from torch import nn
 
 from dragoman.errors import InputError, SettingsError
+from dragoman.layers.expert_settings import ExpertSettings
+from dragoman.layers.experts import Experts
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings, build_transformer
 
@@ -46,6 +48,21 @@ def test_only_pre_norm_ends_with_a_norm() -> None:
         model = model_of(norm=norm)
         for side in (model.encoder, model.decoder):
             assert isinstance(side.norm, nn.LayerNorm) == (norm == "pre")
+
+
+def test_experts_take_the_place_of_every_feed_forward_network_and_their_penalties_add_up() -> None:
+    experts = ExpertSettings(experts=4, active=2, importance=1.0)
+    torch.manual_seed(1)
+    model = model_of(experts=experts, dropout=0.0).train()
+    layers = [*model.encoder.layers, *model.decoder.layers]  # type: ignore[union-attr, misc]
+    assert all(isinstance(layer.feed_forward, Experts) for layer in layers)
+    said: list[torch.Tensor] = []
+    for layer in layers:
+        layer.feed_forward.register_forward_hook(lambda module, read, mixed: said.append(mixed.penalty))
+    penalty = model(source([5, 3]), target(2, 4)).penalty
+    assert penalty is not None and len(said) == 5 and all(float(one.detach()) > 0 for one in said)
+    torch.testing.assert_close(penalty, torch.stack(said).sum())
+    assert model.eval()(source([5, 3]), target(2, 4)).penalty is None
 
 
 def test_post_norm_states_are_normal_position_by_position() -> None:

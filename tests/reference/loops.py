@@ -74,6 +74,11 @@ def concat(matrix: Matrix, energy: Vector) -> Callable[[Vector, Vector], float]:
     return lambda s, h: dot(energy, tanh(times(matrix, [*s, *h])))
 
 
+def product(query_matrix: Matrix, key_matrix: Matrix, energy: Vector) -> Callable[[Vector, Vector], float]:
+    """sum_d v_d tanh(W_k h)_d tanh(W_q s)_d: Shazeer et al. 2017, appendix G."""
+    return lambda s, h: dot(energy, multiplied(tanh(times(query_matrix, s)), tanh(times(key_matrix, h))))
+
+
 def general(matrix: Matrix) -> Callable[[Vector, Vector], float]:
     """s^T W h: Luong et al. 2015, equation 8."""
     return lambda s, h: dot(s, times(matrix, h))

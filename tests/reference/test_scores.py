@@ -10,7 +10,7 @@ from tests.reference import loops
 
 from dragoman.attention import masks
 from dragoman.attention.multi_head import MultiHead
-from dragoman.attention.scores import Additive, Concat, Cosine, General, Score, build_score
+from dragoman.attention.scores import Additive, Concat, Cosine, General, Product, Score, build_score
 from dragoman.attention.single_head import SingleHead
 
 KEYS = 5
@@ -31,6 +31,8 @@ def equation(score: Score) -> Callable[[loops.Vector, loops.Vector], float]:
             return loops.additive(
                 score.query.weight.tolist(), score.key.weight.tolist(), score.energy.weight[0].tolist()
             )
+        case Product():
+            return loops.product(score.query.weight.tolist(), score.key.weight.tolist(), score.energy.tolist())
         case General():
             return loops.general(score.key.weight.tolist())
         case Cosine():
@@ -41,7 +43,10 @@ def equation(score: Score) -> Callable[[loops.Vector, loops.Vector], float]:
 def check_every_content_based_score(name: Any, query_dim: int = 4, key_dim: int = 4) -> None:
     """Compare weights and context of two sentences and three queries with the loops."""
     torch.manual_seed(2)
-    attention = SingleHead(build_score(name, query_dim, key_dim, hidden=6, positions=KEYS), query_dim)
+    score = build_score(name, query_dim, key_dim, hidden=6, positions=KEYS)
+    if isinstance(score, Product):
+        torch.nn.init.normal_(score.energy)
+    attention = SingleHead(score, query_dim)
     queries, keys, values = numbers(2, 3, query_dim), numbers(2, KEYS, key_dim, seed=2), numbers(2, KEYS, 3, seed=3)
     mask = masks.from_lengths(torch.tensor(LENGTHS), KEYS)
     attended = attention(queries, attention.prepare(keys, values), mask, need_weights=True)
@@ -55,12 +60,12 @@ def check_every_content_based_score(name: Any, query_dim: int = 4, key_dim: int 
             torch.testing.assert_close(attended.context[row, place], torch.tensor(context), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "general", "concat", "cosine"])
+@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine"])
 def test_content_based_attention_is_its_equation(name: Any) -> None:
     check_every_content_based_score(name)
 
 
-@pytest.mark.parametrize("name", ["additive", "general", "concat"])
+@pytest.mark.parametrize("name", ["additive", "general", "concat", "product"])
 def test_queries_and_keys_may_differ_in_size(name: Any) -> None:
     check_every_content_based_score(name, query_dim=3, key_dim=7)
 

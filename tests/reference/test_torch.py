@@ -126,7 +126,7 @@ def test_an_encoder_layer_is_torch_s(norm: str) -> None:
     own = EncoderLayer(settings(norm)).eval()
     copy_encoder_layer(own, torchs)
     inputs = states(2, 5)
-    found = own(inputs, masks.to_source(REAL))
+    found = own(inputs, masks.to_source(REAL)).states
     expected = torchs(inputs.requires_grad_(), src_key_padding_mask=~REAL)
     torch.testing.assert_close(found[REAL], expected[REAL], **CLOSE)
 

@@ -53,7 +53,7 @@ def test_layer_norm_is_over_the_features_of_one_position() -> None:
 def test_an_encoder_layer_is_section_3_1(norm: str) -> None:
     layer = large(EncoderLayer(TransformerSettings(norm=norm, **SETTINGS)))
     states = torch.randn(1, 4, 6)
-    found = layer(states, torch.tensor([[SEES[0]]]))[0]
+    found = layer(states, torch.tensor([[SEES[0]]])).states[0]
     attention = layer.attention
     (key, value), (key_bias, value_bias) = attention.key_value.weight.chunk(2), attention.key_value.bias.chunk(2)
     projections = {

@@ -3,33 +3,54 @@
 import random
 from contextlib import nullcontext
 from functools import partial
+from typing import Literal
 
 import pytest
 import torch
-from tests.laws.architectures import recurrent, transformer
+from tests.laws.architectures import Architecture, bytenet, convolutional, deep_att, recurrent, transformer
 
 from dragoman.data.collate import collate
 from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.interfaces import Batch
+from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import build_model
-from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.moe_settings import MoeSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.models.transformer import TransformerSettings
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 
 SIZES = {"embedding": 32, "hidden": 64, "encoder_hidden": 32, "dropout": 0.0}
+GATED = ((48, 3), (48, 3))
 WIDE = {"width": 48, "feed_forward": 96, "heads": 4, "dropout": 0.0}
 
-QUICK: dict[str, RecurrentSettings | TransformerSettings] = {
+
+def moe(gate: Literal["noisy", "balanced"]) -> MoeSettings:
+    """A small recurrent system with experts."""
+    experts = ExpertSettings(experts=4, active=2, gate=gate)
+    return MoeSettings(width=32, cells=64, expert_hidden=32, dropout=0.0, experts=experts)
+
+
+QUICK: dict[str, Architecture] = {
     "bahdanau": recurrent(**SIZES),
     "luong": recurrent(decoder="luong", cell="lstm", score="general", **SIZES),
     "transformer": transformer(**WIDE),
+    "moe": moe("balanced"),
+    "convs2s": convolutional(
+        embedding=32, output_embedding=32, dropout=0.0, encoder_layers=GATED, decoder_layers=GATED
+    ),
+    "bytenet": bytenet(channels=32, sets=2, dilations=(1, 2, 4), dropout=0.0),
+    "deep-att": deep_att(embedding=32, hidden=32, dropout=0.0),
+    "gnmt": GnmtSettings(encoder_layers=3, decoder_layers=3, hidden=32, initial_range=None, dropout=0.0),
 }
-SLOW: dict[str, RecurrentSettings | TransformerSettings] = {
+SLOW: dict[str, Architecture] = {
+    "gnmt, the paper's first weights": GnmtSettings(encoder_layers=3, decoder_layers=3, hidden=64, dropout=0.0),
     "plain": recurrent(decoder="plain", **SIZES),
+    "moe, noisy": moe("noisy"),
+    "experts": transformer(experts=ExpertSettings(experts=4, active=2), **WIDE),
+    "balanced experts": transformer(experts=ExpertSettings(experts=4, active=2, gate="balanced"), **WIDE),
     "plain lstm": recurrent(decoder="plain", cell="lstm", **SIZES),
     "input feeding": recurrent(decoder="luong", input_feeding=True, score="dot", **SIZES),
     "two layers": recurrent(cell="lstm", layers=2, **SIZES),
@@ -47,7 +68,7 @@ def pairs(task: str) -> list[tuple[list[int], list[int]]]:
     return [(ids, ids[::-1] if task == "reverse" else ids) for ids in sources]
 
 
-def learn(settings: RecurrentSettings | TransformerSettings, batch: Batch, steps: int) -> tuple[Seq2Seq, float]:
+def learn(settings: Architecture, batch: Batch, steps: int) -> tuple[Seq2Seq, float]:
     """Train on one batch until its loss per token is below 0.1; return the model and the last loss."""
     torch.manual_seed(1)
     model = build_model(settings, Vocabularies(14, 14, shared=True))
@@ -62,7 +83,7 @@ def learn(settings: RecurrentSettings | TransformerSettings, batch: Batch, steps
     return model.eval(), loss
 
 
-def check_that_it_learns(settings: RecurrentSettings | TransformerSettings, task: str, steps: int) -> None:
+def check_that_it_learns(settings: Architecture, task: str, steps: int) -> None:
     """Learn the task by heart and say it all back."""
     examples = pairs(task)
     batch = collate(examples)

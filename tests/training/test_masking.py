@@ -7,6 +7,7 @@ import torch
 from tests.laws.examples import LENGTHS, batch, source
 
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
+from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
@@ -92,6 +93,17 @@ def test_the_loss_is_the_cross_entropy_of_the_chosen_tokens(smoothing: float) ->
     expected = sum(torch.nn.functional.cross_entropy(a, b, label_smoothing=smoothing) for a, b in pairs)
     torch.testing.assert_close(loss.total, expected)
     assert loss.tokens == len(pairs) == int(hidden.real.sum())
+
+
+def test_experts_out_of_balance_add_their_penalty_for_each_chosen_token() -> None:
+    experts = ExpertSettings(experts=4, active=1, gate="balanced", importance=2.0)
+    settings = MaskedSettings(encoder_layers=1, width=8, feed_forward=8, heads=2, dropout=0.0, experts=experts)
+    model = build_model(settings, Vocabularies(13, 13))
+    assert isinstance(model, MaskedLanguageModel)
+    hidden = hide(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
+    loss, penalty = masked_loss(model, hidden), model.encoder(hidden.source).penalty
+    assert penalty is not None and penalty > 0.01
+    torch.testing.assert_close(loss.total - loss.plain, penalty * loss.tokens)
 
 
 def test_what_stands_on_padding_is_no_token() -> None:

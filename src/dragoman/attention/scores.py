@@ -7,6 +7,7 @@
 | `scaled_dot`   | s^T h / sqrt(d)                       | Vaswani et al. 2017, equation 1           |
 | `general`      | s^T W h                               | Luong et al. 2015, equation 8             |
 | `concat`       | v^T tanh(W [s; h])                    | Luong et al. 2015, equation 8             |
+| `product`      | v^T (tanh(W_q s) * tanh(W_k h))       | Shazeer et al. 2017, appendix G           |
 | `cosine`       | beta cos(s, h), beta > 0 learned      | Graves et al. 2014, equations 5 and 6     |
 | `location`     | (W s)_i for the key at position i     | Luong et al. 2015, equation 9             |
 """
@@ -22,8 +23,8 @@ from torch import Tensor, nn
 
 from dragoman.errors import InputError, SettingsError
 
-ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "cosine", "location"]
-CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "cosine")
+ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine", "location"]
+CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "product", "cosine")
 """Scores that do not look at where a key stands."""
 
 
@@ -117,6 +118,30 @@ class Concat(Additive):
             nn.init.uniform_(half.weight, -bound, bound)
 
 
+class Product(Score):
+    """sum_d v_d tanh(W_k h)_d tanh(W_q s)_d (Shazeer et al. 2017, appendix G): like additive, but one matrix product.
+
+    The keys' half, with v in it, is computed once per source. v starts at ones over the root of its size, so that scores start
+    small and with all features alike; the paper does not say how it starts.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_dim, hidden, bias=False)
+        self.key = nn.Linear(key_dim, hidden, bias=False)
+        self.energy = nn.Parameter(torch.full((hidden,), hidden**-0.5))
+
+    def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
+        """Multiply the keys by W_k, squash, and weigh the features."""
+        return torch.tanh(self.key(keys)) * self.energy
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Squash the projected queries and multiply."""
+        return torch.tanh(self.query(queries)) @ keys.mT
+
+
 class Cosine(Score):
     """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6).
 
@@ -174,7 +199,7 @@ class Location(Score):
 
 
 def build_score(name: ScoreName, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:
-    """Make the score called `name`. `hidden` is the size inside additive and concat, `positions` the bound of location.
+    """Make the score called `name`. `hidden` is the size inside additive, concat and product, `positions` the bound of location.
 
     SettingsError where dot or scaled dot would meet queries and keys of different sizes.
     """
@@ -194,6 +219,8 @@ def build_score(name: ScoreName, query_dim: int, key_dim: int, *, hidden: int, p
             return General(query_dim, key_dim)
         case "concat":
             return Concat(query_dim, key_dim, hidden)
+        case "product":
+            return Product(query_dim, key_dim, hidden)
         case "cosine":
             return Cosine(query_dim, key_dim)
         case "location":

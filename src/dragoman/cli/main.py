@@ -10,7 +10,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import typer
 
-from dragoman.cli import aligning, classifying, demo, inspecting, managing, measuring, training, translating, writing
+from dragoman.cli import (
+    aligning,
+    classifying,
+    comparing,
+    demo,
+    inspecting,
+    managing,
+    measuring,
+    training,
+    translating,
+    writing,
+)
 from dragoman.errors import DragomanError
 
 app = typer.Typer(
@@ -21,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _module in (demo, training, translating, writing, measuring, inspecting, aligning, managing):
+for _module in (demo, training, comparing, translating, writing, measuring, inspecting, aligning, managing):
     for _name, _command in _module.COMMANDS.items():
         app.command(_name)(_command)
 

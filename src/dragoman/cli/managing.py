@@ -32,7 +32,8 @@ def average(
     names = [path.stem for path in paths]
     about = {"averaged": names, "data": opened.manifest.get("data", {}), "precision": opened.manifest.get("precision")}
     save_tensors(folder / "model.safetensors", mean_of(paths), {"averaged": names})
-    new_run(folder, opened.recipe, (opened.source, opened.target), about).save()
+    codecs = (opened.source, opened.target)
+    new_run(folder, opened.recipe, codecs, about, dictionary=opened.dictionary).save()
     print(folder)
 
 

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dragoman.data.links import normalized_links
+from dragoman.data.unknown import placed_unknowns, split_links
 from dragoman.text.codec import Codec
 from dragoman.text.links import Links
 
@@ -39,13 +40,21 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     return pyarrow.record_batch(
         {
             "source": pyarrow.array([codecs[0].encode(source) for source in sources], ids),
-            "target": pyarrow.array([codecs[1].encode(target) for target in targets], ids),
+            "target": pyarrow.array([_encode_target(pair, codecs) for pair in pairs], ids),
             "source_text": pyarrow.array(sources, text),
             "target_text": pyarrow.array(targets, text),
             "links": pyarrow.array(linked, links),
             "back": pyarrow.array([pair.back for pair in pairs], pyarrow.int32()),
         }
     )
+
+
+def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:
+    """Encode a target; where the codec has them, its unknown words tell which source words they are linked to."""
+    ids = codecs[1].encode(pair.target)
+    if pair.links is None or not codecs[1].positional:
+        return ids
+    return placed_unknowns(ids, split_links(pair.links, pair[:2], codecs), codecs[1])
 
 
 def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from dragoman.decoding.sample import sample
 from dragoman.decoding.score import Forced, force
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.step import EnsembleState, ensemble, step_of
-from dragoman.decoding.unknown import replace_unknown
+from dragoman.decoding.unknown import replace_positional, replace_unknown
 
 __all__ = [
     "Constraint",
@@ -25,6 +25,7 @@ __all__ = [
     "forced_prefix",
     "minimum_length",
     "no_repeated_ngram",
+    "replace_positional",
     "replace_unknown",
     "rerank",
     "sample",

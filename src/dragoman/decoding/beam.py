@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, constrain, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
@@ -54,6 +55,7 @@ class Choice:
 
 
 @torch.no_grad()
+@parametrize.cached()
 def beam_search(
     step: Step,
     state: Any,

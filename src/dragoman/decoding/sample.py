@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, constrain, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
@@ -14,6 +15,7 @@ from dragoman.interfaces import BOS, EOS, Step
 
 
 @torch.no_grad()
+@parametrize.cached()
 def sample(
     step: Step,
     state: Any,

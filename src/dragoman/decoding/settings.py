@@ -1,5 +1,6 @@
 """How translations are searched for or drawn: the `decoding` section of a recipe."""
 
+from pathlib import Path
 from typing import Literal
 
 from jaxtyping import Float, Int
@@ -46,6 +47,8 @@ class DecodingSettings(Settings):
     """Samples only: draw among the fewest tokens whose probabilities reach this sum (Holtzman et al. 2020)."""
     seed: int = 1
     """Samples only: seed of the draw."""
+    dictionary: Path | None = None
+    """Lines `word TAB translation` for unknown words that are replaced, before what the run has learned from word links."""
 
     @model_validator(mode="after")
     def _agree(self) -> "DecodingSettings":

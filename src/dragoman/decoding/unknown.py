@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Float
 from torch import Tensor
 
+from dragoman.text.unknown import offset_of
+
 
 def replace_unknown(
     words: Sequence[str],
@@ -31,3 +33,29 @@ def replace_unknown(
         known.get(source[place], source[place]) if word == unknown else word
         for word, place in zip(words, most, strict=True)
     ]
+
+
+def replace_positional(
+    words: Sequence[str],
+    source: Sequence[str],
+    *,
+    unknown: str = "<unk>",
+    dictionary: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Replace each unknown word that tells where it comes from by that source word, translated where `dictionary` has it.
+
+    The PosUnk model of Luong et al. 2015 ("Addressing the rare word problem"), section 3.3. One that points beyond the
+    source becomes `unknown`.
+
+    >>> replace_positional(["in", "<unk+0>"], ["en", "Islande"], dictionary={"Islande": "Iceland"})
+    ['in', 'Iceland']
+    """
+    known = dictionary or {}
+    replaced = []
+    for place, word in enumerate(words):
+        offset = offset_of(word)
+        if offset is not None:
+            origin = place - offset
+            word = known.get(source[origin], source[origin]) if 0 <= origin < len(source) else unknown
+        replaced.append(word)
+    return replaced

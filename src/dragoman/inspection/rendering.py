@@ -27,15 +27,15 @@ def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Cal
         case ".html":
             write_whole(path, page().encode())
         case ".png" | ".svg" as suffix:
-            write_whole(path, _render(figure, text, suffix.removeprefix(".")))
+            write_whole(path, render(figure, text, suffix.removeprefix(".")))
         case suffix:
             raise InputError(
                 f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"
             )
 
 
-def _render(figure: Callable[[], "Figure"], text: str, kind: str) -> bytes:
-    """Draw with matplotlib, which takes its time to import."""
+def render(figure: Callable[[], "Figure"], text: str, kind: str, *, transparent: bool = False) -> bytes:
+    """Draw as png or svg with matplotlib, which takes its time to import; transparent, for a page with its own colours."""
     import matplotlib
 
     settings: dict[Any, Any] = {
@@ -48,7 +48,7 @@ def _render(figure: Callable[[], "Figure"], text: str, kind: str) -> bytes:
     content = io.BytesIO()
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # readers of an SVG bring their own
-        figure().savefig(content, format=kind, dpi=160, metadata=metadata)
+        figure().savefig(content, format=kind, dpi=160, metadata=metadata, transparent=transparent)
     return content.getvalue()
 
 

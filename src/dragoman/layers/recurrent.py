@@ -70,7 +70,7 @@ class RecurrentStack(nn.Module):
                 new.append((output,))
             else:
                 kept = at_least_float32(state[1][:, layer])
-                output, memory = _lstm(at_least_float32(entering) + recurrent, kept)
+                output, memory = lstm_cell(at_least_float32(entering) + recurrent, kept)
                 new.append((output, memory))
         return output, tuple(torch.stack(parts, 1) for parts in zip(*new, strict=True))
 
@@ -133,7 +133,7 @@ def _gru(
     return torch.lerp(candidate.to(hidden.dtype), hidden, update.to(hidden.dtype))
 
 
-def _lstm(
+def lstm_cell(
     gates: Float[Tensor, "batch gates"], memory: Float[Tensor, "batch hidden"]
 ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"]]:
     """Apply i, f, o = sigmoid, g = tanh; c' = f c + i g; h' = o tanh(c')."""

@@ -4,9 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dragoman.models.bytenet import ByteNetSettings, build_bytenet
+from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
 from dragoman.models.decoder_only import build_decoder_only
+from dragoman.models.deep_att import DeepAttSettings, build_deep_att
 from dragoman.models.document import DocumentSettings, build_document
+from dragoman.models.gnmt import build_gnmt
+from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.masked_lm import MaskedLanguageModel, build_masked
+from dragoman.models.moe import build_moe
+from dragoman.models.moe_settings import MoeSettings
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -14,7 +21,16 @@ from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
 
 ModelSettings = Annotated[
-    RecurrentSettings | TransformerSettings | DocumentSettings | MaskedSettings | DecoderOnlySettings,
+    RecurrentSettings
+    | GnmtSettings
+    | MoeSettings
+    | ConvolutionalSettings
+    | ByteNetSettings
+    | TransformerSettings
+    | DeepAttSettings
+    | DocumentSettings
+    | MaskedSettings
+    | DecoderOnlySettings,
     Field(discriminator="kind"),
 ]
 
@@ -29,6 +45,16 @@ def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
     match settings:
         case RecurrentSettings():
             return build_rnn(settings, vocabularies)
+        case GnmtSettings():
+            return build_gnmt(settings, vocabularies)
+        case MoeSettings():
+            return build_moe(settings, vocabularies)
+        case DeepAttSettings():
+            return build_deep_att(settings, vocabularies)
+        case ConvolutionalSettings():
+            return build_convolutional(settings, vocabularies)
+        case ByteNetSettings():
+            return build_bytenet(settings, vocabularies)
         case DocumentSettings():
             return build_document(settings, vocabularies)
         case TransformerSettings():

@@ -1,6 +1,6 @@
 """Translation of documents with hierarchical attention to the previous sentences (Miculicich et al. 2018)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -13,6 +13,7 @@ from dragoman.attention.multi_head import MultiHead
 from dragoman.interfaces import Encoded, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import TokenEmbedding
+from dragoman.layers.experts import summed
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerEncoder, build_transformer
@@ -38,6 +39,8 @@ class Gated:
     """Where asked for: weights over the words of each previous sentence; 0 for a sentence that is not there."""
     sentences: Float[Tensor, "batch head source sentence"] | None = None
     """Where asked for: weights over the previous sentences."""
+    penalty: Float[Tensor, ""] | None = None
+    """What keeps the experts of the encoder in balance, if it has any; of both readings."""
 
 
 class HierarchicalAttention(nn.Module):
@@ -105,16 +108,19 @@ class DocumentEncoder(TransformerEncoder):
 
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
-        return Encoded(self.read(source).states, source.mask)
+        gated = self.read(source)
+        return Encoded(gated.states, source.mask, penalty=gated.penalty)
 
     def read(self, source: Padded, *, need_weights: bool = False) -> Gated:
         """Return the states and, where asked for, the weights over the previous sentences."""
-        states = super().forward(source).states
+        encoded = super().forward(source)
         if source.previous is None:
-            return Gated(states, states.new_ones(states.shape[:2]))
+            return Gated(encoded.states, encoded.states.new_ones(source.ids.shape), penalty=encoded.penalty)
         ids, mask = source.previous.ids[:, -self.previous :], source.previous.mask[:, -self.previous :]
-        words = super().forward(Padded(ids.flatten(0, 1), mask.flatten(0, 1))).states
-        return self.hierarchy(states, words.unflatten(0, ids.shape[:2]), mask, need_weights=need_weights)
+        before = super().forward(Padded(ids.flatten(0, 1), mask.flatten(0, 1)))
+        words = before.states.unflatten(0, ids.shape[:2])
+        gated = self.hierarchy(encoded.states, words, mask, need_weights=need_weights)
+        return replace(gated, penalty=summed([encoded.penalty, before.penalty]))
 
 
 def build_document(settings: DocumentSettings, vocabularies: Vocabularies) -> Seq2Seq:

@@ -1,6 +1,6 @@
 """An encoder and a decoder together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from dragoman.attention.hard import Reinforcement
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Decoder, DecoderOutput, Encoder, Padded
+from dragoman.layers.experts import summed
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Seq2Seq(nn.Module):
     def forward(
         self, source: Padded, target: Int[Tensor, "batch target"], *, need_weights: bool = False
     ) -> DecoderOutput:
-        """Encode `source` and predict the token after each of `target`."""
-        state = self.decoder.start(self.encoder(source))
-        output, _ = self.decoder(target, state, need_weights=need_weights)
-        return output
+        """Encode `source` and predict the token after each of `target`; the penalty is that of both sides."""
+        encoded = self.encoder(source)
+        output, _ = self.decoder(target, self.decoder.start(encoded), need_weights=need_weights)
+        return replace(output, penalty=summed([encoded.penalty, output.penalty]))

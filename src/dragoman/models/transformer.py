@@ -1,7 +1,7 @@
 """The Transformer (Vaswani et al. 2017), with any score in its heads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,6 +16,7 @@ from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.experts import Experts, Mixed, real_inputs, summed, transform
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import build_positions
 from dragoman.layers.residual import Residual
@@ -50,6 +51,7 @@ class LayerStep:
     states: Float[Tensor, "batch target width"]
     past: KeyValues
     source: Attended | None
+    penalty: Float[Tensor, ""] | None = None
 
 
 TransformerState = DecoderState[TransformerSource, TransformerPast]
@@ -81,6 +83,13 @@ def _cross_attention(settings: TransformerSettings) -> MultiHead:
     )
 
 
+def _feed_forward(settings: BlockSettings) -> FeedForward | Experts:
+    """Make what transforms each position by itself."""
+    if settings.experts is None:
+        return FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout, gated=settings.gated)
+    return Experts(settings.width, settings.feed_forward, settings.experts, dropout=settings.feed_forward_dropout)
+
+
 def _residual(settings: BlockSettings) -> Residual:
     """Make one residual connection with its norm."""
     return Residual(settings.width, settings.norm, settings.dropout)
@@ -92,16 +101,15 @@ class EncoderLayer(nn.Module):
     def __init__(self, settings: EncoderSettings) -> None:
         super().__init__()
         self.attention = _self_attention(settings, causal=False)
-        self.feed_forward = FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout)
+        self.feed_forward = _feed_forward(settings)
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
 
-    def forward(
-        self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]
-    ) -> Float[Tensor, "batch source width"]:
+    def forward(self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]) -> Mixed:
         """Let every position read every real position, then transform each."""
         states = self.after_attention(states, lambda x: self.attention(x, self.attention.prepare(x, x), mask).context)
-        return self.after_feed_forward(states, self.feed_forward)
+        mixed = transform(self.feed_forward, self.after_feed_forward.enter(states), mask[:, 0])
+        return Mixed(self.after_feed_forward.leave(states, mixed.states), mixed.penalty)
 
 
 class DecoderLayer(nn.Module):
@@ -114,7 +122,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.self_attention = _self_attention(settings, causal=True)
         self.cross_attention = _cross_attention(settings) if isinstance(settings, TransformerSettings) else None
-        self.feed_forward = FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout)
+        self.feed_forward = _feed_forward(settings)
         self.after_self = _residual(settings)
         self.after_cross = _residual(settings) if self.cross_attention is not None else None
         self.after_feed_forward = _residual(settings)
@@ -126,9 +134,10 @@ class DecoderLayer(nn.Module):
         memory: KeyValues | None,
         mask: Bool[Tensor, "batch 1 source"],
         *,
+        real: Bool[Tensor, "batch target"] | None = None,
         need_weights: bool,
     ) -> LayerStep:
-        """Read the target so far, then the source, then transform each position."""
+        """Read the target so far, then the source, then transform each position; `real` are those that experts read."""
         read = self.after_self.enter(states)
         first = 0 if past is None else past.values.shape[2]
         new = self.self_attention.prepare(read, read, first=first)
@@ -141,7 +150,8 @@ class DecoderLayer(nn.Module):
             read = self.after_cross.enter(states)
             source = self.cross_attention(read, memory, mask, first=first, need_weights=need_weights)
             states = self.after_cross.leave(states, source.context)
-        return LayerStep(self.after_feed_forward(states, self.feed_forward), seen, source)
+        mixed = transform(self.feed_forward, self.after_feed_forward.enter(states), real)
+        return LayerStep(self.after_feed_forward.leave(states, mixed.states), seen, source, mixed.penalty)
 
     def prepare(self, states: Float[Tensor, "batch source width"]) -> KeyValues:
         """Project the source's keys and values."""
@@ -164,9 +174,12 @@ class TransformerEncoder(nn.Module):
         """Return one state per source position."""
         mask = masks.to_source(source.mask)
         states = self.dropout(self.positions(self.embedding(source.ids)))
+        penalties: list[Tensor | None] = []
         for layer in self.layers:
-            states = layer(states, mask)
-        return Encoded(self.norm(states), source.mask)
+            mixed = layer(states, mask)
+            states = mixed.states
+            penalties.append(mixed.penalty)
+        return Encoded(self.norm(states), source.mask, penalty=summed(penalties))
 
 
 class TransformerDecoder(nn.Module):
@@ -199,12 +212,14 @@ class TransformerDecoder(nn.Module):
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.to_source(state.source.mask)
         states = self.dropout(self.positions(self.embedding(tokens), seen))
+        real = real_inputs(tokens)
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
             past, memory = pasts[index] if pasts else None, memories[index] if memories else None
-            steps.append(layer(states, past, memory, mask, need_weights=need_weights))
+            steps.append(layer(states, past, memory, mask, real=real, need_weights=need_weights))
             states = steps[-1].states
         output = self._output(states, [step.source for step in steps if step.source is not None])
+        output = replace(output, penalty=summed(step.penalty for step in steps))
         return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:

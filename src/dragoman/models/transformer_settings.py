@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import HardSettings, RelativeName, WeightsName, WindowSettings
+from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.layers.residual import NormPlace
 from dragoman.models.start_settings import StartSettings
@@ -19,6 +20,10 @@ class BlockSettings(Settings):
     """Size of a position's state, d_model."""
     feed_forward: int = Field(2048, ge=1)
     """Inner size of the feed-forward network."""
+    gated: bool = False
+    """A gate (SwiGLU, Shazeer 2020) in the feed-forward network rather than ReLU; it has half as many weights more."""
+    experts: ExpertSettings | None = None
+    """Experts in place of every feed-forward network, each of the inner size `feed_forward`; by default one reads all tokens."""
     heads: int = Field(8, ge=1)
     """Attention heads."""
     norm: NormPlace = "pre"

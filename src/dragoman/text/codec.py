@@ -14,7 +14,8 @@ from dragoman.errors import InputError, TextError
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
-from dragoman.text.vocabulary import BOS, EOS, PAD, SPECIAL, Vocabulary
+from dragoman.text.unknown import positional_piece
+from dragoman.text.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
 
 FORMAT = 1
@@ -113,6 +114,15 @@ class Codec:
         real = [index for index in ids if index not in (PAD, BOS, EOS)]
         owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
         return [-1 if index in (PAD, BOS, EOS) else next(owners) for index in ids]
+
+    def owners(self, text: str) -> list[int]:
+        """Return for each piece of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
+        return _owners(self.tokenizer.surfaces(self.split(text)))
+
+    @property
+    def positional(self) -> bool:
+        """Tell whether unknown words may tell where in the source they come from."""
+        return self.tokenizer.vocabulary.id(positional_piece(0)) != UNK
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name`.json into `folder`."""

@@ -5,6 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from dragoman.settings import Settings
+from dragoman.text.unknown import positional_pieces
+from dragoman.text.vocabulary import SPECIAL
 
 
 class SentencePieceSettings(Settings):
@@ -43,10 +45,29 @@ class WordsSettings(Settings):
     """Most pieces in a vocabulary, the four special ones included; the most frequent are kept."""
     minimum_count: int = Field(default=2, ge=1)
     """A word seen less often becomes <unk>."""
+    unknown: Literal["plain", "positional"] = "plain"
+    """positional: an unknown word tells where in the source the word stands that it translates, which then replaces it
+    (PosUnk of Luong et al. 2015); this needs word links of every training corpus. dev_loss counts each as <unk>."""
+    reach: int = Field(default=7, ge=0)
+    """positional: how many positions before or after its own that word may be."""
     joint: bool = False
     """One vocabulary for both languages."""
     lower: bool = False
     """Fold text to lower case."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "WordsSettings":
+        needed = len(SPECIAL) + len(self.positional) + 1
+        if self.size is not None and self.size < needed:
+            raise ValueError(
+                f"`text.size` is {self.size}, but {needed - 1} pieces are taken before the first word; set at least {needed}"
+            )
+        return self
+
+    @property
+    def positional(self) -> list[str]:
+        """Names of the unknown words that tell where they come from."""
+        return positional_pieces(self.reach) if self.unknown == "positional" else []
 
 
 class CharactersSettings(Settings):

@@ -88,9 +88,11 @@ def join_words(pieces: Sequence[str]) -> list[str]:
 
 
 def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
-    """Make a vocabulary of the words that are frequent enough, the most frequent first."""
+    """Make a vocabulary of the words that are frequent enough, the most frequent first, after what `unknown` needs."""
     counts = Counter(piece for text in texts for piece in split_words(text))
-    return Words(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
+    special = settings.positional
+    size = None if settings.size is None else settings.size - len(special)
+    return Words(Vocabulary([*special, *_frequent(counts, settings.minimum_count, size)]))
 
 
 def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Characters:

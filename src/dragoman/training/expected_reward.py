@@ -71,7 +71,9 @@ def _read(
     bounds = [limit for limit, row in zip(limits.tolist(), drawn, strict=True) for _ in row]
     longest = max(len(ids) for ids in rows) + 1
     labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in rows], device=limits.device)
-    own = torch.tensor([min(len(ids) + 1, bound) for ids, bound in zip(rows, bounds, strict=True)], device=limits.device)
+    own = torch.tensor(
+        [min(len(ids) + 1, bound) for ids, bound in zip(rows, bounds, strict=True)], device=limits.device
+    )
     chosen = torch.arange(longest, device=limits.device) < own[:, None]
     inputs = torch.cat([torch.full_like(labels[:, :1], BOS), labels[:, :-1]], 1)
     return inputs, labels, chosen.float()

@@ -72,7 +72,11 @@ class HidingStream(Iterator[Batch]):
 
 
 def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 0.0) -> Loss:
-    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `hide` made, summed over them."""
-    real = batch.real
-    total, plain = model.head.loss(model(batch.source)[real], batch.labels[real], smoothing)
-    return Loss(total, int(real.sum()), plain)
+    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `hide` made, summed over them.
+
+    Experts out of balance add their penalty once per chosen token.
+    """
+    real, encoded = batch.real, model.encoder(batch.source)
+    tokens = int(real.sum())
+    total, plain = model.head.loss(encoded.states[real], batch.labels[real], smoothing)
+    return Loss(total if encoded.penalty is None else total + encoded.penalty * tokens, tokens, plain)

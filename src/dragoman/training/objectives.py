@@ -11,6 +11,8 @@ from torch import Tensor
 from dragoman.interfaces import Batch, DecoderOutput, Loss
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.rounding import at_least_float32
+from dragoman.training.expected_reward import expected_cost
+from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.guided import alignment_loss
 from dragoman.training.settings import GuidedSettings, TrainingSettings
 
@@ -20,17 +22,23 @@ Objective = Callable[[Any, Batch], Loss]
 
 def build_objective(training: TrainingSettings) -> Objective:
     """Choose what training makes small."""
-    return partial(translation_loss, smoothing=training.label_smoothing, guided=training.guided)
+    return partial(translation_loss, smoothing=training.label_smoothing, guided=training.guided, reward=training.reward)
 
 
 def translation_loss(
-    model: Seq2Seq, batch: Batch, *, smoothing: float = 0.0, guided: GuidedSettings | None = None
+    model: Seq2Seq,
+    batch: Batch,
+    *,
+    smoothing: float = 0.0,
+    guided: GuidedSettings | None = None,
+    reward: RewardSettings | None = None,
 ) -> Loss:
     """Return the label-smoothed cross-entropy of the target given the source, summed over real target tokens.
 
     Experts out of balance add their penalty once per token, so that the one division stays right. A guided head adds what
     it has yet to learn of the batch's word links; that needs the weights, so no fused attention is used. Hard attention that
-    drew positions adds what makes its gradient that of the expected cost.
+    drew positions adds what makes its gradient that of the expected cost. With a reward, all this is weighed by its alpha, and
+    the expected reward of sampled translations is made large beside it (Wu et al. 2016, equation 9).
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
@@ -43,6 +51,8 @@ def translation_loss(
         total = total + model.reinforcement(token_costs(output, batch), output.choice, real)
     if guided is not None and links is not None and output.attention is not None:
         total = total + guided.weight * alignment_loss(output.attention, links, guided)
+    if reward is not None:
+        total = reward.alpha * total + expected_cost(model, batch, reward)
     return Loss(total, tokens, plain)
 
 

@@ -1,0 +1,106 @@
+"""One job of an arena in a process of its own: `python -m dragoman.arena.job JOB.json` trains, measures, writes result.json.
+
+Training that was stopped goes on where it was; training that is finished is only measured. Leaves with 0 when the result is
+written, with 2 and a sentence for settings that are refused or training that broke, with 130 when stopped.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+STOPPED = 130
+"""Exit code of a job that was stopped, and can go on."""
+
+
+def run(job: Mapping[str, Any]) -> int:
+    """Do the job, and return the exit code."""
+    from dragoman.arena.measuring import measure
+    from dragoman.run import write_text
+
+    folder = Path(job["folder"])
+    if job["kind"] == "ensemble":
+        folder.mkdir(parents=True, exist_ok=True)
+        result: dict[str, Any] = {}
+    else:
+        trained = folder / "trained.json"
+        if not trained.exists():
+            numbers = train(job["recipe"], folder, name=job["name"])
+            if numbers is None:
+                return STOPPED
+            write_text(trained, json.dumps(numbers, indent=1) + "\n")
+            shutil.rmtree(folder / "training", ignore_errors=True)
+        result = json.loads(trained.read_text(encoding="utf-8"))
+    if job["kind"] != "trial":
+        members = [Path(member) for member in job["members"]] or [folder]
+        result |= measure(members, job["recipe"], folder, sentence=job["sentence"])
+    write_text(folder / "result.json", json.dumps(result, ensure_ascii=False) + "\n")
+    return 0
+
+
+def train(table: Mapping[str, Any], folder: Path, *, name: str) -> dict[str, Any] | None:
+    """Train, or go on training, and return what it cost and what dev said; None where it was stopped."""
+    from dragoman.arena.circumstances import commit, machine
+    from dragoman.fitting import fit
+    from dragoman.recipe import Recipe
+    from dragoman.run import read_manifest, versions
+    from dragoman.settings import parse
+    from dragoman.training.reports import MetricsFile
+
+    recipe = parse(Recipe, table, where=f"the system of {name}")
+    progress = fit(recipe, folder, resume=(folder / "manifest.json").exists())
+    if not progress.finished:
+        return None
+    on_dev = [record for record in MetricsFile(folder / "metrics.jsonl").read() if "dev_loss" in record]
+    manifest = read_manifest(folder)
+    cost = manifest["cost"]
+    return {
+        "parameters": cost["parameters"],
+        "flops": round(progress.flops),
+        "flops_by_rule": round(cost["estimated_flops"]),
+        "rate": cost["sustained_rate"],
+        "tokens": progress.tokens,
+        "steps": progress.step,
+        "seconds": round(progress.seconds, 1),
+        "memory": None if cost["peak_memory"] is None else round(cost["peak_memory"] / 1e6, 1),
+        "dev_loss": min(record["dev_loss"] for record in on_dev),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "data": manifest.get("data", {}),
+    }
+
+
+def stop_with_parent() -> None:
+    """Stop, saving, when the process that started this one is gone: its end of standard input is closed then."""
+
+    def wait() -> None:
+        with suppress(OSError):
+            while os.read(0, 1024):
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main() -> None:
+    """Read the job, and say what went wrong in one sentence."""
+    from dragoman.errors import DragomanError
+
+    if "--watched" in sys.argv:
+        stop_with_parent()
+    try:
+        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    except DragomanError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What an arena measures of a trained system: translations of the test corpus, their scores, attention on one sentence."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.metrics.scores import bleu, chrf
+from dragoman.metrics.significance import interval
+from dragoman.recipe import Recipe
+from dragoman.run import write_text
+from dragoman.settings import parse
+from dragoman.translator import Translator
+
+
+def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sentence: str | None) -> dict[str, Any]:
+    """Translate the test corpora with one run, or several together; write hypotheses.txt, and return the scores.
+
+    All test corpora count as one. Where there is attention it is read on `sentence`, or on the first test sentence.
+    """
+    recipe = parse(Recipe, table)
+    translator = Translator.load(*runs, **recipe.decoding.model_dump())
+    pairs = tested_pairs(recipe)
+    sources, references = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
+    previous = translator.preceding(sources, [pair.document for pair in pairs])
+    begin = time.monotonic()
+    hypotheses = [" ".join(one.text.split()) for one in translator.translate(sources, previous=previous)]
+    seconds = time.monotonic() - begin
+    write_text(folder / "hypotheses.txt", "".join(f"{hypothesis}\n" for hypothesis in hypotheses))
+    score, characters = bleu(hypotheses, references), chrf(hypotheses, references)
+    between = interval(hypotheses, references)
+    return {
+        "bleu": score.score,
+        "bleu_low": between.low,
+        "bleu_high": between.high,
+        "chrf": characters.score,
+        "signatures": {"BLEU": score.signature, "chrF": characters.signature},
+        "sentences": len(pairs),
+        "measuring_seconds": round(seconds, 1),
+        "attention": _attention(translator, sentence or sources[0]) if len(runs) == 1 else None,
+    }
+
+
+def tested_pairs(recipe: Recipe) -> list[Pair]:
+    """Return every test pair, corpus after corpus."""
+    return [pair for corpus in recipe.data.test for pair in read_pairs(corpus, recipe.data)]
+
+
+def _attention(translator: Translator, sentence: str) -> dict[str, Any] | None:
+    """Return the words of a sentence and of its translation, and the weights of each layer and head.
+
+    None without attention; empty where the translation is.
+    """
+    if not translator.attends:
+        return None
+    found = translator.translate([sentence], attention=True)[0]
+    if found.reading is None or not found.text.strip():
+        return {}
+    picture = found.reading.picture()
+    weights = [[[[round(w, 3) for w in row] for row in head] for head in layer] for layer in picture.weights]
+    return {"source": list(picture.source_words), "target": list(picture.target_words), "weights": weights}

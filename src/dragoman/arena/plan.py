@@ -1,0 +1,200 @@
+"""From an arena to its jobs: the recipe of every system, and what must be trained before what."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
+from dragoman.errors import SettingsError
+from dragoman.models.build import purpose_of
+from dragoman.recipe import Recipe, find_recipe, tables_of
+from dragoman.settings import merge, nearest, parse
+
+OWN = ("text", "model", "training")
+"""Sections of a system's recipe that are laid over the base."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work: a trial of a learning rate, a training with its measuring, or the measuring of an ensemble."""
+
+    system: str
+    part: str
+    seed: int
+    recipe: Mapping[str, Any] = field(compare=False)
+    """As it is before a learning rate is chosen; of an ensemble, that of its first member."""
+    factor: float | None = None
+    """Of a trial: by what its learning rate is multiplied."""
+    members: tuple[str, ...] = ()
+    """Of an ensemble: the names of the jobs whose models translate together."""
+    needs: tuple[str, ...] = ()
+    """Names of the jobs that must be done before."""
+
+    @property
+    def name(self) -> str:
+        """Say which job it is; also its place below a folder."""
+        return f"{self.system}/{self.part}"
+
+    @property
+    def is_trial(self) -> bool:
+        """Tell whether it only tries a learning rate."""
+        return self.factor is not None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that an arena has to do, in the order of work."""
+
+    arena: ArenaSettings
+    recipes: Mapping[str, Mapping[str, Any]]
+    """The recipe of each system that is trained, with the first seed."""
+    jobs: tuple[Job, ...]
+
+    def trials(self, system: str) -> list[Job]:
+        """Return the trials of a system."""
+        return [job for job in self.jobs if job.system == system and job.is_trial]
+
+    def runs(self, system: str) -> list[Job]:
+        """Return the jobs of a system that have a row in the table, one for each seed."""
+        return [job for job in self.jobs if job.system == system and not job.is_trial]
+
+
+def make_plan(arena: ArenaSettings) -> Plan:
+    """Lay every system's recipe over the base, check all of them, and list the jobs.
+
+    SettingsError for a recipe that does not fit, a name that no system has, and an ensemble whose members write with
+    different pieces.
+    """
+    base = _base(arena)
+    recipes = {
+        name: _recipe(name, system, base, arena) for name, system in arena.systems.items() if not system.ensemble
+    }
+    for name, recipe in recipes.items():
+        checked = parse(Recipe, recipe, where=f"the system `{name}`")
+        if purpose_of(checked.model) != "translate":
+            raise SettingsError(
+                f"the system `{name}` is a model of the kind `{checked.model.kind}`, which does not translate; leave it out"
+            )
+        if not checked.data.test:
+            raise SettingsError("the arena has nothing to measure on; give `base.data.test`")
+    for name, system in arena.systems.items():
+        _check_ensemble(name, system, recipes)
+    jobs = sorted(_jobs(arena, recipes), key=lambda job: (not job.is_trial, arena.seeds.index(job.seed)))
+    return Plan(arena, recipes, tuple(jobs))
+
+
+def chosen_jobs(plan: Plan, systems: Sequence[str]) -> list[Job]:
+    """Return the jobs of some systems with all that they need, or every job. SettingsError for a name that is none."""
+    known = list(plan.arena.systems)
+    for name in systems:
+        if name not in known:
+            raise SettingsError(f"the arena has no system `{name}`{nearest(name, known)}")
+    wanted = set(systems or known).union(*(plan.arena.systems[name].ensemble for name in systems))
+    return [job for job in plan.jobs if job.system in wanted]
+
+
+def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """Return a recipe with every learning rate multiplied by `factor`.
+
+    >>> scaled({"training": {"learning_rate": 0.5, "phases": [{"learning_rate": 2.0}, {"after": 0.9}]}}, 0.5)["training"]
+    {'learning_rate': 0.25, 'phases': [{'learning_rate': 1.0}, {'after': 0.9}]}
+    """
+    training = dict(recipe["training"])
+    training["learning_rate"] *= factor
+    if training.get("phases"):
+        training["phases"] = [
+            {**phase, "learning_rate": phase["learning_rate"] * factor} if phase.get("learning_rate") else dict(phase)
+            for phase in training["phases"]
+        ]
+    return {**recipe, "training": training}
+
+
+def _base(arena: ArenaSettings) -> dict[str, Any]:
+    """Return what all systems share, without a model."""
+    if isinstance(arena.base, str):
+        table = _read(arena.base)
+    else:
+        table = dict(arena.base)
+        extends = table.pop("extends", None)
+        table = table if extends is None else merge(_read(str(extends)), table)
+    return {name: section for name, section in table.items() if name not in ("model", "about", "seed")}
+
+
+def _read(name: str) -> dict[str, Any]:
+    """Read a whole recipe as a table."""
+    return reduce(merge, tables_of(find_recipe(name)))
+
+
+def _own(name: str) -> dict[str, Any]:
+    """Read what a recipe says itself; what it takes from a recipe with corpora of its own is left out."""
+    tables = tables_of(find_recipe(name))
+    first = max((number for number, table in enumerate(tables[:-1]) if "train" in table.get("data", {})), default=-1)
+    own: dict[str, Any] = reduce(merge, tables[first + 1 :])
+    return {name: part for name, part in own.items() if name in OWN}
+
+
+def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], arena: ArenaSettings) -> dict[str, Any]:
+    """Lay a system over the base, and the arena's budget over both."""
+    try:
+        own = {} if system.recipe is None else _own(system.recipe)
+    except SettingsError as error:
+        raise SettingsError(f"the system `{name}`: {error}") from None
+    table = merge(merge(base, own), system.set)
+    if "model" not in table:
+        raise SettingsError(f"the recipe `{system.recipe}` of the system `{name}` has no `model`; take another")
+    training = {key: value for key, value in table.get("training", {}).items() if key not in BUDGETS}
+    training |= {arena.budget.kind: arena.budget.amount(), "threads": arena.threads}
+    training.setdefault("learning_rate", 1e-3)
+    return {**table, "seed": arena.seeds[0], "training": training}
+
+
+def _check_ensemble(name: str, system: SystemSettings, recipes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse members that are not there, or that do not write with the same pieces."""
+    for member in system.ensemble:
+        if member not in recipes:
+            raise SettingsError(
+                f"the ensemble `{name}` names `{member}`, which is no system that is trained here{nearest(member, list(recipes))}"
+            )
+    if len(set(system.ensemble)) != len(system.ensemble):
+        raise SettingsError(f"the ensemble `{name}` names a system twice; name each once")
+    texts = {member: _pieces(recipes[member]) for member in system.ensemble}
+    for member, text in texts.items():
+        first = system.ensemble[0]
+        if text != texts[first]:
+            raise SettingsError(
+                f"`{first}` and `{member}` of the ensemble `{name}` would have different target vocabularies (their `text` "
+                "sections differ), so they cannot translate together; give both the same, or leave one out"
+            )
+
+
+def _pieces(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that decide on the pieces of the target side."""
+    text = parse(Recipe, recipe).text.model_dump(mode="json")
+    return {name: value for name, value in text.items() if name != "sampling"}
+
+
+def _jobs(arena: ArenaSettings, recipes: Mapping[str, Mapping[str, Any]]) -> Iterator[Job]:
+    """Yield all jobs, system by system."""
+    for name, recipe in recipes.items():
+        trials = list(_trials(name, recipe, arena))
+        yield from trials
+        for seed in arena.seeds:
+            needs = tuple(trial.name for trial in trials)
+            yield Job(name, f"seed-{seed}", seed, {**recipe, "seed": seed}, needs=needs)
+    for name, system in arena.systems.items():
+        for seed in arena.seeds if system.ensemble else ():
+            members = tuple(f"{member}/seed-{seed}" for member in system.ensemble)
+            first = {**recipes[system.ensemble[0]], "seed": seed}
+            yield Job(name, f"seed-{seed}", seed, first, members=members, needs=members)
+
+
+def _trials(name: str, recipe: Mapping[str, Any], arena: ArenaSettings) -> Iterator[Job]:
+    """Yield the trials of a system: a part of the budget with each learning rate."""
+    if arena.search is None:
+        return
+    part = {**recipe["training"], arena.budget.kind: arena.budget.amount(arena.search.share)}
+    for factor in arena.search.learning_rates:
+        yield Job(
+            name, f"trial-{factor:g}", arena.seeds[0], scaled({**recipe, "training": part}, factor), factor=factor
+        )

@@ -1,0 +1,186 @@
+"""What came of an arena: a row for each system and seed, their means, and whether the best is better by more than chance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean, stdev
+from typing import Any
+
+from dragoman.arena.claims import held
+from dragoman.arena.folder import Folder
+from dragoman.arena.measuring import tested_pairs
+from dragoman.arena.plan import Job, Plan
+from dragoman.arena.schedule import Worker, chosen_factor
+from dragoman.metrics.significance import compare
+from dragoman.recipe import Recipe
+from dragoman.settings import parse
+
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""Two-sided 95% points of Student's t with 1, 2, ... degrees of freedom."""
+NORMAL = 1.96
+"""The same of the normal distribution, for more of them."""
+COSTS = ("parameters", "flops", "flops_by_rule", "tokens", "seconds")
+"""Numbers of which an ensemble has the sum of its members."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system with one seed: what was measured, and how it stands."""
+
+    system: str
+    seed: int
+    status: str
+    """`done`, or why there are no numbers."""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    hypotheses: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One system over its seeds."""
+
+    system: str
+    rows: Sequence[Row]
+    members: Sequence[str] = ()
+    factor: float | None = None
+    """What the search chose."""
+    search: Mapping[str, float] = field(default_factory=dict)
+    """What the search cost: flops, seconds, tokens."""
+    notes: Sequence[str] = ()
+    """In what it differs from the others, beside its model."""
+    p_value: float | None = None
+    """Of the paired bootstrap against the best system, the largest of all seeds; None for the best."""
+
+    @property
+    def done(self) -> list[Row]:
+        """The rows with numbers."""
+        return [row for row in self.rows if row.numbers]
+
+    @property
+    def status(self) -> str:
+        """Say how it stands, in words."""
+        reasons = dict.fromkeys(row.status for row in self.rows if not row.numbers)
+        if not reasons:
+            return "done"
+        return f"{len(self.done)} of {len(self.rows)} seeds done; " * bool(self.done) + "; ".join(reasons)
+
+    def mean(self, number: str) -> float | None:
+        """Return the mean of a number over seeds; None where it was not measured."""
+        values = [row.numbers[number] for row in self.done if row.numbers.get(number) is not None]
+        return float(mean(values)) if values else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of BLEU: Student's over seeds; of one seed, the bootstrap over test sentences."""
+        values = [row.numbers["bleu"] for row in self.done]
+        if len(values) > 1:
+            return mean(values) - half_width(values), mean(values) + half_width(values)
+        return next(((row.numbers["bleu_low"], row.numbers["bleu_high"]) for row in self.done), None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that tables and pictures show."""
+
+    plan: Plan
+    standings: Sequence[Standing]
+    sources: Sequence[str]
+    references: Sequence[str]
+    signature: str
+    """Of the paired bootstrap; empty where there was nothing to compare."""
+
+    @property
+    def best(self) -> Standing | None:
+        """The system with the highest mean BLEU."""
+        measured = [standing for standing in self.standings if standing.done]
+        return max(measured, key=lambda standing: standing.mean("bleu") or 0.0, default=None)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, system by system."""
+        return [row for standing in self.standings for row in standing.rows]
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Return half of the 95% interval of a mean, by Student's t.
+
+    >>> round(half_width([30.0, 31.0, 32.0]), 2)
+    2.48
+    """
+    point = STUDENT[len(values) - 2] if len(values) - 2 < len(STUDENT) else NORMAL
+    return point * stdev(values) / len(values) ** 0.5
+
+
+def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
+    """Read what all jobs found, and compare every system with the best."""
+    pairs = tested_pairs(parse(Recipe, next(iter(plan.recipes.values()))))
+    standings = [_standing(name, plan, folder, worker) for name in plan.arena.systems]
+    plain = Outcome(plan, standings, [pair.source for pair in pairs], [pair.target for pair in pairs], "")
+    signature, compared = "", []
+    for standing in standings:
+        if plain.best is None or standing is plain.best or not standing.done:
+            compared.append(standing)
+            continue
+        found = against(plain.best, standing, plain.references)
+        signature = found[1] if found else signature
+        compared.append(Standing(**{**vars(standing), "p_value": found[0] if found else None}))
+    return Outcome(plan, compared, plain.sources, plain.references, signature)
+
+
+def against(best: Standing, other: Standing, references: Sequence[str]) -> tuple[float, str] | None:
+    """Return the p-value of the paired bootstrap on the same test sentences, the largest of the seeds that both have."""
+    theirs = {row.seed: row.hypotheses for row in other.done}
+    found = [compare(row.hypotheses, theirs[row.seed], [references]) for row in best.done if row.seed in theirs]
+    return (max(one.p_value for one in found), found[0].signature) if found else None
+
+
+def _standing(name: str, plan: Plan, folder: Folder, worker: Worker) -> Standing:
+    """Put together what is known of a system."""
+    system, trials = plan.arena.systems[name], [folder.result(job) for job in plan.trials(name)]
+    spent = [trial for trial in trials if trial is not None]
+    return Standing(
+        name,
+        [_row(job, folder, worker) for job in plan.runs(name)],
+        members=system.ensemble,
+        factor=chosen_factor(plan, folder, name),
+        search={key: float(sum(trial[key] for trial in spent)) for key in ("flops", "seconds", "tokens")}
+        if spent
+        else {},
+        notes=_notes(name, plan),
+    )
+
+
+def _row(job: Job, folder: Folder, worker: Worker) -> Row:
+    """Read one row. An ensemble costs what its members cost; the most memory of any of them is its own."""
+    numbers = folder.result(job)
+    if numbers is None:
+        return Row(job.system, job.seed, _status(job, folder, worker))
+    parts = [found for member in job.members if (found := folder.result(member)) is not None]
+    if parts:
+        numbers |= {key: sum(part[key] for part in parts) for key in COSTS}
+        numbers["memory"] = max((part["memory"] for part in parts if part["memory"] is not None), default=None)
+    text = (folder.run(job) / "hypotheses.txt").read_text(encoding="utf-8")
+    return Row(job.system, job.seed, "done", numbers, text.split("\n")[:-1])
+
+
+def _status(job: Job, folder: Folder, worker: Worker) -> str:
+    """Say why a job has no result."""
+    if (reason := worker.blocked(job)) is not None:
+        return f"failed: {reason}"
+    if held(folder.file(job, ".lock")):
+        return "under way"
+    return "stopped" if (folder.run(job) / "manifest.json").exists() else "not begun"
+
+
+def _notes(name: str, plan: Plan) -> list[str]:
+    """Say in what a system differs from the arena's base beside model and training."""
+    recipe = plan.recipes.get(name)
+    if recipe is None:
+        return [f"ensemble of {', '.join(plan.arena.systems[name].ensemble)}"]
+    notes = []
+    for section, words in (("text", "its own pieces"), ("decoding", "its own search")):
+        shared = [other.get(section) for other in plan.recipes.values()]
+        most = max(shared, key=shared.count)
+        if recipe.get(section) != most:
+            kind = f" ({recipe[section].get('kind')})" if section == "text" and recipe.get(section) else ""
+            notes.append(f"{words}{kind}")
+    return notes

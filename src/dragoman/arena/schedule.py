@@ -1,0 +1,250 @@
+"""The jobs of an arena done several at once, each in its own process; other processes on the same folder share them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from dragoman.arena.claims import Claim, claim, held
+from dragoman.arena.folder import Folder
+from dragoman.arena.job import STOPPED
+from dragoman.arena.plan import Job, Plan, scaled
+from dragoman.training.reports import MetricsFile
+
+LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK")
+"""What a launcher tells this process, and a job must not take for itself."""
+POLL = 0.25
+"""Seconds between looks at the jobs."""
+
+
+@runtime_checkable
+class Ear(Protocol):
+    """Hears how the work goes."""
+
+    def say(self, sentence: str) -> None:
+        """Hear a sentence."""
+        ...
+
+    def progress(self, running: Callable[[], Mapping[str, Mapping[str, Any]]], *, done: int, total: int) -> None:
+        """Hear how many jobs are done; `running` gives the last record of each running one, empty before its first."""
+        ...
+
+
+@dataclass
+class Running:
+    """A job under way here."""
+
+    job: Job
+    claim: Claim
+    process: "subprocess.Popen[bytes]"
+    environment: Mapping[str, str]
+    began: float = field(default_factory=time.monotonic)
+
+
+class Worker:
+    """Does the jobs of a plan that nobody does, as many at a time as it has places for."""
+
+    def __init__(self, plan: Plan, folder: Folder, ear: Ear, *, jobs: Sequence[Job] | None = None) -> None:
+        self.plan, self.folder, self.ear = plan, folder, ear
+        self.jobs = list(plan.jobs if jobs is None else jobs)
+        self.by_name = {job.name: job for job in plan.jobs}
+        self.free = places(plan.arena.parallel)
+        self.running: list[Running] = []
+        self.aside: set[str] = set()
+        """Jobs that someone else stopped: not begun again in this sitting."""
+
+    def work(self) -> bool:
+        """Work until nothing is left that this process could do; False where Ctrl-C or SIGTERM ended it, all saved."""
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            while self.running or self._left():
+                self._begin_more()
+                for one in [one for one in self.running if one.process.poll() is not None]:
+                    self._ended(one)
+                for one in [one for one in self.running if not one.claim.refresh()]:
+                    self._lost(one)
+                self._tell()
+                time.sleep(POLL)
+        except KeyboardInterrupt:
+            self._stop()
+            return False
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        return True
+
+    def blocked(self, job: Job) -> str | None:
+        """Return why a job can never begin: it failed, or what it needs did. A search goes on while one trial is left."""
+        if (failure := self.folder.failure(job)) is not None:
+            return failure
+        needed = [self.by_name[name] for name in job.needs]
+        broken = [one for one in needed if not self.folder.done(one) and self.blocked(one) is not None]
+        if needed and needed[0].is_trial:
+            return self.blocked(broken[0]) if len(broken) == len(needed) else None
+        return f"its member `{broken[0].system}` failed" if broken else None
+
+    def _left(self) -> bool:
+        """Tell whether a job may still have to be begun here."""
+        return any(
+            not self.folder.done(job)
+            and self.blocked(job) is None
+            and not held(self.folder.file(job, ".lock"))
+            and not self._waits_for_aside(job)
+            for job in self.jobs
+        )
+
+    def _waits_for_aside(self, job: Job) -> bool:
+        """Tell whether a job, or one that it needs, was put aside or is not to be done here."""
+        names = {one.name for one in self.jobs}
+        needed = [self.by_name[name] for name in job.needs]
+        return job.name in self.aside or any(
+            not self.folder.done(one)
+            and self.blocked(one) is None
+            and (one.name not in names or self._waits_for_aside(one))
+            for one in needed
+        )
+
+    def _ready(self) -> Iterator[Job]:
+        """Yield the jobs that could begin now."""
+        for job in self.jobs:
+            settled = all(self.folder.done(name) or self.blocked(self.by_name[name]) is not None for name in job.needs)
+            if settled and job.name not in self.aside and not self.folder.done(job) and self.blocked(job) is None:
+                yield job
+
+    def _begin_more(self) -> None:
+        """Begin jobs while there is room for them."""
+        for job in self._ready() if self.free else ():
+            if not self.free:
+                return
+            mine = claim(self.folder.file(job, ".lock"))
+            if mine is None:
+                continue
+            if self.folder.done(job) or self.folder.failure(job) is not None:
+                mine.release()  # another process ended it between the look and the lock
+                continue
+            environment = self.free.pop(0)
+            process = _start(self.describe(job), self.folder.file(job, ".log"), environment, self.plan.arena.threads)
+            mine.add(process.pid)
+            self.running.append(Running(job, mine, process, environment))
+
+    def describe(self, job: Job) -> Path:
+        """Write what a job's process has to do; its learning rate is known by now."""
+        factor = 1.0 if job.is_trial or job.members else chosen_factor(self.plan, self.folder, job.system)
+        return self.folder.describe(job, scaled(job.recipe, factor or 1.0), self.plan.arena.attention_sentence)
+
+    def _ended(self, one: Running) -> None:
+        """Note how a job ended, and give its place back."""
+        code = one.process.returncode
+        if code in (STOPPED, -signal.SIGTERM):
+            self.aside.add(one.job.name)
+            self.ear.say(f"{one.job.name}: stopped; the same command goes on with it.")
+        elif not self.folder.done(one.job):
+            self.folder.fail(one.job, why(code, self.folder.file(one.job, ".log")))
+            self.ear.say(f"{one.job.name}: failed: {self.folder.failure(one.job)}")
+        else:
+            minutes = (time.monotonic() - one.began) / 60
+            self.ear.say(f"{one.job.name}: {summary(self.folder.result(one.job) or {})} after {minutes:.1f} min")
+        self._leave(one)
+
+    def _lost(self, one: Running) -> None:
+        """Stop a job that another process has taken over."""
+        one.process.kill()
+        one.process.wait()
+        self.aside.add(one.job.name)
+        self.ear.say(f"{one.job.name}: another process has taken it over, since this one gave no sign of life.")
+        self._leave(one)
+
+    def _leave(self, one: Running) -> None:
+        """Give lock and place of a job back."""
+        if one.process.stdin is not None:
+            one.process.stdin.close()
+        self.running.remove(one)
+        self.free.append(one.environment)
+        one.claim.release()
+
+    def _stop(self) -> None:
+        """Let the jobs under way save and end."""
+        self.ear.say("Stopping; the trainings under way are saved.")
+        for one in self.running:
+            one.process.send_signal(signal.SIGTERM)
+        for one in list(self.running):
+            one.process.wait()
+            self._leave(one)
+
+    def _tell(self) -> None:
+        """Say where the running jobs stand."""
+        self.ear.progress(
+            lambda: {one.job.name: last_record(self.folder.run(one.job) / "metrics.jsonl") for one in self.running},
+            done=sum(self.folder.done(job) for job in self.jobs),
+            total=len(self.jobs),
+        )
+
+
+def chosen_factor(plan: Plan, folder: Folder, system: str) -> float | None:
+    """Return the learning-rate factor whose trial had the lowest dev loss; None without a search or before its end."""
+    found = [(result["dev_loss"], job.factor) for job in plan.trials(system) if (result := folder.result(job))]
+    return min(found)[1] if found else None
+
+
+def places(parallel: int) -> list[Mapping[str, str]]:
+    """Return a place for each job at once: the variables of its process.
+
+    Under a launcher that sets LOCAL_RANK, there is one place with the GPU of that number; without one, a place for each GPU
+    where there are several; else `parallel` places.
+    """
+    count = torch.cuda.device_count()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(number) for number in range(count)]
+    rank = os.environ.get("LOCAL_RANK")
+    if count and rank is not None and rank.isdigit():
+        return [{"CUDA_VISIBLE_DEVICES": names[int(rank) % len(names)]}]
+    if count > 1:
+        return [{"CUDA_VISIBLE_DEVICES": name} for name in names]
+    return [{} for _ in range(parallel)]
+
+
+def why(code: int, log: Path) -> str:
+    """Say why a process that ended with `code` has no result: its last line is the sentence, or the error that broke it."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").split("\n") if line.strip()]
+    if code < 0:
+        return f"its process was killed by signal {-code} ({signal.Signals(-code).name}); did memory run out?"
+    last = lines[-1].strip() if lines else f"its process ended with exit code {code} and said nothing"
+    return last if code == 2 else f"its process crashed: {last}; all it said is in {log}"
+
+
+def summary(result: Mapping[str, Any]) -> str:
+    """Say in a few words what a job found."""
+    if "bleu" in result:
+        return f"BLEU {result['bleu']:.1f}"
+    return f"dev loss {result['dev_loss']:.3f}"
+
+
+def last_record(path: Path) -> dict[str, Any]:
+    """Return the last progress record of a metrics.jsonl, with the last dev BLEU; empty before the first."""
+    records = MetricsFile(path).read()
+    found: dict[str, Any] = next((record for record in reversed(records) if "share" in record), {})
+    bleu = next((record["dev_bleu"] for record in reversed(records) if "dev_bleu" in record), None)
+    return found if bleu is None else {**found, "dev_bleu": bleu}
+
+
+def _start(described: Path, log: Path, place: Mapping[str, str], threads: int) -> "subprocess.Popen[bytes]":
+    """Start a job's process, out of reach of the terminal's Ctrl-C; it ends when this process does."""
+    kept = {name: value for name, value in os.environ.items() if name not in LAUNCHER}
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
+    own = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE", "PYTHONPATH": path}
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dragoman.arena.job", str(described), "--watched"],
+            env=kept | own | dict(place),
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )

@@ -1,0 +1,187 @@
+"""The table of an arena as Markdown and as CSV."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+
+from dragoman.arena.results import Outcome, Standing
+
+COLUMNS = (
+    "system", "seed", "parameters", "flops", "tokens", "seconds", "bleu", "bleu_low", "bleu_high", "chrf", "status",
+)  # fmt: skip
+"""Of table.csv, in this order."""
+SIGNIFICANT = 0.05
+"""A p-value below it is called a difference."""
+HEADS: Mapping[str, str] = {
+    "system": "system",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "against": "against the best",
+    "parameters": "parameters",
+    "flops": "training FLOPs",
+    "flops_by_rule": "FLOPs by time",
+    "tokens": "tokens",
+    "seconds": "seconds",
+    "memory": "memory, MB",
+    "factor": "rate",
+    "status": "status",
+}
+"""Columns of the table that people read."""
+
+
+def csv_table(outcome: Outcome) -> str:
+    """Return a line for each system and seed, empty cells where there is no number."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in outcome.rows:
+        known = {"system": row.system, "seed": row.seed, "status": row.status, **row.numbers}
+        known["status"] = row.status
+        writer.writerow([_exact(known.get(column)) for column in COLUMNS])
+    return text.getvalue()
+
+
+def markdown(outcome: Outcome) -> str:
+    """Return the page: what was compared, the table, what its columns mean, and samples."""
+    parts = [
+        "# Systems compared",
+        outcome.plan.arena.about.strip(),
+        "![BLEU against training FLOPs](bleu-flops.png)",
+        _rows(outcome),
+        "\n".join(f"- {line}" for line in explanations(outcome)),
+        "![Learning curves](curves.png)",
+        "\n\n".join(_samples(outcome)),
+        "Curves, attention and samples stand in [table.html](table.html), every number in [table.csv](table.csv), and all that "
+        "repeats the comparison in [manifest.json](manifest.json).",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def ranked(outcome: Outcome) -> list[Standing]:
+    """Return the systems from the best to the worst, those without numbers last."""
+    return sorted(outcome.standings, key=lambda one: one.mean("bleu") or -float(not one.done), reverse=True)
+
+
+def cells(standing: Standing, outcome: Outcome) -> dict[str, str]:
+    """Return what a row of the table says, by column."""
+    found = {name: _rounded(standing.mean(name)) for name in ("parameters", "tokens", "seconds", "memory")}
+    found |= {name: powers(standing.mean(name)) for name in ("flops", "flops_by_rule")}
+    chrf = standing.mean("chrf")
+    factor = "" if standing.factor is None else f"× {standing.factor:g}"
+    found |= {"system": standing.system, "bleu": bleu(standing), "chrf": "–" if chrf is None else f"{chrf:.1f}"}
+    found |= {"against": verdict(standing, outcome), "factor": factor or "–"}
+    found["status"] = "; ".join(filter(None, [standing.status, *standing.notes]))
+    return found
+
+
+def bleu(standing: Standing) -> str:
+    """Write BLEU with its 95% interval."""
+    mean, interval = standing.mean("bleu"), standing.interval
+    if mean is None or interval is None:
+        return "–"
+    if len(standing.done) > 1:
+        return f"{mean:.1f} ± {(interval[1] - interval[0]) / 2:.1f}"
+    return f"{mean:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def verdict(standing: Standing, outcome: Outcome) -> str:
+    """Say whether a system is worse than the best by more than chance."""
+    if outcome.best is not None and standing.system == outcome.best.system:
+        return "**best**"
+    if standing.p_value is None:
+        return "–"
+    p = "p < 0.01" if standing.p_value < 0.01 else f"p = {standing.p_value:.2f}"
+    return f"worse, {p}" if standing.p_value < SIGNIFICANT else f"may be chance, {p}"
+
+
+def powers(number: float | None) -> str:
+    """Write a large number in powers of ten.
+
+    >>> powers(3.14e15), powers(None)
+    ('3.1·10¹⁵', '–')
+    """
+    if not number:
+        return "–"
+    digits, _, power = f"{number:.1e}".partition("e")
+    return f"{digits}·10{str(int(power)).translate(str.maketrans('0123456789-', '⁰¹²³⁴⁵⁶⁷⁸⁹⁻'))}"
+
+
+def explanations(outcome: Outcome) -> Iterator[str]:
+    """Yield what the columns mean and how the comparison was made."""
+    arena = outcome.plan.arena
+    amount = arena.budget.amount()
+    budget = {
+        "minutes": f"{amount:g} minutes",
+        "flops": f"{powers(float(amount))} FLOPs",
+        "tokens": f"{amount:,} target tokens",
+    }
+    yield (
+        f"Each training had {budget[arena.budget.kind]} with {arena.threads} thread{'s' * (arena.threads > 1)} (or one GPU), "
+        f"{len(arena.seeds)} seed{'s' * (len(arena.seeds) > 1)}, the same data and decoding; a status says where a recipe needs "
+        "pieces of its own."
+    )
+    if arena.search is not None:
+        factors = ", ".join(f"{factor:g}" for factor in arena.search.learning_rates)
+        spent = sum((one.search.get("flops", 0.0) for one in outcome.standings), 0.0)
+        yield (
+            f"Rate: the factor of the recipe's own learning rate, the best of {factors} by dev loss in trials of "
+            f"{arena.search.share:.0%} of the budget with the first seed; all trials together took {powers(spent)} FLOPs, which "
+            "the rows leave out."
+        )
+    seeds = "mean over seeds with its 95% interval (Student's t)"
+    yield f"BLEU: {seeds if len(arena.seeds) > 1 else 'of one seed, with the 95% interval of 1,000 bootstrap samples'}."
+    yield (
+        "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts, and below "
+        f"{SIGNIFICANT} a difference is called one."
+    )
+    yield (
+        "Training FLOPs are counted, forward and backward; FLOPs by time are the Transformer paper's rule, seconds x rate x "
+        "devices, with the rate that this machine sustains in matrix products. An ensemble has the sum of its members."
+    )
+    signatures = {one for row in outcome.rows for one in row.numbers.get("signatures", {}).values()}
+    yield "Signatures: " + "; ".join(f"`{one}`" for one in filter(None, [*sorted(signatures), outcome.signature]))
+    circumstances = [
+        f"{row.numbers['machine']}, commit {row.numbers['commit']}" for row in outcome.rows if "machine" in row.numbers
+    ]
+    yield "Machine: " + "; ".join(dict.fromkeys(circumstances))
+
+
+def shown_samples(outcome: Outcome) -> list[int]:
+    """Return the numbers of the test sentences that are shown, evenly spread."""
+    count = min(outcome.plan.arena.samples, len(outcome.sources))
+    return [number * len(outcome.sources) // count for number in range(count)]
+
+
+def _rows(outcome: Outcome) -> str:
+    """Return the table."""
+    lines = [
+        "| " + " | ".join(HEADS.values()) + " |",
+        "|" + " --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 7 + " --- |",
+    ]
+    for standing in ranked(outcome):
+        found = cells(standing, outcome)
+        lines.append("| " + " | ".join(found[column].replace("|", "\\|") for column in HEADS) + " |")
+    return "\n".join(lines)
+
+
+def _samples(outcome: Outcome) -> Iterator[str]:
+    """Yield the samples as lists."""
+    for number in shown_samples(outcome):
+        lines = [f"**{_line(outcome.sources[number])}**", f"- reference: {_line(outcome.references[number])}"]
+        lines += [f"- {one.system}: {_line(one.done[0].hypotheses[number])}" for one in ranked(outcome) if one.done]
+        yield lines[0] + "\n\n" + "\n".join(lines[1:])
+
+
+def _line(text: str) -> str:
+    """Keep Markdown from reading signs in a sentence."""
+    return "".join(f"\\{sign}" if sign in "*_`<>[]|" else sign for sign in text)
+
+
+def _rounded(number: float | None) -> str:
+    """Write a number without decimals."""
+    return "–" if number is None else f"{number:,.0f}"
+
+
+def _exact(value: object) -> object:
+    """Write a number of the CSV."""
+    return round(value, 4) if isinstance(value, float) else "" if value is None else value

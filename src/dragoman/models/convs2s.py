@@ -1,0 +1,250 @@
+"""Convolutional sequence to sequence learning, ConvS2S (Gehring et al. 2017)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+from torch import Tensor, nn
+
+from dragoman.attention import masks
+from dragoman.attention.scores import ScoreName, build_score
+from dragoman.attention.single_head import SingleHead
+from dragoman.interfaces import PAD, Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.layers.convolution import Convolution, normalised
+from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.positions import LearnedPositions
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.start_settings import StartSettings
+from dragoman.settings import Settings
+
+ROOT_HALF = 0.5**0.5
+"""What every sum of two parts is multiplied by, so that it varies as much as each of them (section 3.4)."""
+
+LayerSize = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+
+
+class ConvolutionalSettings(Settings):
+    """Gated convolutions, with attention in every layer of the decoder."""
+
+    kind: Literal["convs2s"] = "convs2s"
+    embedding: int = Field(256, ge=1)
+    """Size of token embeddings, and of what attention reads."""
+    output_embedding: int = Field(256, ge=1)
+    """Size of what the output layer reads."""
+    encoder_layers: tuple[LayerSize, ...] = Field(((256, 3),) * 4, min_length=1)
+    """Channels of each layer of the encoder, and how many inputs each of its outputs sees."""
+    decoder_layers: tuple[LayerSize, ...] = Field(((256, 3),) * 3, min_length=1)
+    """The same of the decoder."""
+    score: ScoreName = "dot"
+    """How decoder states are matched with encoder states."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Dropped from embeddings, before each convolution and before the output layer."""
+    max_positions: int = Field(1024, ge=1)
+    """Longest sentence, in tokens."""
+    start_from: StartSettings | None = None
+    """Trained runs to start from; by default all weights are drawn at random."""
+
+
+@dataclass(frozen=True)
+class ConvolutionalSource:
+    """The source as each decoder layer looks it up."""
+
+    memories: tuple[KeyValues, ...]
+    mask: Bool[Tensor, "batch source"]
+
+
+@dataclass(frozen=True)
+class ConvolutionalPast:
+    """The last inputs of each layer's convolution, as many as the next position will see, and how far decoding has come."""
+
+    windows: tuple[Float[Tensor, "batch _ _"], ...]
+    position: int = 0
+
+
+ConvolutionalState = DecoderState[ConvolutionalSource, ConvolutionalPast]
+
+
+class Embedding(nn.Module):
+    """Embeddings of tokens and of positions, added up; all start from N(0, 0.1^2) (sections 3.1 and 3.5)."""
+
+    def __init__(self, settings: ConvolutionalSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.tokens = TokenEmbedding(vocabulary, settings.embedding)
+        self.positions = LearnedPositions(settings.embedding, settings.max_positions)
+        self.dropout = Dropout(settings.dropout)
+        for table in (self.tokens.weight, self.positions.table.weight):
+            nn.init.normal_(table, std=0.1)
+        self.tokens.weight.data[PAD] = 0
+
+    def forward(self, ids: Int[Tensor, "batch time"], first: int = 0) -> Float[Tensor, "batch time embedding"]:
+        """Embed tokens that stand at the positions first, first + 1, ..."""
+        return self.dropout(self.positions(self.tokens(ids), first))
+
+
+class GatedConvolution(nn.Module):
+    """v([A B]) = A * sigmoid(B), where [A B] is a convolution of the states, and the way round it (section 3.2)."""
+
+    def __init__(self, inputs: int, size: LayerSize, dropout: float) -> None:
+        super().__init__()
+        channels, width = size
+        self.dropout = Dropout(dropout)
+        self.convolution = Convolution(inputs, 2 * channels, width)
+        normalised(self.convolution.linear, gain=4.0, dropout=dropout)
+        self.around = nn.Identity() if inputs == channels else normalised(nn.Linear(inputs, channels))
+
+    def forward(self, states: Float[Tensor, "batch time inputs"]) -> Float[Tensor, "batch time channels"]:
+        """Let each position see those around it, and gate."""
+        return F.glu(self.convolution(self.dropout(states)), -1)
+
+    def causal(
+        self, states: Float[Tensor, "batch time inputs"], past: Float[Tensor, "batch span inputs"]
+    ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch span inputs"]]:
+        """Let each position see itself and those before, and gate; return what the next positions must know."""
+        convolved, past = self.convolution.causal(self.dropout(states), past)
+        return F.glu(convolved, -1), past
+
+    def add(
+        self, states: Float[Tensor, "batch time inputs"], gated: Float[Tensor, "batch time channels"]
+    ) -> Float[Tensor, "batch time channels"]:
+        """Add what came in to what comes out."""
+        return (gated + self.around(states)) * ROOT_HALF
+
+
+class ConvolutionalEncoder(nn.Module):
+    """Gated convolutions over embeddings; a state holds a key z_j and a value z_j + e_j side by side (section 3.3).
+
+    The gradient of z is divided by twice the number of attentions that read it; section 3.4 says "by the number", the
+    authors' code (fairseq, fconv.py) has the 2. The sum z_j + e_j is multiplied by sqrt(0.5), as that code does and equation
+    2 does not say. Padding is zero before every convolution, so that it is as if nothing followed the sentence.
+    """
+
+    layers: Iterable[GatedConvolution]
+
+    def __init__(self, settings: ConvolutionalSettings, vocabulary: int) -> None:
+        super().__init__()
+        sizes = settings.encoder_layers
+        self.readers = len(settings.decoder_layers)
+        self.embedding = Embedding(settings, vocabulary)
+        self.enter = normalised(nn.Linear(settings.embedding, sizes[0][0]), dropout=settings.dropout)
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
+            GatedConvolution(inputs, size, settings.dropout)
+            for (inputs, _), size in zip((sizes[0], *sizes), sizes, strict=False)
+        )
+        self.leave = normalised(nn.Linear(sizes[-1][0], settings.embedding))
+
+    def forward(self, source: Padded) -> Encoded:
+        """Return a key and a value for every source position."""
+        embedded = self.embedding(source.ids)
+        states, padding = self.enter(embedded), ~source.mask[:, :, None]
+        for layer in self.layers:
+            states = states.masked_fill(padding, 0.0)
+            states = layer.add(states, layer(states))
+        keys = scale_gradient(self.leave(states), 1 / (2 * self.readers))
+        return Encoded(torch.cat([keys, (keys + embedded) * ROOT_HALF], -1), source.mask)
+
+
+class ConvolutionalDecoderLayer(nn.Module):
+    """A gated causal convolution and, from its result and the target's embedding g, attention to the source.
+
+    Source: equations 1 and 2, with the authors' code for what they leave open: both projections and their biases, and
+    sqrt(0.5) at each sum. `score` takes the place of the dot product.
+    """
+
+    def __init__(self, settings: ConvolutionalSettings, inputs: int, size: LayerSize) -> None:
+        super().__init__()
+        embedding = settings.embedding
+        self.gated = GatedConvolution(inputs, size, settings.dropout)
+        self.query = normalised(nn.Linear(size[0], embedding))
+        score = build_score(settings.score, embedding, embedding, hidden=embedding, positions=settings.max_positions)
+        self.attention = SingleHead(score, embedding)
+        self.context = normalised(nn.Linear(embedding, size[0]))
+
+    def forward(
+        self,
+        states: Float[Tensor, "batch target inputs"],
+        embedded: Float[Tensor, "batch target embedding"],
+        past: Float[Tensor, "batch span inputs"],
+        *,
+        memory: KeyValues,
+        mask: Bool[Tensor, "batch 1 source"],
+        need_weights: bool,
+    ) -> tuple[Float[Tensor, "batch target channels"], Float[Tensor, "batch span inputs"], Attended]:
+        """Return new states, the past of the next positions, and what was read of the source."""
+        gated, past = self.gated.causal(states, past)
+        queries = (self.query(gated) + embedded) * ROOT_HALF
+        read = self.attention(queries, memory, mask, need_weights=need_weights)
+        return self.gated.add(states, (self.context(read.context) + gated) * ROOT_HALF), past, read
+
+
+class ConvolutionalDecoder(nn.Module):
+    """Gated causal convolutions, each followed by attention to the source, and the output layer."""
+
+    layers: Iterable[ConvolutionalDecoderLayer]
+
+    def __init__(self, settings: ConvolutionalSettings, vocabulary: int) -> None:
+        super().__init__()
+        sizes = settings.decoder_layers
+        self.embedding = Embedding(settings, vocabulary)
+        self.enter = normalised(nn.Linear(settings.embedding, sizes[0][0]), dropout=settings.dropout)
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
+            ConvolutionalDecoderLayer(settings, inputs, size)
+            for (inputs, _), size in zip((sizes[0], *sizes), sizes, strict=False)
+        )
+        self.leave = normalised(nn.Linear(sizes[-1][0], settings.output_embedding))
+        self.dropout = Dropout(settings.dropout)
+        self.head = normalised(OutputLayer(settings.output_embedding, vocabulary), dropout=settings.dropout)
+
+    def start(self, encoded: Encoded) -> ConvolutionalState:
+        """Prepare keys and values for every layer.
+
+        A context is an average of S values, and multiplied by S sqrt(1/S) varies as much as one of them (section 3.4); the
+        values are multiplied instead, once.
+        """
+        keys, values = encoded.states.chunk(2, -1)
+        values = values * encoded.mask.sum(1).sqrt().to(values.dtype)[:, None, None]
+        memories = tuple(layer.attention.prepare(keys, values) for layer in self.layers)
+        windows = tuple(layer.gated.convolution.nothing(keys) for layer in self.layers)
+        return DecoderState(ConvolutionalSource(memories, encoded.mask), ConvolutionalPast(windows))
+
+    def forward(
+        self, tokens: Int[Tensor, "batch target"], state: ConvolutionalState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, ConvolutionalState]:
+        """Read `tokens` after those that `state` has seen; predict the token after each."""
+        source, past = state.source, state.past
+        embedded = self.embedding(tokens, past.position)
+        states, mask = self.enter(embedded), masks.to_source(source.mask)
+        windows: list[Tensor] = []
+        weights: list[Tensor] = []
+        for layer, memory, window in zip(self.layers, source.memories, past.windows, strict=True):
+            states, window, read = layer(states, embedded, window, memory=memory, mask=mask, need_weights=need_weights)
+            windows.append(window)
+            weights.extend([] if read.weights is None else [read.weights])
+        features = self.dropout(self.leave(states))
+        output = DecoderOutput(features, self.head, torch.stack(weights, 1) if weights else None)
+        return output, DecoderState(source, ConvolutionalPast(tuple(windows), past.position + tokens.shape[1]))
+
+
+def scale_gradient(states: Float[Tensor, "*shape"], factor: float) -> Float[Tensor, "*shape"]:
+    """Return `states` as they are, to the bit; their gradient is multiplied by `factor`.
+
+    >>> states = torch.tensor([3.0], requires_grad=True)
+    >>> scale_gradient(states, 0.25).backward()
+    >>> states.grad
+    tensor([0.2500])
+    """
+    return torch.lerp(states.detach(), states, factor)
+
+
+def build_convolutional(settings: ConvolutionalSettings, vocabularies: Vocabularies) -> Seq2Seq:
+    """Make the ConvS2S model that `settings` describe."""
+    return Seq2Seq(
+        ConvolutionalEncoder(settings, vocabularies.source),
+        ConvolutionalDecoder(settings, vocabularies.target),
+        source_positions=settings.max_positions,
+        target_positions=settings.max_positions,
+    )

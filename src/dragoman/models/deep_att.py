@@ -1,0 +1,268 @@
+"""Deep-Att (Zhou et al. 2016): deep LSTM stacks with fast-forward connections and an encoder of two interleaved columns."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+from torch import Tensor, nn
+
+from dragoman.attention import masks
+from dragoman.attention.scores import ScoreName, build_score
+from dragoman.attention.single_head import SingleHead
+from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.recurrent import RecurrentStack, State
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.models.start_settings import StartSettings
+from dragoman.settings import Settings
+
+GATES = 4
+"""Gates of an LSTM, and so how many times as wide as h the pre-activations f are."""
+
+
+class DeepAttSettings(Settings):
+    """Deep-Att of Zhou et al. (2016): deep LSTM stacks with fast-forward connections."""
+
+    kind: Literal["deep_att"] = "deep_att"
+    embedding: int = Field(256, ge=1)
+    """Size of token embeddings."""
+    hidden: int = Field(512, ge=1)
+    """Cells of each LSTM layer."""
+    encoder_layers: int = Field(9, ge=1)
+    """Layers of each of the encoder's two columns."""
+    decoder_layers: int = Field(7, ge=1)
+    """Layers of the decoder."""
+    annotation: int | None = Field(None, ge=1)
+    """Size of the projected encoder outputs that are attended to; by default a quarter of what the columns give."""
+    score: ScoreName = "additive"
+    """How decoder states are matched with encoder outputs."""
+    tied: bool = False
+    """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropped from embeddings, and from what each layer gives to what stands above it."""
+    max_positions: int = Field(512, ge=1)
+    """Longest source of the location score, in tokens."""
+    start_from: StartSettings | None = None
+    """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def top(self) -> int:
+        """Size of [h, f] at the top of a column."""
+        return (1 + GATES) * self.hidden
+
+    @property
+    def attended(self) -> int:
+        """Size of the encoder outputs that are attended to."""
+        return self.annotation or max(1, 2 * self.top // 4)
+
+
+@dataclass(frozen=True)
+class DeepAttSource:
+    """What the decoder keeps of the source: prepared keys and values."""
+
+    mask: Bool[Tensor, "batch source"]
+    memory: KeyValues
+
+
+DeepAttState = DecoderState[DeepAttSource, State]
+"""The past is h and c of every layer."""
+
+
+class FastForwardStack(nn.Module):
+    """Layers f^1 = W^1 x, f^k = W^k [Half(f^(k-1)), Dr(h^(k-1))], h^k = LSTM_r(f^k): f meets no nonlinearity on its way up.
+
+    Zhou et al. 2016, section 3.1. LSTM_r adds U h_(t-1) to f, its gates' pre-activations; Half keeps the first half of f.
+    Torch's fused LSTM computes f inside, so the half of f that the next layer reads is computed a second time, for all
+    positions at once. Deviations: torch's LSTM has no peephole weights, and its two biases are there (that of f is part of
+    f); torch's order of gates makes Half(f) those of the input and forget gates.
+    """
+
+    def __init__(self, inputs: int, settings: DeepAttSettings, layers: int) -> None:
+        super().__init__()
+        self.halved = GATES * settings.hidden // 2
+        sizes = [inputs, *[self.halved + settings.hidden] * (layers - 1)]
+        self.layers = nn.ModuleList(RecurrentStack("lstm", size, settings.hidden, 1, 0.0) for size in sizes)
+        self.dropout = Dropout(settings.dropout)
+
+    def layer(self, number: int) -> RecurrentStack:
+        """Return a layer, counted from 0."""
+        found = self.layers[number]
+        assert isinstance(found, RecurrentStack)
+        return found
+
+    def above(
+        self,
+        number: int,
+        inputs: Float[Tensor, "batch time entering"],
+        states: Float[Tensor, "batch time hidden"],
+    ) -> Float[Tensor, "batch time leaving"]:
+        """Return what a layer, given its inputs and its states h, passes on: [Half(f), Dr(h)], or [Dr(h), f] from the top."""
+        stack = self.layer(number).stack
+        weight, bias = stack.weight_ih_l0, stack.bias_ih_l0
+        assert isinstance(weight, Tensor) and isinstance(bias, Tensor)
+        dropped = self.dropout(states)
+        if number == len(self.layers) - 1:
+            return torch.cat([dropped, F.linear(inputs, weight, bias)], -1)
+        return torch.cat([F.linear(inputs, weight[: self.halved], bias[: self.halved]), dropped], -1)
+
+    def zeros(self, like: Float[Tensor, "batch time _"]) -> State:
+        """Return the state before the first position: h and c of every layer are zero."""
+        zeros = like.new_zeros(like.shape[0], len(self.layers), self.layer(0).hidden)
+        return zeros, zeros
+
+
+class Column(FastForwardStack):
+    """A stack whose layers read in turn from left to right and from right to left, the first of them backward where told.
+
+    The interleaved bi-directional encoder of Zhou et al. 2016, section 3.1.
+    """
+
+    def __init__(self, settings: DeepAttSettings, *, backward: bool) -> None:
+        super().__init__(settings.embedding, settings, settings.encoder_layers)
+        self.backward = backward
+
+    def forward(
+        self, embedded: Float[Tensor, "batch time embedding"], mirror: Int[Tensor, " cells"]
+    ) -> Float[Tensor, "batch time top"]:
+        """Return [h, f] of the top layer; `mirror` is that of `mirrored`.
+
+        Sentences are kept as the layer at work reads them, with the padding on the right, where a layer's states never
+        reach a real position.
+        """
+        entering, reversed_now = embedded, False
+        first = tuple(part[:, :1] for part in self.zeros(embedded))
+        for number in range(len(self.layers)):
+            reverse = self.backward ^ (number % 2 == 1)
+            entering = _turned(entering, mirror) if reverse != reversed_now else entering
+            reversed_now = reverse
+            states, _ = self.layer(number)(entering, first)
+            entering = self.above(number, entering, states)
+        return _turned(entering, mirror) if reversed_now else entering
+
+
+class DeepAttEncoder(nn.Module):
+    """Two columns over the same embeddings, one of which begins forward, one backward; [h, f] of both are projected.
+
+    e_t = [h, f] of the two top layers, and W_p e_t, a quarter as wide, is attended to (Zhou et al. 2016, section 3.1).
+    Deviation: embeddings are dropped too, because nothing else on the path of f is.
+    """
+
+    def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
+        self.dropout = Dropout(settings.dropout)
+        self.columns = nn.ModuleList(Column(settings, backward=backward) for backward in (False, True))
+        self.project = nn.Linear(2 * settings.top, settings.attended, bias=False)
+
+    def forward(self, source: Padded) -> Encoded:
+        """Return the projected annotation of every position."""
+        embedded = self.dropout(self.embedding(source.ids))
+        mirror = mirrored(source.mask)
+        tops = [column(embedded, mirror) for column in self.columns]
+        return Encoded(self.project(torch.cat(tops, -1)), source.mask)
+
+
+class DeepAttDecoder(nn.Module):
+    """One column whose bottom layer attends with its state of the step before; the rest runs over all positions at once.
+
+    c_t reads the source with the query h^1_(t-1); f^1_t = W^1 [y_(t-1), c_t]; the output layer reads [h, f] of the top layer
+    (Zhou et al. 2016, section 3.1). Deviations: where the paper's text could not be checked, the first state is zero and the
+    output reads f whole; embeddings are dropped too.
+    """
+
+    def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
+        self.dropout = Dropout(settings.dropout)
+        self.stack = FastForwardStack(settings.embedding + settings.attended, settings, settings.decoder_layers)
+        score = build_score(
+            settings.score, settings.hidden, settings.attended, hidden=settings.hidden, positions=settings.max_positions
+        )
+        self.attention = SingleHead(score, settings.hidden)
+        self.narrow = nn.Linear(settings.top, settings.embedding) if settings.tied else nn.Identity()
+        width = settings.embedding if settings.tied else settings.top
+        self.head = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
+
+    def start(self, encoded: Encoded) -> DeepAttState:
+        """Prepare the annotations for the score."""
+        memory = self.attention.prepare(encoded.states, encoded.states)
+        return DecoderState(DeepAttSource(encoded.mask, memory), self.stack.zeros(encoded.states))
+
+    def forward(
+        self, tokens: Int[Tensor, "batch target"], state: DeepAttState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, DeepAttState]:
+        """Attend and step the bottom layer position by position, then run each layer above it over all positions."""
+        embedded = self.dropout(self.embedding(tokens))
+        before = [
+            tuple(part[:, number : number + 1] for part in state.past) for number in range(len(self.stack.layers))
+        ]
+        contexts, states, hidden, attention = self._bottom(embedded, state.source, before[0], need_weights)
+        after = [hidden]
+        entering = self.stack.above(0, torch.cat([embedded, contexts], -1), states)
+        for number in range(1, len(self.stack.layers)):
+            states, hidden = self.stack.layer(number)(entering, before[number])
+            entering = self.stack.above(number, entering, states)
+            after.append(hidden)
+        past = tuple(torch.cat(parts, 1) for parts in zip(*after, strict=True))
+        return DecoderOutput(self.narrow(entering), self.head, attention), DecoderState(state.source, past)
+
+    def _bottom(
+        self,
+        embedded: Float[Tensor, "batch target embedding"],
+        source: DeepAttSource,
+        hidden: State,
+        need_weights: bool,
+    ) -> tuple[
+        Float[Tensor, "batch target attended"],
+        Float[Tensor, "batch target hidden"],
+        State,
+        Float[Tensor, "batch 1 1 target source"] | None,
+    ]:
+        """Run the layer that attends; return the contexts it read, its states, the state after it and the weights."""
+        bottom, mask = self.stack.layer(0), masks.to_source(source.mask)
+        contexts: list[Tensor] = []
+        states: list[Tensor] = []
+        weights: list[Tensor] = []
+        for entering in bottom.project(embedded).unbind(1):
+            read = self.attention(hidden[0], source.memory, mask, need_weights=need_weights)
+            from_context = bottom.project(read.context, embedded.shape[-1])
+            now, hidden = bottom.step(entering + from_context[:, 0], hidden)
+            contexts.append(read.context)
+            states.append(now)
+            weights += [] if read.weights is None else [read.weights]
+        attention = torch.cat(weights, 2)[:, None] if weights else None
+        return torch.cat(contexts, 1), torch.stack(states, 1), hidden, attention
+
+
+def build_deep_att(settings: DeepAttSettings, vocabularies: Vocabularies) -> Seq2Seq:
+    """Make the Deep-Att model that `settings` describe."""
+    return Seq2Seq(
+        DeepAttEncoder(settings, vocabularies.source),
+        DeepAttDecoder(settings, vocabularies.target),
+        source_positions=settings.max_positions if settings.score == "location" else None,
+    )
+
+
+def mirrored(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, " cells"]:
+    """Return where each cell of a batch, counted row by row, is found when sentences are read backward.
+
+    Padding stays where it is.
+
+    >>> mirrored(torch.tensor([[True, True, True], [True, True, False]])).tolist()
+    [2, 1, 0, 4, 3, 5]
+    """
+    places = torch.arange(mask.shape[1], device=mask.device)
+    turned = torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)
+    rows = torch.arange(mask.shape[0], device=mask.device)[:, None]
+    return (rows * mask.shape[1] + turned).flatten()
+
+
+def _turned(
+    inputs: Float[Tensor, "batch time features"], mirror: Int[Tensor, " cells"]
+) -> Float[Tensor, "batch time features"]:
+    """Turn sentences around within their lengths."""
+    return inputs.flatten(0, 1)[mirror].view(inputs.shape)

@@ -1,0 +1,159 @@
+"""GNMT, Google's deep recurrent system: many LSTM layers with residual connections, attention from the lowest of them."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from dragoman.attention import masks
+from dragoman.attention.scores import build_score
+from dragoman.attention.single_head import SingleHead
+from dragoman.interfaces import PAD, DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
+from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.rnn import RecurrentPast, RecurrentSource, RecurrentState
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+
+FIRST_RESIDUAL = 2
+"""Layers are counted from 0 at the bottom: residual connections begin with the third (Wu et al. 2016, figure 1)."""
+
+
+class GnmtEncoder(nn.Module):
+    """One LSTM layer in both directions, then LSTM layers from left to right, the third and later ones residual.
+
+    Source: Wu et al. 2016, sections 3.1 (equation 6) and 3.2, figures 1 and 3. Padding is on the right, so that layers which
+    read from left to right need not be told of it. Deviations are listed at `build_gnmt`.
+    """
+
+    def __init__(self, settings: GnmtSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.hidden = hidden = settings.hidden
+        self.embedding = TokenEmbedding(vocabulary, hidden)
+        self.dropout = Dropout(settings.dropout)
+        self.bottom = BidirectionalStack("lstm", hidden, hidden, 1, dropout=0.0, bidirectional=True)
+        self.layers = nn.ModuleList(
+            RecurrentStack("lstm", 2 * hidden if layer == 1 else hidden, hidden, 1, 0.0)
+            for layer in range(1, settings.encoder_layers)
+        )
+
+    def forward(self, source: Padded) -> Encoded:
+        """Return the top layer's output at every position."""
+        states, _ = self.bottom(self.dropout(self.embedding(source.ids)), source.mask.sum(1))
+        for number, layer in enumerate(self.layers, 1):
+            above, _ = layer(self.dropout(states), zero_state(states, 1, self.hidden))
+            states = above + states if number >= FIRST_RESIDUAL else above
+        return Encoded(states, source.mask)
+
+
+class GnmtDecoder(nn.Module):
+    """LSTM layers that all read one attention context, which the lowest layer's output of the step before asks for.
+
+    At step i the context a_i is looked up with y_{i-1}, the lowest layer's output, and enters every layer beside what comes
+    from below; the third and later layers add their input from below, without the context, to their output (equation 6).
+    Since no higher layer has a part in the query, only the lowest needs a loop over positions. Source: Wu et al. 2016,
+    section 3, equation 4, and figure 1. Deviations are listed at `build_gnmt`.
+    """
+
+    def __init__(self, settings: GnmtSettings, vocabulary: int) -> None:
+        super().__init__()
+        hidden = settings.hidden
+        self.embedding = TokenEmbedding(vocabulary, hidden)
+        self.dropout = Dropout(settings.dropout)
+        score = build_score(settings.score, hidden, hidden, hidden=hidden, positions=settings.max_positions)
+        self.attention = SingleHead(score, hidden)
+        self.bottom = RecurrentStack("lstm", 2 * hidden, hidden, 1, 0.0)
+        self.layers = nn.ModuleList(
+            RecurrentStack("lstm", 2 * hidden, hidden, 1, 0.0) for _ in range(1, settings.decoder_layers)
+        )
+        self.head = OutputLayer(hidden, vocabulary, self.embedding if settings.tied else None)
+
+    def start(self, encoded: Encoded) -> RecurrentState:
+        """Prepare the encoder's states for the score; every layer starts from zeros."""
+        memory = self.attention.prepare(encoded.states, encoded.states)
+        hidden = zero_state(encoded.states, 1 + len(self.layers), self.bottom.hidden)
+        return DecoderState(RecurrentSource(encoded.mask, memory), RecurrentPast(hidden))
+
+    def forward(
+        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, RecurrentState]:
+        """Run the lowest layer position by position, then each layer above it over all positions at once."""
+        past = state.past
+        states, contexts, weights, after = self._bottom(tokens, state, need_weights)
+        reached = [after]
+        for number, layer in enumerate(self.layers, 1):
+            entering = self.dropout(torch.cat([states, contexts], -1))
+            above, after = layer(entering, layer_state(past.hidden, number))
+            reached.append(after)
+            states = above + states if number >= FIRST_RESIDUAL else above
+        hidden = tuple(torch.cat(parts, 1) for parts in zip(*reached, strict=True))
+        output = DecoderOutput(self.dropout(states), self.head, weights)
+        return output, DecoderState(state.source, RecurrentPast(hidden, position=past.position + tokens.shape[1]))
+
+    def _bottom(
+        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, need_weights: bool
+    ) -> tuple[
+        Float[Tensor, "batch target hidden"],
+        Float[Tensor, "batch target hidden"],
+        Float[Tensor, "batch 1 1 target source"] | None,
+        State,
+    ]:
+        """Attend with the output of the step before, then step; return outputs, contexts, weights if wanted, last state."""
+        source, hidden = state.source, layer_state(state.past.hidden, 0)
+        assert source.memory is not None
+        embedded = self.dropout(self.embedding(tokens))
+        mask = masks.to_source(source.mask)
+        states: list[Tensor] = []
+        contexts: list[Tensor] = []
+        weights: list[Tensor] = []
+        for position, entering in enumerate(self.bottom.project(embedded).unbind(1), state.past.position):
+            read = self.attention(hidden[0], source.memory, mask, first=position, need_weights=need_weights)
+            from_context = self.bottom.project(self.dropout(read.context), embedded.shape[-1])
+            state_now, hidden = self.bottom.step(entering + from_context[:, 0], hidden)
+            states.append(state_now)
+            contexts.append(read.context)
+            if read.weights is not None:
+                weights.append(read.weights)
+        attention = torch.cat(weights, 2)[:, None] if weights else None
+        return torch.stack(states, 1), torch.cat(contexts, 1), attention, hidden
+
+
+def zero_state(
+    like: Float[Tensor, "batch time dim"], layers: int, hidden: int
+) -> tuple[Float[Tensor, "batch layer hidden"], Float[Tensor, "batch layer hidden"]]:
+    """Return the state of LSTM layers that have read nothing."""
+    nothing = like.new_zeros(like.shape[0], layers, hidden)
+    return nothing, nothing
+
+
+def layer_state(state: State, layer: int) -> tuple[Float[Tensor, "batch 1 hidden"], ...]:
+    """Return the state of one layer alone."""
+    return tuple(part[:, layer : layer + 1] for part in state)
+
+
+def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:
+    """Make the system of Wu et al. 2016, sections 3 and 8.2.
+
+    Deviations: the LSTM is torch's, which takes the tanh of the memory before the output gate and has biases where equation
+    11 shows neither; memories, residual sums and logits are not clipped, which the paper does for the sake of integer
+    arithmetic (section 6); the decoder starts from zeros (the paper does not say from what); dropout follows Zaremba et al.
+    2014, as the paper says, in the inputs of layers and before the output layer.
+    """
+    model = Seq2Seq(
+        GnmtEncoder(settings, vocabularies.source),
+        GnmtDecoder(settings, vocabularies.target),
+        source_positions=settings.max_positions if settings.score == "location" else None,
+    )
+    if settings.initial_range is not None:
+        _draw_evenly(model, settings.initial_range)
+    return model
+
+
+def _draw_evenly(model: Seq2Seq, bound: float) -> None:
+    """Draw all weights from U(-bound, bound), biases too; the vector of padding and single numbers stay as they are."""
+    for parameter in model.parameters():
+        if parameter.dim() > 0:
+            nn.init.uniform_(parameter, -bound, bound)
+    for module in model.modules():
+        if isinstance(module, TokenEmbedding):
+            module.weight.data[PAD] = 0

@@ -1,0 +1,34 @@
+"""Settings of the recurrent system with mixtures of experts."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.attention.scores import ScoreName
+from dragoman.layers.expert_settings import ExpertSettings
+from dragoman.models.start_settings import StartSettings
+from dragoman.settings import Settings
+
+
+class MoeSettings(Settings):
+    """Five LSTMs with a mixture of experts among those of either side (Shazeer et al. 2017)."""
+
+    kind: Literal["moe"] = "moe"
+    width: int = Field(512, ge=1)
+    """Size of embeddings and of what enters and leaves every layer."""
+    cells: int = Field(2048, ge=1)
+    """Cells of each LSTM, whose output is projected to `width`."""
+    expert_hidden: int = Field(2048, ge=1)
+    """Inner size of each expert."""
+    experts: ExpertSettings = ExpertSettings(experts=32, active=4, gate="balanced")
+    """The two mixtures of experts, one in the encoder and one in the decoder."""
+    score: ScoreName = "product"
+    """How the first decoder LSTM's last output is matched with encoder states."""
+    tied: bool = False
+    """Share the target embedding with the output layer."""
+    dropout: float = Field(0.4, ge=0, lt=1)
+    """Dropped from embeddings and from the output of each LSTM and each mixture."""
+    max_positions: int = Field(512, ge=1)
+    """Longest source of the location score, in tokens."""
+    start_from: StartSettings | None = None
+    """Trained runs to start from; by default all weights are drawn at random."""

@@ -1,0 +1,83 @@
+"""Rows, means, intervals, and comparison with the best."""
+
+from dataclasses import replace
+
+import pytest
+from tests.arena.arenas import arena, do_all, worker_of
+
+from dragoman.arena.results import Outcome, Row, Standing, against, collect
+from dragoman.arena.schedule import Worker, chosen_factor
+from dragoman.arena.tables import bleu, cells, verdict
+
+REFERENCES = [f"the {animal} sat on the mat today" for animal in ("cat", "dog", "cow", "hen", "pig")] * 4
+NOISE = ["the cat stood there"] * 20
+
+
+def standing(name: str, *hypotheses: list[str]) -> Standing:
+    return Standing(name, [Row(name, seed, "done", {"bleu": 1.0}, one) for seed, one in enumerate(hypotheses, 1)])
+
+
+def test_a_clear_difference_is_no_chance_and_none_is():
+    good, bad = standing("good", REFERENCES), standing("bad", NOISE)
+    p_value, signature = against(good, bad, REFERENCES) or (1.0, "")
+    assert p_value < 0.01 and "bs:1000" in signature
+    assert (against(good, standing("same", REFERENCES), REFERENCES) or (0.0, ""))[0] == 1.0
+
+
+def test_the_largest_p_value_of_the_seeds_counts():
+    found = against(standing("good", REFERENCES, REFERENCES), standing("mixed", NOISE, REFERENCES), REFERENCES)
+    assert found is not None and found[0] == 1.0
+
+
+def test_systems_without_a_seed_in_common_are_not_compared():
+    other = standing("other", REFERENCES)
+    assert against(standing("good", REFERENCES), replace(other, rows=[replace(other.rows[0], seed=9)]), NOISE) is None
+
+
+def test_bleu_is_written_with_its_interval():
+    rows = [Row("a", seed, "done", {"bleu": 30.0 + seed, "bleu_low": 29.0, "bleu_high": 33.0}) for seed in (0, 1, 2)]
+    assert bleu(Standing("a", rows)) == "31.0 ± 2.5"
+    assert bleu(Standing("a", rows[:1])) == "30.0 [29.0, 33.0]"
+    assert bleu(Standing("a", [])) == "–"
+
+
+@pytest.mark.parametrize(
+    ("p_value", "words"),
+    [(0.001, "worse, p < 0.01"), (0.03, "worse, p = 0.03"), (0.2, "may be chance, p = 0.20")],
+)
+def test_the_verdict_is_in_words(compared: tuple[Worker, Outcome], p_value, words):
+    assert verdict(Standing("other", [], p_value=p_value), compared[1]) == words
+
+
+def test_the_search_takes_the_factor_with_the_lowest_dev_loss(compared: tuple[Worker, Outcome]):
+    worker, outcome = compared
+    for system in ("rnn", "transformer"):
+        losses = {job.factor: (worker.folder.result(job) or {})["dev_loss"] for job in worker.plan.trials(system)}
+        factor = chosen_factor(worker.plan, worker.folder, system)
+        assert losses[factor] == min(losses.values())
+        from dragoman.run import open_run
+
+        trained = open_run(worker.folder.run(f"{system}/seed-2")).recipe.training
+        assert trained.learning_rate == pytest.approx(0.01 * (factor or 0))
+    assert cells(outcome.standings[2], outcome)["factor"] == "–"
+
+
+def test_a_failed_system_says_why_and_the_others_have_their_rows(tmp_path):
+    worker = worker_of(arena("seeds=[1]"), tmp_path)
+    do_all(worker, ["rnn/seed-1"])
+    worker.folder.fail(worker.by_name["transformer/seed-1"], "it broke")
+    statuses = {row.system: row.status for row in collect(worker.plan, worker.folder, worker).rows}
+    assert statuses == {
+        "rnn": "done",
+        "transformer": "failed: it broke",
+        "both": "failed: its member `transformer` failed",
+    }
+
+
+def test_a_system_with_pieces_of_its_own_says_so():
+    from dragoman.arena.plan import make_plan
+    from dragoman.arena.results import _notes
+
+    plan = make_plan(arena("systems.own={set: {model: {kind: rnn}, text: {kind: words}}}"))
+    assert _notes("own", plan) == ["its own pieces (words)"]
+    assert (_notes("rnn", plan), _notes("both", plan)) == ([], ["ensemble of rnn, transformer"])
