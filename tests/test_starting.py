@@ -187,6 +187,12 @@ def test_a_language_model_is_not_measured_by_translations(tmp_path: Path) -> Non
     assert "a model of the kind `masked_lm` makes no translations to measure; set `training.metric: loss`" in sentence
 
 
+def test_a_language_model_has_no_translations_to_reward(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, "masked_lm", "training.phases=[{after: 0.5, reward: {samples: 2}}]")
+    sentence = refusal("train", path, "--out", tmp_path / "run")
+    assert "`reward` is of translations, which the kind `masked_lm` does not make" in sentence
+
+
 def test_the_command_says_what_a_language_model_is_for(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "decoder_only", "training.steps=2")
     found = dragoman("train", path, "--out", tmp_path / "run")

@@ -51,6 +51,10 @@ class Recipe(Settings):
             raise ValueError(
                 f"a model of the kind `{self.model.kind}` makes no translations to measure; set `training.metric: loss`"
             )
+        if self.training.reward is not None or any(phase.reward is not None for phase in self.training.phases):
+            raise ValueError(
+                f"`reward` is of translations, which the kind `{self.model.kind}` does not make; leave it out of `training`"
+            )
         if self.training.guided is not None:
             raise ValueError(
                 f"`training.guided` is of attention to a source, which the kind `{self.model.kind}` has not; leave it out"

@@ -83,9 +83,10 @@ def test_the_source_unfolds_to_the_length_of_the_settings_each_sentence_for_itse
     assert not encoded.states[~encoded.mask].any()
 
 
-@pytest.mark.parametrize("length", [5, 10, 15, 35, 100, 105])
+@pytest.mark.parametrize("length", [10, 50, 100])
 def test_lengths_that_come_out_whole_are_not_rounded_up(length: int) -> None:
-    assert unfolded_lengths(torch.tensor([length]), 1.2, 0).item() == length * 6 // 5
+    """In floating point 50 * 1.1 is above 55."""
+    assert unfolded_lengths(torch.tensor([length]), 1.1, 0).item() == length * 11 // 10
 
 
 def test_there_are_no_weights_to_give() -> None:

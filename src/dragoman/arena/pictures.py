@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 INK = "#1b1f24"
 """Colour of words and lines; a page puts its own in its place."""
 COLOURS = (
-    "#1d5fae", "#d1495b", "#2a9d5c", "#e08e0b", "#7b4fa3", "#16999c",
-    "#b5651d", "#d46aa8", "#5f7d1f", "#667080", "#a02020", "#4f86d9",
+    "#1d5fae", "#667080", "#2a9d5c", "#e08e0b", "#7b4fa3", "#16999c",
+    "#b5651d", "#d46aa8", "#5f7d1f", "#d1495b", "#a02020", "#4f86d9",
 )  # fmt: skip
 """Of the systems in the order of the arena."""
 MARKS = "osD^vPXhd<>p"
