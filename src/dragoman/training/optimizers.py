@@ -20,7 +20,7 @@ def build_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
     decayed = [p for p in model.parameters() if p.dim() > 1 and id(p) not in embeddings]
     others = [p for p in model.parameters() if p.dim() <= 1 or id(p) in embeddings]
     rate, decay = settings.learning_rate, settings.weight_decay
-    adam = {"lr": rate, "betas": settings.betas, "eps": settings.epsilon, "fused": True}
+    adam: dict[str, Any] = {"lr": rate, "betas": settings.betas, "eps": settings.epsilon, "fused": True}
     if settings.optimizer == "muon":
         outputs = _parameters(model, (OutputLayer,))
         hidden = [p for p in decayed if p.dim() == 2 and id(p) not in outputs]
@@ -61,7 +61,7 @@ class Together(Optimizer):
             first += len(part.param_groups)
 
 
-def _groups(decayed: list[Tensor], others: list[Tensor], decay: float) -> list[dict[str, Any]]:
+def _groups(decayed: Sequence[Tensor], others: Sequence[Tensor], decay: float) -> list[dict[str, Any]]:
     """Return parameter groups with and without weight decay."""
     return [{"params": decayed, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
 
