@@ -61,7 +61,7 @@ def test_a_fresh_model_expects_all_pieces_about_alike(architecture: Architecture
 @each(ARCHITECTURES)
 def test_every_weight_learns(architecture: Architecture) -> None:
     model = fresh_model(architecture)
-    translation_loss(model, batch([5, 3, 2, 4], [6, 3, 2, 7]), smoothing=0.1).total.backward()
+    translation_loss(model, batch([5, 3, 2, 4] * 4, [6, 3, 2, 7] * 4), smoothing=0.1).total.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
         assert parameter.grad.any(), f"{name} gets no gradient"

@@ -67,7 +67,8 @@ def dev_records(outcome: Outcome, folder: Folder) -> dict[str, list[list[dict[st
 def _validations(folder: Folder, row: Row) -> list[dict[str, Any]]:
     """Return the records of one training that hold a dev BLEU."""
     path = folder.run(f"{row.system}/seed-{row.seed}") / "metrics.jsonl"
-    return [record for record in MetricsFile(path).read() if record.get("dev_bleu") is not None]
+    records = MetricsFile(path).read()
+    return [record for record in records if record.get("dev_bleu") is not None and "averaged" not in record]
 
 
 def _costs(outcome: Outcome) -> "Figure":
