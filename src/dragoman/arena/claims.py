@@ -72,6 +72,14 @@ def held(path: Path) -> bool:
     return path.exists() and not stale(path)
 
 
+def owned(path: Path) -> bool:
+    """Tell whether the process that took the lock `path` lives itself, and not only what it began, which is about to end."""
+    table = _read(path)
+    if table and table["host"] == socket.gethostname():
+        return _lives(table["pids"][0])
+    return held(path)
+
+
 def stale(path: Path) -> bool:
     """Tell whether nobody works behind a lock any more."""
     try:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from dragoman.arena.claims import Claim, claim, held
+from dragoman.arena.claims import Claim, claim, owned
 from dragoman.arena.folder import Folder
 from dragoman.arena.job import STOPPED
 from dragoman.arena.plan import Job, Plan, scaled
@@ -94,7 +94,7 @@ class Worker:
         return any(
             not self.folder.done(job)
             and self.blocked(job) is None
-            and not held(self.folder.file(job, ".lock"))
+            and not owned(self.folder.file(job, ".lock"))
             and not self._waits_for_aside(job)
             for job in self.jobs
         )
