@@ -29,7 +29,7 @@ class GnmtEncoder(nn.Module):
     def __init__(self, settings: GnmtSettings, vocabulary: int) -> None:
         super().__init__()
         self.hidden = hidden = settings.hidden
-        self.embedding = TokenEmbedding(vocabulary, hidden)
+        self.embedding = TokenEmbedding(vocabulary, hidden, scaled=settings.initial_range is None)
         self.dropout = Dropout(settings.dropout)
         self.bottom = BidirectionalStack("lstm", hidden, hidden, 1, dropout=0.0, bidirectional=True)
         self.layers = nn.ModuleList(
@@ -58,7 +58,7 @@ class GnmtDecoder(nn.Module):
     def __init__(self, settings: GnmtSettings, vocabulary: int) -> None:
         super().__init__()
         hidden = settings.hidden
-        self.embedding = TokenEmbedding(vocabulary, hidden)
+        self.embedding = TokenEmbedding(vocabulary, hidden, scaled=settings.initial_range is None)
         self.dropout = Dropout(settings.dropout)
         score = build_score(settings.score, hidden, hidden, hidden=hidden, positions=settings.max_positions)
         self.attention = SingleHead(score, hidden)
@@ -137,7 +137,8 @@ def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:
     Deviations: the LSTM is torch's, which takes the tanh of the memory before the output gate and has biases where equation
     11 shows neither; memories, residual sums and logits are not clipped, which the paper does for the sake of integer
     arithmetic (section 6); the decoder starts from zeros (the paper does not say from what); dropout follows Zaremba et al.
-    2014, as the paper says, in the inputs of layers and before the output layer.
+    2014, as the paper says, in the inputs of layers and before the output layer. Where `initial_range` is null, embeddings
+    start with unit variance (`TokenEmbedding`): smaller ones fade on their way up the layers and the model hardly learns.
     """
     model = Seq2Seq(
         GnmtEncoder(settings, vocabularies.source),
