@@ -19,7 +19,7 @@ def test_padding_has_the_zero_vector_and_no_gradient() -> None:
 
 def test_scaled_embeddings_have_unit_variance() -> None:
     torch.manual_seed(1)
-    embedding = TokenEmbedding(2000, 64, scaled=True)
+    embedding = TokenEmbedding(2000, 64)
     vectors = embedding(torch.arange(4, 2000)[None])
     assert vectors.std().item() == pytest.approx(1.0, rel=0.02)
     torch.testing.assert_close(vectors[0, 0], embedding.weight[4] * 8)

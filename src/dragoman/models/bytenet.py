@@ -111,7 +111,7 @@ class ByteNetEncoder(nn.Module):
         super().__init__()
         self.stretch = settings.stretch
         self.extra = settings.extra
-        self.embedding = TokenEmbedding(vocabulary, 2 * settings.channels, scaled=True)
+        self.embedding = TokenEmbedding(vocabulary, 2 * settings.channels)
         self.dropout = Dropout(settings.dropout)
         self.blocks = _blocks(settings)  # type: ignore[assignment]
 
@@ -141,7 +141,7 @@ class ByteNetDecoder(nn.Module):
     def __init__(self, settings: ByteNetSettings, vocabulary: int) -> None:
         super().__init__()
         wide = 2 * settings.channels
-        self.embedding = TokenEmbedding(vocabulary, wide, scaled=True)
+        self.embedding = TokenEmbedding(vocabulary, wide)
         self.dropout = Dropout(settings.dropout)
         self.join = nn.Linear(2 * wide, wide) if settings.join == "concat" else None
         self.blocks = _blocks(settings)  # type: ignore[assignment]

@@ -74,7 +74,7 @@ class Embedding(nn.Module):
 
     def __init__(self, settings: ConvolutionalSettings, vocabulary: int) -> None:
         super().__init__()
-        self.tokens = TokenEmbedding(vocabulary, settings.embedding)
+        self.tokens = TokenEmbedding(vocabulary, settings.embedding, scaled=False)
         self.positions = LearnedPositions(settings.embedding, settings.max_positions)
         self.dropout = Dropout(settings.dropout)
         for table in (self.tokens.weight, self.positions.table.weight):

@@ -23,6 +23,6 @@ def build_decoder_only(settings: DecoderOnlySettings, vocabularies: Vocabularies
 
     To search, sampling and scoring it is a decoder like any other; it learns the target side.
     """
-    embedding = TokenEmbedding(vocabularies.target, settings.width, scaled=True)
+    embedding = TokenEmbedding(vocabularies.target, settings.width)
     decoder = TransformerDecoder(settings, embedding, vocabularies.target)
     return Seq2Seq(NoEncoder(), decoder, target_positions=settings.bound)

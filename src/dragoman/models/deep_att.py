@@ -153,7 +153,7 @@ class DeepAttEncoder(nn.Module):
 
     def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
         super().__init__()
-        self.embedding = TokenEmbedding(vocabulary, settings.embedding, scaled=True)
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
         self.dropout = Dropout(settings.dropout)
         self.columns = nn.ModuleList(Column(settings, backward=backward) for backward in (False, True))
         self.project = nn.Linear(2 * settings.top, settings.attended, bias=False)
@@ -176,7 +176,7 @@ class DeepAttDecoder(nn.Module):
 
     def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
         super().__init__()
-        self.embedding = TokenEmbedding(vocabulary, settings.embedding, scaled=True)
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
         self.dropout = Dropout(settings.dropout)
         self.stack = FastForwardStack(settings.embedding + settings.attended, settings, settings.decoder_layers)
         score = build_score(
@@ -241,8 +241,7 @@ class DeepAttDecoder(nn.Module):
 def build_deep_att(settings: DeepAttSettings, vocabularies: Vocabularies) -> Seq2Seq:
     """Make the Deep-Att model that `settings` describe.
 
-    Embeddings start with unit variance (`TokenEmbedding`): smaller ones fade on their way up the layers, and a stack of five
-    then learns a language model without a source (`tests/models/test_deep_att.py`).
+    Embeddings start with unit variance (`TokenEmbedding`).
     """
     return Seq2Seq(
         DeepAttEncoder(settings, vocabularies.source),

@@ -138,7 +138,7 @@ def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:
     11 shows neither; memories, residual sums and logits are not clipped, which the paper does for the sake of integer
     arithmetic (section 6); the decoder starts from zeros (the paper does not say from what); dropout follows Zaremba et al.
     2014, as the paper says, in the inputs of layers and before the output layer. Where `initial_range` is null, embeddings
-    start with unit variance (`TokenEmbedding`): smaller ones fade on their way up the layers and the model hardly learns.
+    start with unit variance (`TokenEmbedding`).
     """
     model = Seq2Seq(
         GnmtEncoder(settings, vocabularies.source),

@@ -23,7 +23,7 @@ class MaskedLanguageModel(nn.Module):
     def __init__(self, settings: MaskedSettings, vocabulary: int) -> None:
         super().__init__()
         self.source_positions = self.target_positions = settings.bound
-        embedding = TokenEmbedding(vocabulary, settings.width, scaled=True)
+        embedding = TokenEmbedding(vocabulary, settings.width)
         self.encoder = TransformerEncoder(settings, embedding)
         self.head = OutputLayer(settings.width, vocabulary, embedding)
 

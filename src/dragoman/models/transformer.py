@@ -249,9 +249,9 @@ def build_transformer(
         raise SettingsError(
             "`model.tied: all` needs one vocabulary for both languages; set `text.joint: true`, or `model.tied: target`"
         )
-    target = TokenEmbedding(vocabularies.target, settings.width, scaled=True)
+    target = TokenEmbedding(vocabularies.target, settings.width)
     tied = settings.tied == "all"
-    source = target if tied else TokenEmbedding(vocabularies.source, settings.width, scaled=True)
+    source = target if tied else TokenEmbedding(vocabularies.source, settings.width)
     return Seq2Seq(
         encoder(settings, source),
         TransformerDecoder(settings, target, vocabularies.target),
