@@ -22,7 +22,7 @@ from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.recipe import Recipe
 from dragoman.settings import Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, load_weights
+from dragoman.training.checkpoint import FORMAT, check_format, load_weights
 
 DICTIONARY = "dictionary.tsv"
 """File of a run folder that holds translations of single words."""
@@ -132,7 +132,7 @@ def new_run(
 
 
 def open_run(folder: Path) -> Run:
-    """Read a run folder. RunError where it is missing, half-written, damaged or of a newer format."""
+    """Read a run folder. RunError where it is missing, half-written, damaged or of another format."""
     manifest = read_manifest(folder)
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
@@ -143,7 +143,7 @@ def open_run(folder: Path) -> Run:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of a newer format."""
+    """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of another format."""
     if not folder.exists():
         raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
     if not folder.is_dir():
@@ -158,10 +158,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         written = int(manifest["format"])
     except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place") from None
-    if written > FORMAT:
-        raise RunError(
-            f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
-        )
+    check_format(folder, written)
     return dict(manifest)
 
 

@@ -56,7 +56,10 @@ def test_a_document_is_read_as_the_equations_say(others):
         flat = [word for sentence in DOCUMENT for word in (EOS, *sentence)][1:]
         output = model(collate_documents([flat, *others], [0] * (1 + len(others))).source)
     vectors, words = zip(
-        *(read(model.words, [numbers(model.embedding.weight[word]) for word in sentence]) for sentence in DOCUMENT),
+        *(
+            read(model.words, [numbers(model.embedding(torch.tensor([[word]]))[0, 0]) for word in sentence])
+            for sentence in DOCUMENT
+        ),
         strict=True,
     )
     document, sentences = read(model.sentences, list(vectors))

@@ -47,7 +47,7 @@ def one_direction(stack: nn.LSTM, inputs: loops.Matrix, suffix: str) -> loops.Ma
 def test_the_encoder_reads_both_ways_once_then_adds_from_the_third_layer_on() -> None:
     """Sections 3.1, equation 6, and 3.2: x^1 = [forward; backward]; x^2 = LSTM(x^1); x^i = LSTM_i(x^{i-1}) + x^{i-1}."""
     encoder = model_of().encoder
-    embedded = [encoder.embedding.weight[token].tolist() for token in SOURCE.ids[0].tolist()]
+    embedded = [encoder.embedding(torch.tensor([[token]]))[0, 0].tolist() for token in SOURCE.ids[0].tolist()]
     forward = one_direction(encoder.bottom.stack, embedded, "")
     backward = one_direction(encoder.bottom.stack, embedded[::-1], "_reverse")[::-1]
     below = [[*left, *right] for left, right in zip(forward, backward, strict=True)]
@@ -69,7 +69,7 @@ def test_the_decoder_asks_with_its_lowest_layer_and_feeds_every_layer() -> None:
     states = [[[0.0] * HIDDEN, [0.0] * HIDDEN] for _ in layers]
     for position, token in enumerate(TOKENS[0].tolist()):
         weights, context = loops.attention(equation, states[0][0], keys, keys, [True] * 4)
-        below = decoder.embedding.weight[token].tolist()
+        below = decoder.embedding(torch.tensor([[token]]))[0, 0].tolist()
         for number, layer in enumerate(layers):
             states[number] = run(layer, [*below, *context], states[number])
             added = number >= FIRST_RESIDUAL

@@ -32,7 +32,7 @@ def test_local_p_weights_fall_off_around_the_predicted_position() -> None:
     keys = encoded.states[0].tolist()
     equation = loops.general(decoder.attention.score.key.weight.tolist())
     for position, token in enumerate(TOKENS[0].tolist()):
-        state = run(decoder.stack, decoder.embedding.weight[token].tolist(), state)
+        state = run(decoder.stack, decoder.embedding(torch.tensor([[token]]))[0, 0].tolist(), state)
         hidden = loops.tanh(loops.times(window.hidden.weight.tolist(), state[0]))
         centre = LENGTH * loops.sigmoid([loops.dot(window.centre.weight[0].tolist(), hidden)])[0]
         seen = [abs(j - centre) <= reach for j in range(LENGTH)]
@@ -73,7 +73,7 @@ def _from_position(model: Seq2Seq, position: int) -> Tensor:
     """P(y | a) of the first token, by loops over the decoder's own step."""
     decoder, (encoded, state) = model.decoder, begin(model)
     keys = encoded.states[0].tolist()
-    embedded = decoder.embedding.weight[1].tolist()
+    embedded = decoder.embedding(torch.tensor([[1]]))[0, 0].tolist()
     equation = decoder.attention.score
     additive = loops.additive(
         equation.query.weight.tolist(), equation.key.weight.tolist(), equation.energy.weight[0].tolist()
@@ -102,7 +102,7 @@ def test_posterior_attention_feeds_where_the_token_came_from() -> None:
     equation = loops.additive(score.query.weight.tolist(), score.key.weight.tolist(), score.energy.weight[0].tolist())
     fed = [0.0] * len(keys[0])
     for position, token in enumerate(TOKENS[0].tolist()):
-        state = run(decoder.stack, [*decoder.embedding.weight[token].tolist(), *fed], state)
+        state = run(decoder.stack, [*decoder.embedding(torch.tensor([[token]]))[0, 0].tolist(), *fed], state)
         prior, _ = loops.attention(equation, state[0], keys, keys, [True] * LENGTH)
         given = []
         for key in keys:

@@ -86,7 +86,7 @@ def test_bahdanau_attends_with_the_state_before_then_steps(deep: bool) -> None:
     equation = loops.additive(score.query.weight.tolist(), score.key.weight.tolist(), score.energy.weight[0].tolist())
     annotations = encoded.states[0].tolist()
     for position, token in enumerate(TOKENS[0].tolist()):
-        embedded = decoder.embedding.weight[token].tolist()
+        embedded = decoder.embedding(torch.tensor([[token]]))[0, 0].tolist()
         weights, context = loops.attention(equation, state[0], annotations, annotations, [True] * 4)
         state = run(decoder.stack, [*embedded, *context], state)
         features = state[0]
@@ -109,7 +109,7 @@ def test_luong_steps_then_takes_his_four_steps(cell: str, feeding: bool) -> None
     annotations = encoded.states[0].tolist()
     vector = [0.0] * 4
     for position, token in enumerate(TOKENS[0].tolist()):
-        embedded = decoder.embedding.weight[token].tolist()
+        embedded = decoder.embedding(torch.tensor([[token]]))[0, 0].tolist()
         state = run(decoder.stack, [*embedded, *vector] if feeding else embedded, state)
         weights, context = loops.attention(equation, state[0], annotations, annotations, [True] * 4)
         vector = loops.tanh(loops.times(decoder.combine.weight.tolist(), [*context, *state[0]]))
@@ -123,7 +123,7 @@ def test_a_plain_decoder_reads_the_last_state_at_every_step() -> None:
     decoder, (encoded, state) = model.decoder, begin(model)
     context = encoded.final[0][0, -1].tolist()
     for position, token in enumerate(TOKENS[0].tolist()):
-        state = run(decoder.stack, [*decoder.embedding.weight[token].tolist(), *context], state)
+        state = run(decoder.stack, [*decoder.embedding(torch.tensor([[token]]))[0, 0].tolist(), *context], state)
         expected = loops.affine(decoder.head.weight.tolist(), state[0], decoder.head.bias.tolist())
         torch.testing.assert_close(logits[0, position], torch.tensor(expected), rtol=1e-4, atol=1e-5)
 

@@ -86,11 +86,13 @@ def test_a_missing_file_is_refused(path: Path) -> None:
         load_tensors(path)
 
 
-def test_a_file_of_a_newer_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+@pytest.mark.parametrize(("by", "how"), [(1, "newer"), (-1, "older")])
+def test_a_file_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch, by: int, how: str) -> None:
+    own = checkpoint.FORMAT
+    monkeypatch.setattr(checkpoint, "FORMAT", own + by)
     save_tensors(path, TENSORS)
-    monkeypatch.setattr(checkpoint, "FORMAT", 1)
-    with pytest.raises(RunError, match=r"has format 2, newer than the 1 that this version reads; update dragoman"):
+    monkeypatch.setattr(checkpoint, "FORMAT", own)
+    with pytest.raises(RunError, match=rf"has format {own + by}, {how} than the {own} that this version reads; "):
         load_tensors(path)
 
 

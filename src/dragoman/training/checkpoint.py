@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from dragoman.errors import RunError, TrainingError
 
-FORMAT = 1
-"""Version of run folders and checkpoints; a program reads its own and older ones."""
+FORMAT = 2
+"""Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
+nonsense here, so it is refused."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
@@ -45,7 +46,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote. RunError where the file is missing, cut short, changed or of a newer format."""
+    """Read what `save_tensors` wrote. RunError where the file is missing, cut short, changed or of another format."""
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -55,14 +56,24 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}); copy it again from a good place, or train again") from None
     written = metadata.get("format", "")
-    if written.isdigit() and int(written) > FORMAT:
-        raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+    check_format(path, int(written) if written.isdigit() else FORMAT)
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
         raise RunError(
             f"{path} is damaged (its checksum does not match); copy it again from a good place, or train again"
         )
     return tensors, json.loads(text)
+
+
+def check_format(path: Path, written: int) -> None:
+    """Refuse (RunError) a run or checkpoint that a newer program wrote, or one so old that its models computed otherwise."""
+    if written > FORMAT:
+        raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+    if written < FORMAT:
+        raise RunError(
+            f"{path} has format {written}, older than the {FORMAT} that this version reads; train it again, or use the "
+            "version of dragoman that made it"
+        )
 
 
 def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any] | None = None) -> None:
