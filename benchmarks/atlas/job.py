@@ -5,21 +5,20 @@ written, with 2 and a sentence for settings that are refused or training that br
 """
 
 import json
-import os
-import platform
-import resource
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from benchmarks.atlas.agreed import METHOD, ROOT, SHOWN, STOPPED
+import torch
+from benchmarks.atlas.agreed import METHOD, SHOWN, STOPPED
 from benchmarks.atlas.corpora import load_pairs
 from benchmarks.atlas.measuring import measure, show
 
+from dragoman.circumstances import commit, machine
+from dragoman.devices import peak_memory
 from dragoman.errors import DragomanError
 from dragoman.fitting import fit
 from dragoman.recipe import Recipe
@@ -54,14 +53,14 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
     resume = (folder / "training" / "last.safetensors").exists()
     if not resume and folder.exists():
         shutil.rmtree(folder)
-    before = memory()
+    before = megabytes_taken()
     progress = fit(recipe, folder, resume=resume)
     if not progress.finished:
         return None
     speeds = [
         record["tokens_per_second"] for record in MetricsFile(folder / "metrics.jsonl").read() if "loss" in record
     ]
-    peak = memory()
+    peak = megabytes_taken()
     model = Translator.load(folder, device="cpu").models[0]
     return {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -85,34 +84,9 @@ def fast(speeds: Sequence[float]) -> float:
     return quantiles(speeds, n=10, method="inclusive")[-1] if len(speeds) > 1 else speeds[0]
 
 
-def memory() -> float:
+def megabytes_taken() -> float:
     """Return the most memory that this process has taken so far, in MB."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
-
-
-def commit() -> str:
-    """Return the commit of the code, with a `+` where source files have changed since; `unknown` outside of git."""
-    try:
-        name = _git("rev-parse", "--short=10", "HEAD")
-        return f"{name}+" if _git("status", "--porcelain", "--", "src") else name
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def _git(*arguments: str) -> str:
-    """Ask git."""
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def machine() -> str:
-    """Name the processor and its cores."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores, {platform.system()}"
+    return round((peak_memory(torch.device("cpu")) or 0) / 1e6, 1)
 
 
 def main() -> None:

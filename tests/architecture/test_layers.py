@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
-NOUNS = frozenset({"interfaces", "tree", "settings", "errors", "world", "devices", "rounding"})
+NOUNS = frozenset({"interfaces", "tree", "settings", "errors", "world", "devices", "rounding", "circumstances"})
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
     frozenset({"attention"}),

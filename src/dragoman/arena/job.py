@@ -46,7 +46,7 @@ def run(job: Mapping[str, Any]) -> int:
 
 def train(table: Mapping[str, Any], folder: Path, *, name: str) -> dict[str, Any] | None:
     """Train, or go on training, and return what it cost and what dev said; None where it was stopped."""
-    from dragoman.arena.circumstances import commit, machine
+    from dragoman.circumstances import commit, machine
     from dragoman.fitting import fit
     from dragoman.recipe import Recipe
     from dragoman.run import read_manifest, versions

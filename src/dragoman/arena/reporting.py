@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman.arena.circumstances import commit, machine
 from dragoman.arena.claims import claim
 from dragoman.arena.folder import Folder
 from dragoman.arena.page import page
@@ -14,6 +13,7 @@ from dragoman.arena.plan import Plan
 from dragoman.arena.results import Outcome, collect
 from dragoman.arena.schedule import Worker
 from dragoman.arena.tables import csv_table, markdown
+from dragoman.circumstances import commit, machine
 from dragoman.run import versions, write_text
 
 

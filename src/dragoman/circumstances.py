@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-SOURCE = Path(__file__).resolve().parents[3]
+SOURCE = Path(__file__).resolve().parents[2]
 """The folder of the code, where it is not installed."""
 
 
