@@ -62,6 +62,12 @@ def test_nesterov_without_momentum_is_refused() -> None:
         TrainingSettings(steps=1, optimizer="nesterov")
 
 
+def test_weight_decay_that_adam_would_scale_up_is_refused() -> None:
+    with pytest.raises(ValueError, match="set it to 0, or choose adamw"):
+        TrainingSettings(steps=1, optimizer="adam", weight_decay=0.01)
+    assert TrainingSettings(steps=1, optimizer="adamw", weight_decay=0.01).weight_decay == 0.01
+
+
 @pytest.mark.parametrize("name", ["transformer, nothing tied", "bahdanau, two lstm layers, tied"])
 def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) -> None:
     model = fresh_model(ARCHITECTURES[name])

@@ -79,7 +79,7 @@ class TrainingSettings(Settings):
     epsilon: float = Field(1e-9, gt=0)
     """Added to Adam's denominator."""
     weight_decay: float = Field(0.0, ge=0)
-    """Pull of matrices towards zero; biases, norms and embeddings are left alone."""
+    """Pull of matrices towards zero; biases, norms and embeddings are left alone. Not for adam, which would scale it up."""
     schedule: ScheduleName = "inverse_root"
     """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau (a tenth after each validation
     that is not the best) or halving (after 60% of the budget and each 10% more)."""
@@ -134,6 +134,11 @@ class TrainingSettings(Settings):
             now = self.in_phase(number)
             if now.optimizer == "nesterov" and not now.momentum:
                 raise ValueError("`training.optimizer: nesterov` needs a momentum; set `training.momentum: 0.99`")
+            if now.optimizer == "adam" and now.weight_decay:
+                raise ValueError(
+                    "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set it "
+                    "to 0, or choose adamw"
+                )
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self
