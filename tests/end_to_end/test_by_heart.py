@@ -14,9 +14,6 @@ from dragoman.training.reports import MetricsFile
 
 SYSTEMS = [name for name, system in load_arena("arena-multi30k").systems.items() if not system.ensemble]
 STEPS = 300
-LIMITS = {"deep-att": 1.0}
-"""Deep-Att, ten layers of 128 cells before the first word, takes longer: its loss is 0.8 here and 0.3 after 600 steps; a model
-that cannot see the source stays above 3."""
 PAIRS = [{"phrasebook": "train", "pairs": 200}]
 
 
@@ -35,6 +32,6 @@ def test_a_system_learns_two_hundred_pairs_by_heart(name: str, tmp_path: Path) -
     recipe = make_plan(load_arena("arena-multi30k")).recipes[name]
     fit(by_heart(dict(recipe)), tmp_path / "run")
     last = MetricsFile(tmp_path / "run" / "metrics.jsonl").read()[-1]
-    assert last["dev_loss"] < LIMITS.get(name, 0.1), (
+    assert last["dev_loss"] < 0.1, (
         f"{name} has a loss of {last['dev_loss']} on the pairs it was trained on"
     )
