@@ -32,6 +32,4 @@ def test_a_system_learns_two_hundred_pairs_by_heart(name: str, tmp_path: Path) -
     recipe = make_plan(load_arena("arena-multi30k")).recipes[name]
     fit(by_heart(dict(recipe)), tmp_path / "run")
     last = MetricsFile(tmp_path / "run" / "metrics.jsonl").read()[-1]
-    assert last["dev_loss"] < 0.1, (
-        f"{name} has a loss of {last['dev_loss']} on the pairs it was trained on"
-    )
+    assert last["dev_loss"] < 0.1, f"{name} has a loss of {last['dev_loss']} on the pairs it was trained on"
