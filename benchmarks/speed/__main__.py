@@ -1,18 +1,17 @@
-"""Measure Dragoman beside its peers: `python -m benchmarks.speed` runs every part and writes docs/benchmarks.md (also: make bench)."""
+"""Measure Dragoman beside its peers: `python -m benchmarks.speed` runs every part, writes docs/benchmarks.md (or: make bench)."""
 
 import argparse
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.speed.bench import Bench
 from benchmarks.speed.children import ROOT
 from benchmarks.speed.page import Section, write_page
-from benchmarks.speed.parts import train
+from benchmarks.speed.parts import recurrent, train
 
 from dragoman.errors import DragomanError
 
-PARTS = {"train": train}
+PARTS = {"train": train, "recurrent": recurrent}
 """Modules with a TITLE, `run(bench)`, which measures what has no record yet, and `section(records, pictures)`."""
 
 
@@ -59,7 +58,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only-page", action="store_true", help="measure nothing, write the page from the records")
     parser.add_argument("--work", type=Path, default=ROOT / ".bench", help="environments of peers, data, logs")
     parser.add_argument("--out", type=Path, help="where the records go; by default WORK/results")
-    parser.add_argument("--page", type=Path, help="by default docs/benchmarks.md, or OUT/benchmarks.md for a quick look")
+    parser.add_argument(
+        "--page", type=Path, help="by default docs/benchmarks.md, or OUT/benchmarks.md for a quick look"
+    )
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.seconds_per_turn <= 0:
         parser.error("--rounds must be at least 1 and --seconds-per-turn above 0")

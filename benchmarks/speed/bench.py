@@ -61,8 +61,8 @@ class Contestant:
     """In what it differs from the others."""
 
 
-Turn = Callable[[Child, int], Mapping[str, Any]]
-"""Lets a child work in a round, and returns the numbers of its record; those must hold `seconds`."""
+Turn = Callable[[Child, int, str], Mapping[str, Any]]
+"""Lets a child work in a round, for the contestant of a name, and returns the numbers of its record."""
 
 
 def about() -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _round(
     before = rates()
     for one in contestants:
         try:
-            numbers = turn(live[one.name], number)
+            numbers = turn(live[one.name], number, one.name)
         except PeerError as error:
             live.pop(one.name).close()
             _skip(records, one, f"in round {number + 1}, {error}")

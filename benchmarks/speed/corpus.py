@@ -60,7 +60,10 @@ def generated(count: int, *, seed: int, words: float = 12.0) -> Iterator[Pair]:
     """
     rng = random.Random(seed)
     lexicon = [
-        ("".join(rng.choices(SYLLABLES, k=rng.choice((1, 2, 2, 3)))), "".join(rng.choices(SYLLABLES, k=rng.choice((2, 2, 3)))))
+        (
+            "".join(rng.choices(SYLLABLES, k=rng.choice((1, 2, 2, 3)))),
+            "".join(rng.choices(SYLLABLES, k=rng.choice((2, 2, 3)))),
+        )
         for _ in range(20_000)
     ]
     weights = np.cumsum(1 / np.arange(3.0, len(lexicon) + 3)).tolist()
@@ -73,7 +76,7 @@ def generated(count: int, *, seed: int, words: float = 12.0) -> Iterator[Pair]:
 
 
 def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int | None = None) -> Prepared:
-    """Learn the pieces, encode the pairs and cut them into batches of about `tokens` cells on the longer side, once; of the first `most` pairs."""
+    """Learn pieces from the first `most` pairs, and cut their ids into batches of up to `tokens` cells a side, once."""
     pairs, name = pairs_of(data)
     pairs = pairs[:most]
     digest = hashlib.sha256(json.dumps([pairs, size, tokens]).encode()).hexdigest()[:12]
@@ -92,10 +95,6 @@ def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int 
 def cut(encoded: Sequence[Ids], tokens: int) -> list[dict[str, list[list[int]]]]:
     """Group pairs of ids into batches as Dragoman's training does, and leave out what is much smaller than the others."""
     lengths = np.array([[len(side) + 1 for side in pair] for pair in encoded], np.int32)
-    groups = batches(
-        np.arange(len(encoded)), lengths[:, 0], lengths[:, 1], tokens=tokens, rng=np.random.default_rng(1)
-    )
+    groups = batches(np.arange(len(encoded)), lengths[:, 0], lengths[:, 1], tokens=tokens, rng=np.random.default_rng(1))
     full = [group for group in groups if lengths[group].sum() > tokens]
-    return [
-        {"source": [encoded[at][0] for at in group], "target": [encoded[at][1] for at in group]} for group in full
-    ]
+    return [{"source": [encoded[at][0] for at in group], "target": [encoded[at][1] for at in group]} for group in full]

@@ -28,7 +28,13 @@ def write_page(path: Path, results: Path, sections: Mapping[str, tuple[str, Sect
     for part, (title, section) in sections.items():
         records = latest(read(results / f"{part}.jsonl"))
         if matching(records, what="about"):
-            lines = [f"## {title}", "", *section(records, path.with_suffix("")), *circumstances(records), *skipped(records)]
+            lines = [
+                f"## {title}",
+                "",
+                *section(records, path.with_suffix("")),
+                *circumstances(records),
+                *skipped(records),
+            ]
             texts.append(_mark(part) + "\n".join(lines).rstrip() + "\n")
         elif part in earlier:
             texts.append(earlier[part])
@@ -92,10 +98,16 @@ def compare(speeds: Mapping[str, Mapping[int, float]], one: str, other: str | No
     return f"{spread(found):.2f}" if found else "-"
 
 
+def memory(records: Iterable[Record]) -> str:
+    """Return the most memory in MB, where the system says it."""
+    known = [record["memory"] for record in records if record.get("memory")]
+    return f"{max(known) / 1e6:,.0f}" if known else "-"
+
+
 def _sections(text: str) -> dict[str, str]:
     """Cut a page into the sections of its parts."""
-    pieces = re.split(r"^(<!-- part: \w+ -->\n)", text, flags=re.MULTILINE)[1:]
-    return {mark[len("<!-- part: ") : -len(" -->\n")]: mark + body.rstrip() + "\n" for mark, body in zip(*[iter(pieces)] * 2)}
+    pieces = re.split(r"^<!-- part: (\w+) -->\n", text, flags=re.MULTILINE)[1:]
+    return {part: _mark(part) + body.rstrip() + "\n" for part, body in zip(pieces[::2], pieces[1::2], strict=True)}
 
 
 def _mark(part: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.speed.bench import Bench, Contestant, take_turns
 from benchmarks.speed.children import Child, Peer
 from benchmarks.speed.corpus import Prepared, prepare
-from benchmarks.speed.page import compare, table, turns
+from benchmarks.speed.page import compare, memory, table, turns
 from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread
 
@@ -19,6 +19,8 @@ PIECES = 8000
 TOKENS = 4400
 """Cells of the longer side in a batch, so that it holds about 4,000 target tokens."""
 MESSAGE = {"label_smoothing": 0.1, "learning_rate": 0.0005}
+ENDLESS = {"steps": 10**9, "validate_every": 10**9, "save_minutes": 1e9, "log_every": 10**9}
+"""Settings of a training that is only ever stopped from outside."""
 WARM = 3
 
 DRAGOMAN = Peer("dragoman", "Dragoman")
@@ -51,7 +53,7 @@ def run(bench: Bench) -> None:
     folder = corpus.folder.resolve()
     files = {"batches": str(folder / "batches.json"), "vocabulary": str(folder / "vocabulary.txt")}
 
-    def turn(child: Child, number: int) -> Mapping[str, Any]:
+    def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
         if not plan:
             pace = child.ask("steps", batches=[0, 1])["seconds"] / 2
             count = min(max(round(bench.seconds / pace), 2), 50)
@@ -84,7 +86,6 @@ def recipe(model: Mapping[str, Any], precision: str) -> dict[str, Any]:
     """Return the recipe of the same model for Dragoman; its corpora are not read."""
     sizes = {name: model[name] for name in ("width", "feed_forward", "heads", "dropout")}
     layers = {"encoder_layers": model["layers"], "decoder_layers": model["layers"]}
-    endless = {"steps": 10**9, "validate_every": 10**9, "save_minutes": 10**9, "log_every": 10**9}
     phrasebook = [{"phrasebook": "train", "pairs": 1}]
     return {
         "data": {"source": "en", "target": "fr", "train": phrasebook, "dev": phrasebook},
@@ -92,7 +93,7 @@ def recipe(model: Mapping[str, Any], precision: str) -> dict[str, Any]:
         "model": {"kind": "transformer", **layers, **sizes, "norm": "post"},
         "training": {
             **MESSAGE,
-            **endless,
+            **ENDLESS,
             "optimizer": "adam",
             "schedule": "constant",
             "warmup": 0,
@@ -116,7 +117,11 @@ def measured(
     own = {"source": 0, "target": 0, "flops": 0.0}
     for number in numbers:
         source, target = (tokens_of(batches[number][side]) for side in ("source", "target"))
-        own = {"source": own["source"] + source, "target": own["target"] + target, "flops": own["flops"] + costs[number]}
+        own = {
+            "source": own["source"] + source,
+            "target": own["target"] + target,
+            "flops": own["flops"] + costs[number],
+        }
     return {"steps": count, **own, **answer}
 
 
@@ -136,7 +141,10 @@ def cost(batch: Mapping[str, Sequence[Sequence[int]]], model: Mapping[str, Any])
     total = 0.0
     for source, target in zip(batch["source"], batch["target"], strict=True):
         s, t = len(source) + 1, len(target) + 1
-        weights = layers * (s * (4 * square + feed) + t * (6 * square + feed) + s * 2 * square) + t * width * model["vocabulary"]
+        weights = (
+            layers * (s * (4 * square + feed) + t * (6 * square + feed) + s * 2 * square)
+            + t * width * model["vocabulary"]
+        )
         attention = layers * 2 * width * (s * s + t * t + s * t)
         total += 2 * (weights + attention)
     return 3 * total
@@ -189,13 +197,14 @@ def said(plan: Record, found: Mapping[str, Mapping[int, Record]]) -> list[str]:
     """Say what was measured."""
     rounds = max((len(turns) for turns in found.values()), default=0)
     model = plan["model"]
+    sizes = f"Width {model['width']}, feed-forward {model['feed_forward']}, {model['heads']} heads"
+    layers = f"{model['layers']}+{model['layers']} layers"
     return [
-        f"Width {model['width']}, feed-forward {model['feed_forward']}, {model['heads']} heads, {model['layers']}+{model['layers']} "
-        f"layers, one joint vocabulary of {model['vocabulary']:,} pieces whose matrix serves both embeddings and the output, dropout 0.1, "
-        f"label smoothing 0.1, Adam, gradient clipped at 1. Corpus: {plan['corpus']}, in {plan['batches']} batches of like "
-        f"lengths with {plan['padding']:.1%} padding and {plan['target_tokens']:,.0f} target tokens on average. {rounds} rounds; "
-        f"in each, every trainer takes {plan['count']} steps over the same batches. Tokens are those of source and target, "
-        "without padding. Peak memory is that of the whole process.",
+        f"{sizes}, {layers}, one joint vocabulary of {model['vocabulary']:,} pieces whose matrix serves both embeddings and the "
+        f"output, dropout {model['dropout']}, label smoothing 0.1, Adam, gradient clipped at 1. Corpus: {plan['corpus']}, in "
+        f"{plan['batches']} batches of like lengths with {plan['padding']:.1%} padding and {plan['target_tokens']:,.0f} target "
+        f"tokens on average. {rounds} rounds; in each, every trainer takes {plan['count']} steps over the same batches. Tokens "
+        "are those of source and target, without padding. Peak memory is that of the whole process.",
         "",
     ]
 
@@ -203,12 +212,6 @@ def said(plan: Record, found: Mapping[str, Mapping[int, Record]]) -> list[str]:
 def share(turn: Record, loaded: Record) -> float:
     """Return the MFU of a turn, by the rate of the arithmetic that it computed in."""
     return turn["flops"] / turn["seconds"] / turn["calibration"][loaded.get("precision", "float32")]
-
-
-def memory(records: Any) -> str:
-    """Return the most memory in MB, where the system says it."""
-    known = [record["memory"] for record in records if record.get("memory")]
-    return f"{max(known) / 1e6:,.0f}" if known else "-"
 
 
 def chosen(loaded: Record) -> str:

@@ -74,7 +74,13 @@ def options(message: dict[str, Any]) -> Any:
         "save_model": "unused",
         "src_vocab": message["vocabulary"],
     }
-    flags = ["-position_encoding", "-share_embeddings", "-share_decoder_embeddings", "-share_vocab", "-param_init_glorot"]
+    flags = [
+        "-position_encoding",
+        "-share_embeddings",
+        "-share_decoder_embeddings",
+        "-share_vocab",
+        "-param_init_glorot",
+    ]
     words = [word for name, value in (given | {"param_init": 0}).items() for word in (f"-{name}", str(value))]
     settings, _ = _get_parser().parse_known_args([*words, *flags, "-data", "{}"])
     settings.data = {}
