@@ -36,6 +36,14 @@ PEERS = (
         ),
         "its own Trainer over these batches; pre-norm; with this torch rather than the 2.2 it asks for",
     ),
+    (
+        Peer("joeynmt", "JoeyNMT", ("joeynmt", "importlib_metadata", "setuptools<80")),
+        "its step over these batches; post-norm",
+    ),
+    (
+        Peer("marian", "Marian", ("pymarian",)),
+        "its own trainer, reader and batches (as many target tokens, sorted within 100 batches); post-norm; a worker a core",
+    ),
     (Peer("eole", "eole", ("eole", "aiohttp")), "its own Trainer over these batches; pre-norm"),
 )
 
@@ -122,6 +130,8 @@ def measured(
             "target": own["target"] + target,
             "flops": own["flops"] + costs[number],
         }
+    if "target" in answer:  # it has batches of its own
+        own["flops"] *= answer["target"] / own["target"]
     return {"steps": count, **own, **answer}
 
 

@@ -23,7 +23,7 @@ def serve(peer: Any) -> None:
             break
         try:
             answer = getattr(peer, message["do"])(message)
-            answer["memory"] = memory()
+            answer.setdefault("memory", memory())
         except Exception as error:
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {str(error).strip()[:300]}"}
@@ -32,13 +32,13 @@ def serve(peer: Any) -> None:
     getattr(peer, "close", lambda: None)()
 
 
-def memory() -> int | None:
-    """Return the most bytes of main memory that this process has had; None where the system does not say.
+def memory(process: int | str = "self") -> int | None:
+    """Return the most bytes of main memory that a process has had, by default this one; None where the system does not say.
 
     Not from `getrusage`, whose number a child inherits from the process that started it.
     """
     try:
-        with open("/proc/self/status", encoding="utf-8") as file:
+        with open(f"/proc/{process}/status", encoding="utf-8") as file:
             line = next(line for line in file if line.startswith("VmHWM"))
     except (OSError, StopIteration):
         return None

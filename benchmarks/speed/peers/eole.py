@@ -8,6 +8,10 @@ from benchmarks.speed.peers.child import serve, versions
 from benchmarks.speed.peers.hand import PAD, Rectangles, parameters, read_batches
 
 
+_NOWHERE = {"cid": None, "cid_line_number": None}
+"""Where a sentence stands in its corpus, which only estimators of quality ask."""
+
+
 class Peer:
     """eole's Trainer, fed batch by batch."""
 
@@ -46,7 +50,7 @@ class Peer:
         made = Rectangles(batch)
         target = torch.cat([made.inputs[:, :1], made.labels], 1)
         lengths = {"srclen": (made.source != PAD).sum(1), "tgtlen": (target != PAD).sum(1)}
-        return {"src": made.source, "tgt": target, **lengths, "images": None, "prefix_len": None}
+        return {"src": made.source, "tgt": target, **lengths, "images": None, "prefix_len": None, **_NOWHERE}
 
 
 def configuration(message: dict[str, Any]) -> Any:
