@@ -39,7 +39,7 @@ class Peer:
 
 
 def python_of(peer: Peer, work: Path, say: Callable[[str], None]) -> Path:
-    """Return the Python to run a peer with; its environment is made in `work`/NAME unless it is there. PeerError if it cannot."""
+    """Return the Python to run a peer with; its environment is made in `work`/NAME unless it is there. PeerError if not."""
     if not peer.requirements:
         return Path(sys.executable)
     folder = work / peer.name
@@ -50,7 +50,8 @@ def python_of(peer: Peer, work: Path, say: Callable[[str], None]) -> Path:
         return python
     say(f"Installing {peer.title} into {folder}.")
     torch = next(line for line in (ROOT / "constraints.txt").read_text().split("\n") if line.startswith("torch=="))
-    _install([sys.executable, "-m", "venv", str(folder)], peer)
+    if not python.exists():
+        _install([sys.executable, "-m", "venv", str(folder)], peer)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _install([*pip, torch], peer)
     _install([*pip, *peer.requirements], peer)
@@ -88,22 +89,24 @@ class Child:
             )
         self._rest = b""
 
-    def ask(self, do: str, *, seconds: float = 600.0, **message: Any) -> dict[str, Any]:
-        """Return the answer. PeerError where there is none in time, or the peer says what went wrong."""
+    def ask(self, do: str, *, within: float = 600.0, **message: Any) -> dict[str, Any]:
+        """Return the answer. PeerError where there is none `within` so many seconds, or the peer says what went wrong."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps({"do": do, **message}).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
             raise PeerError(self._ended(do)) from None
-        answer: dict[str, Any] = json.loads(self._line(do, time.monotonic() + seconds))
+        answer: dict[str, Any] = json.loads(self._line(do, time.monotonic() + within))
         if "error" in answer:
             raise PeerError(f"`{do}` failed: {answer['error']}")
         return answer
 
     def close(self) -> None:
-        """Ask the process to end, and end it where it does not."""
+        """Ask the process to end, and end it where it does not; once is enough."""
         assert self.process.stdin is not None and self.process.stdout is not None
+        if self.process.stdout.closed:
+            return
         try:
             self.process.stdin.write(b'{"do": "close"}\n')
             self.process.stdin.close()

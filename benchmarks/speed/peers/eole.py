@@ -7,7 +7,7 @@ import torch
 from benchmarks.speed.peers.child import serve, versions
 from benchmarks.speed.peers.hand import PAD, Rectangles, parameters, read_batches
 
-_NOWHERE = {"cid": None, "cid_line_number": None}
+_NOWHERE: dict[str, list[int]] = {"cid": [], "cid_line_number": []}
 """Where a sentence stands in its corpus, which only estimators of quality ask."""
 
 
