@@ -92,10 +92,10 @@ def sized(axis: Axis, value: int, *, quick: bool) -> dict[str, Any]:
 def section(records: Sequence[Record], pictures: Path) -> list[str]:
     """Write a table for each axis, and draw all of them."""
     lines = [
-        "Dragoman alone, Transformer of 3+3 layers, width 256, 8,000 pieces, 128 sentences of 16 tokens where nothing else is said, "
-        "fp32; each size in a process of its own. Work is what the model's operations add up to (for encoding: pairs). `expected` "
-        "is the time if each unit of work cost as much as at the largest size; times are corrected by the matrix product "
-        "beside them.",
+        "Dragoman alone, Transformer of 3+3 layers, width 256, 8,000 pieces, 128 sentences of 16 tokens (64 where vocabulary "
+        "or width grow), fp32; each size in a process of its own. Work is the FLOPs of a step, counted by torch (for encoding: "
+        "pairs). `expected` is the time if each unit of work cost as much as at the largest size; times are corrected by the "
+        "matrix product beside them.",
         "",
     ]
     series = {axis.name: points(records, axis.name) for axis in AXES}

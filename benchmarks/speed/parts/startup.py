@@ -99,8 +99,8 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
                 [turns[0]["title"], f"{spread(seconds):.2f}", f"{percentile(seconds, 99):.2f}", str(len(seconds))]
             )
     return [
-        "Seconds from the start of a fresh process to its end, files in the disk's cache; the model is that of training above with "
-        "a vocabulary of 2,000 pieces.",
+        "Seconds from the start of a fresh process to its end, files in the disk's cache; the model is that of training above "
+        "with a vocabulary of 2,000 pieces.",
         "",
         *table(["what", "seconds p50", "p99", "times"], rows),
     ]

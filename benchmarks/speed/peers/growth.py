@@ -88,14 +88,13 @@ class Peer:
             data = DataSettings.model_validate(
                 {"source": "en", "target": "fr", "root": name, "train": [corpus], "dev": [corpus]}
             )
-            before = children()
             begin = time.perf_counter()
             store, _ = build_store(
                 folder / "cache", data, data.train, codecs=(codec, codec), workers=os.cpu_count() or 1
             )
             seconds = time.perf_counter() - begin
             size = sum(path.stat().st_size for path in store.folder.iterdir())
-        return {"seconds": seconds, "disk": size, "worker_memory": max(children() - before, 0) and children()}
+        return {"seconds": seconds, "disk": size, "worker_memory": children()}
 
 
 def children() -> int:
