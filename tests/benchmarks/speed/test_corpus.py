@@ -1,6 +1,5 @@
 """What all peers are given: pairs, pieces and batches are the same every time, and the work counted is the model's."""
 
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ def test_generated_pairs_are_the_same_every_time_and_as_long_as_captions() -> No
     assert pairs == list(generated(500, seed=1)) != list(generated(500, seed=2))
     lengths = [len(source.split()) for source, _ in pairs]
     assert 11 < sum(lengths) / len(lengths) < 13 and min(lengths) >= 3
-    assert list(islice(generated(10**9, seed=1), 3))[0] == pairs[0] or len(pairs) == 500
 
 
 def test_a_corpus_is_prepared_once(tmp_path: Path) -> None:
