@@ -1,0 +1,157 @@
+"""Cost against work: what one step, and one pair encoded, cost as corpus, sentences, batch, vocabulary and width grow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed.bench import Bench, about
+from benchmarks.speed.calibration import rates
+from benchmarks.speed.children import Child, Peer, PeerError, python_of
+from benchmarks.speed.page import memory, table
+from benchmarks.speed.records import Record, matching
+from benchmarks.speed.statistics import spread
+
+TITLE = "Cost against work"
+DRAGOMAN = Peer("growth", "Dragoman")
+USUAL = {"length": 16, "rows": 128, "vocabulary": 8000, "width": 256}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What grows, and through which values."""
+
+    name: str
+    title: str
+    values: tuple[int, ...]
+    rest: Mapping[str, int]
+    """What is not `USUAL` beside it."""
+
+
+AXES = (
+    Axis("pairs", "pairs encoded into the store", (10_000, 30_000, 100_000, 300_000, 1_000_000), {}),
+    Axis("length", "tokens of a sentence, 2,048 in a batch", (8, 16, 32, 64, 128, 256, 512), {}),
+    Axis("rows", "sentences in a batch, 16 tokens each", (1, 4, 16, 64, 256), {}),
+    Axis("vocabulary", "pieces in the vocabulary", (4000, 8000, 16_000, 32_000, 64_000), {"rows": 64}),
+    Axis("width", "width of the model", (128, 256, 512, 1024), {"rows": 64}),
+)
+QUICK = {"pairs": (1000, 2000), "length": (4, 8), "rows": (1, 2), "vocabulary": (500, 600), "width": (16, 32)}
+CELLS = 2048
+"""Tokens of a side in a batch while sentences grow."""
+
+
+def run(bench: Bench) -> None:
+    """Measure each size in a process of its own, in rounds, as often as there is no record yet."""
+    rounds = min(bench.rounds, 2)
+    settings = {"usual": USUAL, "quick": bench.quick, "seconds": bench.seconds}
+    records = bench.records("growth", settings)
+    wanted = [
+        (axis, value, number)
+        for number in range(rounds)
+        for axis in AXES
+        for value in (QUICK[axis.name] if bench.quick else axis.values)
+        if (number == 0 or axis.name != "pairs") and not records.all("turn", axis=axis.name, value=value, round=number)
+    ]
+    if wanted:
+        records.add("about", **about())
+    for axis, value, number in wanted:
+        bench.say(f"growth: round {number + 1} of {rounds}, {value:,} {axis.title.split(',')[0]}")
+        message = sized(axis, value, quick=bench.quick)
+        child = Child(DRAGOMAN, python_of(DRAGOMAN, bench.work, bench.say), bench.work / "logs" / "growth.log")
+        try:
+            loaded = child.ask("load", **message)
+            before = rates()
+            if axis.name == "pairs":
+                answer = child.ask("encode", within=1800.0, **message)
+            else:
+                answer = child.ask("steps", for_seconds=bench.seconds / 4)
+            after = rates()
+        except PeerError as error:
+            records.add(
+                "skipped", contestant=f"{axis.name}-{value}", title=f"{value:,} {axis.title}", reason=str(error)
+            )
+            continue
+        finally:
+            child.close()
+        calibrated = {name: (before[name] + after[name]) / 2 for name in before}
+        given = {"axis": axis.name, "title": axis.title, "value": value, "round": number, "calibration": calibrated}
+        records.add("turn", **given, **{**loaded, **answer}, tokens=2 * message["rows"] * message["length"])
+
+
+def sized(axis: Axis, value: int, *, quick: bool) -> dict[str, Any]:
+    """Return what a child is told of a size."""
+    sizes = {**USUAL, **({"vocabulary": 500, "width": 16} if quick else {}), **axis.rest, axis.name: value}
+    if axis.name == "length":
+        sizes["rows"] = max(1, CELLS // value)
+    width = sizes.pop("width")
+    heads = max(1, width // 64)
+    layers = {"encoder_layers": 3, "decoder_layers": 3}
+    return sizes | {"model": {**layers, "width": width, "feed_forward": 4 * width, "heads": heads, "norm": "pre"}}
+
+
+def section(records: Sequence[Record], pictures: Path) -> list[str]:
+    """Write a table for each axis, and draw all of them."""
+    lines = [
+        "Dragoman alone, Transformer of 3+3 layers, width 256, 8,000 pieces, 128 sentences of 16 tokens (64 where vocabulary "
+        "or width grow), fp32; each size in a process of its own. Work is the FLOPs of a step, counted by torch (for encoding: "
+        "pairs). `expected` is the time if each unit of work cost as much as at the largest size; times are corrected by the "
+        "matrix product beside them.",
+        "",
+    ]
+    series = {axis.name: points(records, axis.name) for axis in AXES}
+    series = {name: found for name, found in series.items() if found}
+    if series:
+        draw(series, pictures / "growth.svg", {axis.name: axis.title for axis in AXES})
+        lines += [f"![Time against size, with what its arithmetic says]({pictures.name}/growth.svg)", ""]
+    for axis in AXES:
+        rows = [
+            [
+                f"{point['value']:,}",
+                f"{point['seconds']:.3g}",
+                f"{point['expected']:.3g}",
+                f"{point['seconds'] / point['expected']:.2f}",
+                f"{point['per']:,.1f}",
+                point["memory"],
+            ]
+            for point in series.get(axis.name, [])
+        ]
+        per = "µs a pair" if axis.name == "pairs" else "µs a token"
+        lines += table([axis.title, "seconds", "expected", "seconds / expected", per, "peak MB"], rows) if rows else []
+    return lines
+
+
+def points(records: Sequence[Record], axis: str) -> list[dict[str, Any]]:
+    """Return the size, time, expected time and memory of each value of an axis, by value."""
+    turns = matching(records, what="turn", axis=axis)
+    usual = spread([turn["calibration"]["float32"] for turn in turns]).median if turns else 1.0
+    found = []
+    for value in sorted({turn["value"] for turn in turns}):
+        here = matching(turns, value=value)
+        seconds = spread([turn["seconds"] * (turn["calibration"]["float32"] / usual) for turn in here]).median
+        work = value if axis == "pairs" else here[0]["flops"]
+        units = value if axis == "pairs" else here[0]["tokens"]
+        found.append(
+            {"value": value, "seconds": seconds, "work": work, "per": seconds / units * 1e6, "memory": memory(here)}
+        )
+    for point in found:
+        point["expected"] = found[-1]["seconds"] * point["work"] / found[-1]["work"]
+    return found
+
+
+def draw(series: Mapping[str, Sequence[Mapping[str, Any]]], path: Path, titles: Mapping[str, str]) -> None:
+    """Draw each axis: points for what was measured, a line for what the arithmetic says."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with rc_context({"svg.hashsalt": "dragoman"}):
+        figure = Figure(figsize=(4 * len(series), 3.6), layout="constrained")
+        for place, (name, found) in zip(figure.subplots(1, len(series), squeeze=False)[0], series.items(), strict=True):
+            values = [point["value"] for point in found]
+            place.loglog(values, [point["seconds"] for point in found], "o", label="measured")
+            place.loglog(values, [point["expected"] for point in found], "-", label="expected")
+            place.set_title(titles[name], fontsize=9)
+            place.set_ylabel("seconds" if name == "pairs" else "seconds a step")
+            place.legend(fontsize=8)
+        FigureCanvasSVG(figure).print_svg(path, metadata={"Date": None})
