@@ -58,7 +58,7 @@ def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: En
 
 def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
     """Return the export of a run that can do what is asked for; None where torch must. Errors where torch may not."""
-    wishes = ("int8", "int16", "float32") if engine == "ctranslate2" else ("float32",)
+    wishes = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
     fresh = fresh_exports(run)
     paths = [fresh[name] for name in wishes if name in fresh]
     if engine == "ctranslate2":

@@ -14,7 +14,7 @@ def export(
     ] = None,
     to: Annotated[Literal["ctranslate2"], typer.Option("--to", help="What will compute.")] = "ctranslate2",
     quantization: Annotated[
-        Literal["int8", "int16", "float32"], typer.Option(help="How weights are kept: smaller and faster, or exact.")
+        Literal["int8", "float32"], typer.Option(help="How weights are kept: smaller and faster, or exact.")
     ] = "int8",
 ) -> None:
     """Write a run's model for another engine, which translates faster; `dragoman translate` takes the folder as a run.

@@ -19,7 +19,7 @@ from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.run import Run, open_run, versions
 from dragoman.translator import Translator
 
-Quantization = Literal["int8", "int16", "float32"]
+Quantization = Literal["int8", "float32"]
 """How weights are kept; what is computed from int8 is summed up in int32."""
 
 SAMPLE = 40

@@ -63,7 +63,7 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
 
 
 def describe(
-    model: Seq2Seq, settings: TransformerSettings, source: Sequence[str], target: Sequence[str], *, attends: int | None = None
+    model: Seq2Seq, settings: ModelSettings, source: Sequence[str], target: Sequence[str], *, attends: int | None = None
 ) -> Any:
     """Return the `TransformerSpec` of a model with the vocabularies `source` and `target`, not yet quantised.
 
@@ -71,6 +71,7 @@ def describe(
     cannot express the model.
     """
     refuse(settings)
+    assert isinstance(settings, TransformerSettings)
     from ctranslate2 import specs
 
     spec = specs.TransformerSpec(*_stacks(settings, specs, attends))
@@ -123,7 +124,7 @@ def _fill_stack(
         _fill_norm(spec.layer_norm, stack.norm)
 
 
-def _positions(positions: nn.Module, width: int) -> np.ndarray[Any, Any]:
+def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position width"]:
     """Return the vector added at each position; zeros keep CTranslate2 from adding sinusoids of its own."""
     match positions:
         case LearnedPositions():
@@ -164,7 +165,7 @@ def _queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
     return weight.float(), bias.float()
 
 
-def _distances(vectors: Float[Tensor, "distance head_dim"]) -> np.ndarray[Any, Any]:
+def _distances(vectors: Float[Tensor, "distance head_dim"]) -> Float[np.ndarray, "..."]:
     """Return vectors for the distances -16 to 16; those that a causal side never meets are 0."""
     missing = 2 * REACH + 1 - vectors.shape[0]
     return _array(nn.functional.pad(vectors, (0, 0, 0, missing)))
@@ -192,6 +193,6 @@ def _fill_linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
     spec.weight, spec.bias = _array(weight), _array(bias)
 
 
-def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return a tensor as an array of float32 that owns its memory."""
-    return np.ascontiguousarray(tensor.detach().float().cpu().numpy())
+def _array(tensor: Tensor) -> Float[np.ndarray, "..."]:
+    """Return a copy of a tensor as an array of float32; CTranslate2 quantises in place."""
+    return np.array(tensor.detach().float().cpu().numpy(), order="C")
