@@ -47,7 +47,9 @@ def load_translator(
 def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName, attention: bool) -> Export:
     """Open the one export that is given. InputError where it cannot do what is asked for."""
     if engine == "torch":
-        raise InputError(f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from")
+        raise InputError(
+            f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from"
+        )
     if len(folders) > 1:
         raise InputError(f"{exports[0]} is an export, and exports translate alone; give the runs they were made from")
     if attention:

@@ -20,12 +20,21 @@ MORE: dict[str, Architecture] = {
 }
 EXPORTED = {name: one for name, one in {**ARCHITECTURES, **MORE}.items() if not list(obstacles(one))}
 REFUSED = {name: one for name, one in ARCHITECTURES.items() if name not in EXPORTED}
-SEARCHES = (DecodingSettings(method="greedy"), DecodingSettings(beam=3, n_best=2, stopping="full"), DecodingSettings(beam=2))
+SEARCHES = (
+    DecodingSettings(method="greedy"),
+    DecodingSettings(beam=3, n_best=2, stopping="full"),
+    DecodingSettings(beam=2),
+)
 
 
 def test_what_is_expected_to_be_exported_is():
     wanted = {"transformer pre-norm, sinusoidal", "transformer post-norm, learned", "transformer, gated", *MORE}
-    wanted |= {"transformer, rotary", "transformer, target tied", "transformer, nothing tied", "transformer, dot to itself"}
+    wanted |= {
+        "transformer, rotary",
+        "transformer, target tied",
+        "transformer, nothing tied",
+        "transformer, dot to itself",
+    }
     assert wanted <= set(EXPORTED)
 
 
@@ -39,7 +48,9 @@ def test_exported_models_give_the_same_translations(name: str, tmp_path: Path):
             cut = any(len(one.ids) >= settings.limit(len(source)) for one in own)
             compared = 1 if cut else settings.n_best  # of those at the longest length only the best must be the same
             assert [one.ids for one in other[:compared]] == [one.ids for one in own[:compared]]
-            assert [one.score for one in other[:compared]] == pytest.approx([one.score for one in own[:compared]], abs=1e-4)
+            assert [one.score for one in other[:compared]] == pytest.approx(
+                [one.score for one in own[:compared]], abs=1e-4
+            )
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -14,7 +14,10 @@ CHUNK = 1024
 
 
 def translate(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A run or an export, or several runs that translate together.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="A run or an export, or several runs that translate together."),
+    ],
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed side by side; 1 is greedy.")] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word links as ` ||| 0-0 1-2`.")] = False,

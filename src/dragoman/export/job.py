@@ -87,7 +87,8 @@ def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str
     fitting = [
         (source, target)
         for source, target in found
-        if run.source.normalize(source) and max(len(run.source.encode(source)), len(run.target.encode(target))) < longest
+        if run.source.normalize(source)
+        and max(len(run.source.encode(source)), len(run.target.encode(target))) < longest
     ][:SAMPLE]
     return ([one for one, _ in fitting], [two for _, two in fitting]) if fitting else _generated(run)
 

@@ -22,7 +22,7 @@ from dragoman.layers.positions import LearnedPositions, SinusoidalPositions, sin
 from dragoman.layers.residual import Residual
 from dragoman.models.build import ModelSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.transformer import TransformerDecoder, TransformerEncoder
+from dragoman.models.transformer import EncoderLayer, TransformerDecoder, TransformerEncoder
 from dragoman.models.transformer_settings import TransformerSettings
 
 POSITIONS = 1024
@@ -80,6 +80,7 @@ def describe(
     _fill_stack(spec.encoder, encoder, spec.encoder.embeddings[0], settings)
     _fill_stack(spec.decoder, decoder, spec.decoder.embeddings, settings)
     for layer, own in zip(spec.encoder.layer, encoder.layers, strict=True):
+        assert isinstance(own, EncoderLayer)
         _fill_attention(layer.self_attention, own.attention, own.after_attention, itself=True)
         _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)
     for layer, own in zip(spec.decoder.layer, decoder.layers, strict=True):
@@ -175,11 +176,11 @@ def _fill_feed_forward(spec: Any, network: nn.Module, residual: Residual) -> Non
     """Fill in one feed-forward network with the norm of its residual."""
     assert isinstance(network, FeedForward)
     _fill_norm(spec.layer_norm, residual.norm)
-    weight, bias = network.inner.weight, network.inner.bias
-    if network.gated:
-        (weight, other_weight), (bias, other_bias) = weight.chunk(2), bias.chunk(2)
-        _fill_linear(spec.linear_0_noact, other_weight, other_bias)
-    _fill_linear(spec.linear_0, weight, bias)
+    parts = 2 if network.gated else 1
+    inner = zip(network.inner.weight.chunk(parts), network.inner.bias.chunk(parts), strict=True)
+    linears = [spec.linear_0, spec.linear_0_noact] if network.gated else [spec.linear_0]
+    for linear, (weight, bias) in zip(linears, inner, strict=True):
+        _fill_linear(linear, weight, bias)
     _fill_linear(spec.linear_1, network.outer.weight, network.outer.bias)
 
 

@@ -80,7 +80,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{path} is damaged; copy the export again, or export anew") from None
     if written > FORMAT:
-        raise RunError(f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
+        raise RunError(
+            f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
+        )
     return dict(manifest)
 
 

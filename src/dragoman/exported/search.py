@@ -59,7 +59,9 @@ class Found:
 class Engine:
     """A model that CTranslate2 has loaded, and the vocabularies by which it is spoken to."""
 
-    def __init__(self, folder: Path, source: Codec, target: Codec, *, positions: int, threads: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, source: Codec, target: Codec, *, positions: int, threads: int | None = None
+    ) -> None:
         """Load the model in `folder`; `positions` bounds the tokens of a sentence, `threads` are those of each product."""
         import ctranslate2
 

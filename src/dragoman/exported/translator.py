@@ -32,12 +32,12 @@ class ExportedTranslator:
         self.settings = settings or export.decoding
         missing = obstacle(self.settings)
         if missing is not None:
-            raise InputError(f"CTranslate2 has no `{missing}` as Dragoman means it; translate with `--engine torch RUN`")
+            raise InputError(
+                f"CTranslate2 has no `{missing}` as Dragoman means it; translate with `--engine torch RUN`"
+            )
         self.positions = export.positions
         self._folder = export.folder
-        self.engine = Engine(
-            export.folder, self.source, self.target, positions=export.positions, threads=threads
-        )
+        self.engine = Engine(export.folder, self.source, self.target, positions=export.positions, threads=threads)
 
     def searched(self, settings: DecodingSettings) -> "ExportedTranslator":
         """Return this translator with other settings of search; the model is loaded once."""
@@ -60,9 +60,7 @@ class ExportedTranslator:
     ) -> list[Translation]:
         """Translate sentences, in their order, as `Translator.translate` does. InputError where attention is needed."""
         if attention or replace_unknowns:
-            raise InputError(
-                "CTranslate2 shows no attention as Dragoman means it; translate with `--engine torch RUN`"
-            )
+            raise InputError("CTranslate2 shows no attention as Dragoman means it; translate with `--engine torch RUN`")
         encoded = encode_within(self.source, sentences, self.positions, name="source sentence", first=first)
         todo = [row for row, ids in enumerate(encoded) if ids]
         found = self.engine.search([encoded[row] for row in todo], self.settings)
@@ -91,7 +89,9 @@ class ExportedTranslator:
         return {word: other for path in paths for word, other in read_dictionary(path).items()}
 
 
-def load_export(export: Export, decoding: Mapping[str, Any], base: DecodingSettings | None = None) -> ExportedTranslator:
+def load_export(
+    export: Export, decoding: Mapping[str, Any], base: DecodingSettings | None = None
+) -> ExportedTranslator:
     """Load an export; `decoding` changes its decoding settings, or those of `base`. SettingsError where they do not fit."""
     given = {name: value for name, value in decoding.items() if value is not None}
     settings = parse(DecodingSettings, (base or export.decoding).model_dump() | given, "the decoding section")
