@@ -11,7 +11,7 @@ CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo atlas test check slow coverage format clean
+.PHONY: help setup demo atlas bench test check slow coverage format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -23,6 +23,9 @@ demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes ru
 
 atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
 	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
+
+bench: setup  ## measure beside peers and write docs/benchmarks.md; PART=train, DATA=folder of Multi30k; resumes
+	$(BIN)/python -m benchmarks.speed $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
 	$(BIN)/ruff format --check .

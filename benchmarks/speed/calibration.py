@@ -1,0 +1,32 @@
+"""How fast this machine multiplies matrices just now: measured beside each turn, since its speed drifts."""
+
+import time
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+SIZE = 1024
+SECONDS = 0.15
+
+
+def rates() -> dict[str, float]:
+    """Return the FLOPs per second of matrix products just now: `float32` and `bfloat16`, with the threads torch has."""
+    return {name: _rate(*_pair(name)) for name in ("float32", "bfloat16")}
+
+
+def _rate(left: Tensor, right: Tensor) -> float:
+    """Multiply for a while, at least twice, and return the mean rate: what else the machine does slows steps as it slows this."""
+    left @ right
+    begin, products = time.perf_counter(), 0
+    while (passed := time.perf_counter() - begin) < SECONDS or products < 2:
+        left @ right
+        products += 1
+    return 2 * SIZE**3 * products / passed
+
+
+@lru_cache
+def _pair(name: str) -> tuple[Tensor, Tensor]:
+    """Make the factors once."""
+    kind = getattr(torch, name)
+    return torch.full((SIZE, SIZE), 0.5, dtype=kind), torch.full((SIZE, SIZE), 0.25, dtype=kind)

@@ -1,0 +1,65 @@
+"""torch's own nn.Transformer in a hand-written loop, as tutorials do it."""
+
+import math
+from typing import Any
+
+import torch
+from benchmarks.speed.peers.child import serve
+from benchmarks.speed.peers.hand import PAD, HandLoop, Rectangles
+from torch import Tensor, nn
+
+
+class Translation(nn.Module):
+    """nn.Transformer with one matrix for both embeddings and the output layer."""
+
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        super().__init__()
+        self.width = sizes["width"]
+        self.embedding = nn.Embedding(sizes["vocabulary"], self.width, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=self.width**-0.5)
+        self.transformer = nn.Transformer(
+            self.width,
+            sizes["heads"],
+            sizes["layers"],
+            sizes["layers"],
+            sizes["feed_forward"],
+            sizes["dropout"],
+            batch_first=True,
+        )
+        self.dropout = nn.Dropout(sizes["dropout"])
+        angles = torch.arange(512.0)[:, None] / 10000 ** (torch.arange(0, self.width, 2) / self.width)
+        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Look tokens up, and add their positions."""
+        return self.dropout(self.embedding(ids) * math.sqrt(self.width) + self.positions[: ids.shape[1]])
+
+    def forward(self, source: Tensor, inputs: Tensor) -> Tensor:
+        """Return the logits of each target position."""
+        length = inputs.shape[1]
+        features = self.transformer(
+            self.embed(source),
+            self.embed(inputs),
+            tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
+            src_key_padding_mask=source == PAD,
+            tgt_key_padding_mask=inputs == PAD,
+            memory_key_padding_mask=source == PAD,
+            tgt_is_causal=True,
+        )
+        return features @ self.embedding.weight.T
+
+
+class Peer(HandLoop):
+    """nn.Transformer, post-norm."""
+
+    def build(self, message: dict[str, Any]) -> nn.Module:
+        """Make the model."""
+        return Translation(message["model"])
+
+    def logits(self, batch: Rectangles) -> Tensor:
+        """Return the logits of each target position."""
+        return self.model(batch.source, batch.inputs)
+
+
+if __name__ == "__main__":
+    serve(Peer())
