@@ -7,11 +7,11 @@ from pathlib import Path
 from benchmarks.speed.bench import Bench
 from benchmarks.speed.children import ROOT
 from benchmarks.speed.page import Section, write_page
-from benchmarks.speed.parts import growth, recurrent, startup, train
+from benchmarks.speed.parts import growth, recurrent, startup, train, translate
 
 from dragoman.errors import DragomanError
 
-PARTS = {"train": train, "recurrent": recurrent, "startup": startup, "growth": growth}
+PARTS = {"train": train, "recurrent": recurrent, "translate": translate, "startup": startup, "growth": growth}
 """Modules with a TITLE, `run(bench)`, which measures what has no record yet, and `section(records, pictures)`."""
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from dragoman.reading import Reading
     from dragoman.recipe import Recipe, load_recipe
     from dragoman.run import Run, open_run
-    from dragoman.translator import Translation, Translator
+    from dragoman.translation import Translation
+    from dragoman.translator import Translator
 
 __all__ = [
     "Classifier",
@@ -43,7 +44,7 @@ _PLACES = {
     "Reading": "reading",
     "Recipe": "recipe",
     "Run": "run",
-    "Translation": "translator",
+    "Translation": "translation",
     "Translator": "translator",
     "fit": "fitting",
     "load_recipe": "recipe",

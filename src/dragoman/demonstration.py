@@ -18,7 +18,8 @@ from dragoman.run import open_run, write_text
 from dragoman.settings import dump
 from dragoman.text.links import Links
 from dragoman.training.reports import Listener, MetricsFile
-from dragoman.translator import Translation, Translator
+from dragoman.translation import Translation
+from dragoman.translator import Translator
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
 """Translated by every demo, and drawn."""

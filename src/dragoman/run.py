@@ -148,6 +148,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
     if not folder.is_dir():
         raise RunError(f"{folder} is a file; give the folder of a run")
+    if (folder / "export.json").exists():
+        raise RunError(f"{folder} is an export, which can only translate; give the run that it was made from")
     missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
     if missing:
         raise RunError(

@@ -1,7 +1,7 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from dragoman.reading import Reading, View, as_given, read, source_heads
 from dragoman.run import Run, open_run
 from dragoman.settings import parse
 from dragoman.text.codec import Codec, encode_within
+from dragoman.translation import Translation
 from dragoman.tree import map_tensors
 
 BATCH_CELLS = 6000
@@ -38,19 +39,6 @@ Previous = Sequence[Sequence[str]] | None
 
 Before = list[list[int] | None]
 """Ids of the sentences before one, nearest last, None where there is none; empty for models that do not read them."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation: its text, the score it was ranked by, and the model's own log-probability of it."""
-
-    text: str
-    score: float
-    log_prob: float
-    alternatives: tuple["Translation", ...] = ()
-    """The other translations asked for with `n_best`, best first."""
-    reading: Reading | None = None
-    """What was attended to, where asked for."""
 
 
 class Translator:

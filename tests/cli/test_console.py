@@ -4,6 +4,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from dragoman.cli import console
 from dragoman.cli.console import ConsoleListener, note, validation_text
@@ -26,7 +27,7 @@ def listen(terminal: bool) -> tuple[ConsoleListener, io.StringIO]:
     listener, text = ConsoleListener(), io.StringIO()
     listener.console = Console(file=text, force_terminal=terminal, width=300, highlight=False)
     if terminal:
-        listener.live = console.Live(console=listener.console, auto_refresh=False, transient=True)
+        listener.live = Live(console=listener.console, auto_refresh=False, transient=True)
     return listener, text
 
 

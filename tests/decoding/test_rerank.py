@@ -7,7 +7,8 @@ import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded
 
-from dragoman.decoding import Hypotheses, coverage, force, rerank
+from dragoman.decoding import Hypotheses, coverage, force
+from dragoman.decoding.rerank import rerank
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS, Padded
 

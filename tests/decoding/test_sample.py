@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 
-from dragoman.decoding import DecodingSettings, Hypotheses, sample, step_of
-from dragoman.decoding.sample import shape
+from dragoman.decoding import DecodingSettings, Hypotheses, step_of
+from dragoman.decoding.sample import sample, shape
 
 LIKELY = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
 

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from dragoman.cli.console import clock, note
 
@@ -25,6 +22,9 @@ class ArenaListener:
     """Shows a line for each running job: live on a terminal, now and then elsewhere."""
 
     def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
         self.console = Console(stderr=True, highlight=False)
         terminal = self.console.is_terminal
         self.live = Live(console=self.console, transient=True, auto_refresh=False) if terminal else None
@@ -47,6 +47,8 @@ class ArenaListener:
             return
         if not self.live.is_started:
             self.live.start()
+        from rich.text import Text
+
         self.live.update(Text("\n".join(lines)), refresh=True)
 
     def close(self) -> None:

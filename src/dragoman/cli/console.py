@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dragoman.training.trainer import Progress
 
 PLAIN_SECONDS = 15.0
@@ -25,6 +23,9 @@ class ConsoleListener:
     """Shows the progress line of training, and one line per validation."""
 
     def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
         self.console = Console(stderr=True, highlight=False)
         self.live = (
             Live(console=self.console, refresh_per_second=4, transient=True) if self.console.is_terminal else None
@@ -115,8 +116,11 @@ def note(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def _line(record: Mapping[str, Any]) -> Table:
+def _line(record: Mapping[str, Any]) -> "Table":
     """Return the progress line with a bar."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
     grid = Table.grid(padding=(0, 1))
     grid.add_row(ProgressBar(total=1.0, completed=record["share"], width=24), progress_text(record))
     return grid

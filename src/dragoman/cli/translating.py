@@ -14,7 +14,10 @@ CHUNK = 1024
 
 
 def translate(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="A run, or several that translate together.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="A run or an export, or several runs that translate together."),
+    ],
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed side by side; 1 is greedy.")] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word links as ` ||| 0-0 1-2`.")] = False,
@@ -26,7 +29,10 @@ def translate(
     unknown: Annotated[
         Literal["keep", "replace"], typer.Option(help="Replace unknown words by the source word most attended to.")
     ] = "keep",
-    engine: Annotated[Literal["auto", "torch"], typer.Option(help="What computes.")] = "auto",
+    engine: Annotated[
+        Literal["auto", "torch", "ctranslate2"],
+        typer.Option(help="What computes; auto takes CTranslate2 where an export can do what is asked for."),
+    ] = "auto",
 ) -> None:
     """Translate standard input to standard output, line by line: one line out for one line in, empty lines included.
 
@@ -34,10 +40,13 @@ def translate(
 
     With --n-best, each translation stands on a line of its own, after its line number: NUMBER ||| TEXT ||| SCORE.
     """
+    from dragoman.engines import load_translator
     from dragoman.text.links import format_links
-    from dragoman.translator import Translation, Translator
+    from dragoman.translation import Translation
 
-    translator = Translator.load(*runs, **decoding_options(settings, beam=beam, n_best=n_best))
+    attention = align or unknown == "replace"
+    options = decoding_options(settings, beam=beam, n_best=n_best)
+    translator = load_translator(*runs, engine=engine, attention=attention, **options)
     numbered = translator.settings.n_best > 1
     number = 0
     before: list[str] = []
@@ -54,7 +63,9 @@ def translate(
         for best in translations:
             shown: list[Translation] = [best, *best.alternatives]
             for one in shown:
-                links = format_links(translator.view.links(one.reading)) if align and one.reading is not None else ""
+                links = ""
+                if align and one.reading is not None and translator.view is not None:
+                    links = format_links(translator.view.links(one.reading))
                 print(_line(number, one, links, as_json=as_json, numbered=numbered))
             number += 1
         print(end="", flush=True)

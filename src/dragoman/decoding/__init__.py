@@ -1,14 +1,21 @@
-"""From a model's next-token probabilities to whole translations: search, sampling, constraints, ensembles, scoring."""
+"""From a model's next-token probabilities to whole translations: search, sampling, constraints, ensembles, scoring.
 
-from dragoman.decoding.beam import beam_search
-from dragoman.decoding.constraints import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
-from dragoman.decoding.rerank import coverage, rerank
-from dragoman.decoding.sample import sample
-from dragoman.decoding.score import Forced, force
-from dragoman.decoding.settings import DecodingSettings
-from dragoman.decoding.step import EnsembleState, ensemble, step_of
-from dragoman.decoding.unknown import replace_positional, replace_unknown
+Names are fetched when they are first used: settings and hypotheses are needed where torch is not. `sample` and `rerank` are
+functions of modules of their own name, so they are imported from there.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.decoding.beam import beam_search
+    from dragoman.decoding.constraints import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
+    from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
+    from dragoman.decoding.rerank import coverage
+    from dragoman.decoding.score import Forced, force
+    from dragoman.decoding.settings import DecodingSettings
+    from dragoman.decoding.step import EnsembleState, ensemble, step_of
+    from dragoman.decoding.unknown import replace_positional, replace_unknown
 
 __all__ = [
     "Constraint",
@@ -27,7 +34,32 @@ __all__ = [
     "no_repeated_ngram",
     "replace_positional",
     "replace_unknown",
-    "rerank",
-    "sample",
     "step_of",
 ]
+
+_PLACES = {
+    "Constraint": "constraints",
+    "DecodingSettings": "settings",
+    "EnsembleState": "step",
+    "Forced": "score",
+    "Hypotheses": "hypotheses",
+    "Hypothesis": "hypotheses",
+    "beam_search": "beam",
+    "coverage": "rerank",
+    "ensemble": "step",
+    "forbid": "constraints",
+    "force": "score",
+    "forced_prefix": "constraints",
+    "minimum_length": "constraints",
+    "no_repeated_ngram": "constraints",
+    "replace_positional": "unknown",
+    "replace_unknown": "unknown",
+    "step_of": "step",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module `dragoman.decoding` has no attribute `{name}`")
+    return getattr(import_module(f"dragoman.decoding.{_PLACES[name]}"), name)

@@ -1,11 +1,9 @@
-"""How translations are searched for or drawn: the `decoding` section of a recipe."""
+"""How translations are searched for or drawn: the `decoding` section of a recipe. Knows no torch, which starts slowly."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from jaxtyping import Float, Int
 from pydantic import Field, model_validator
-from torch import Tensor
 
 from dragoman.settings import Settings
 
@@ -70,8 +68,8 @@ class DecodingSettings(Settings):
         """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
         return self.size if self.coverage_penalty > 0 else self.n_best
 
-    def limits(self, source_lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-        """Return the most tokens that the translation of each sentence may have.
+    def limits(self, source_lengths: Any) -> Any:
+        """Return the most tokens that the translation of each sentence may have, a tensor for a tensor of whole numbers.
 
         >>> import torch
         >>> DecodingSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
@@ -80,10 +78,20 @@ class DecodingSettings(Settings):
         limits = (source_lengths * self.maximum_ratio).floor().to(source_lengths.dtype) + self.maximum_extra
         return limits.clamp(min=self.minimum_length, max=self.maximum_length)
 
-    def normalise(
-        self, log_prob: Float[Tensor, "*rows"], length: Int[Tensor, "*#rows"] | int
-    ) -> Float[Tensor, "*rows"]:
-        """Divide log-probabilities by the length normaliser; `length` counts EOS."""
+    def limit(self, source_length: int) -> int:
+        """Return `limits` of one sentence, rounded as tensors are: in float32.
+
+        >>> DecodingSettings(maximum_ratio=0.29, maximum_extra=1).limit(100)
+        30
+        """
+        import numpy as np
+
+        limit = int(np.floor(np.float32(source_length) * np.float32(self.maximum_ratio))) + self.maximum_extra
+        limit = max(limit, self.minimum_length)
+        return limit if self.maximum_length is None else min(limit, self.maximum_length)
+
+    def normalise(self, log_prob: Any, length: Any) -> Any:
+        """Divide log-probabilities, numbers or tensors, by the length normaliser; `length` counts EOS."""
         if self.length_normalisation == "none":
             return log_prob
         base = (length + 5) / 6 if self.length_normalisation == "wu" else length

@@ -5,7 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from dragoman.decoding import DecodingSettings, sample, step_of
+from dragoman.decoding import DecodingSettings, step_of
+from dragoman.decoding.sample import sample
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Head
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq

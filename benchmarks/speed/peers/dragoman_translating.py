@@ -1,0 +1,44 @@
+"""Dragoman translating, with the engine that `--engine auto` takes for the folder."""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
+
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed.peers.child import serve
+
+
+class Peer:
+    """A translator, from text to text."""
+
+    def load(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Load a run with torch, or an export."""
+        from dragoman.engines import load_translator
+        from dragoman.exported.folder import is_export
+
+        begin = time.perf_counter()
+        folder = Path(message["folder"])
+        self.translator = load_translator(folder, engine="auto" if is_export(folder) else "torch")
+        return {"load_seconds": time.perf_counter() - begin}
+
+    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Translate batch by batch."""
+        beam = message["beam"]
+        translator = self.translator
+        translator.settings = translator.settings.model_copy(
+            update={"method": "greedy" if beam == 1 else "beam", "beam": beam}
+        )
+        texts = [" ".join(f"w{index}" for index in ids) for ids in message["sentences"]]
+        seconds = []
+        for first in range(0, len(texts), message["batch"]):
+            begin = time.perf_counter()
+            translator.translate(texts[first : first + message["batch"]])
+            seconds.append(time.perf_counter() - begin)
+        return {"seconds": seconds}
+
+
+if __name__ == "__main__":
+    serve(Peer())

@@ -1,0 +1,199 @@
+"""A Transformer of Dragoman in the terms of CTranslate2, or the sentence that says why that cannot be.
+
+What differs is folded into the weights: a score without the division by sqrt(d), or with a matrix of its own, becomes the
+scaled dot product of other queries; a table of positions stands in for what CTranslate2 would compute otherwise.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dragoman.attention.multi_head import MultiHead
+from dragoman.attention.relative import REACH, Shaw
+from dragoman.attention.scores import Dot, General
+from dragoman.errors import InputError
+from dragoman.layers.feed_forward import FeedForward
+from dragoman.layers.positions import LearnedPositions, SinusoidalPositions, sinusoids
+from dragoman.layers.residual import Residual
+from dragoman.models.build import ModelSettings
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.transformer import EncoderLayer, TransformerDecoder, TransformerEncoder
+from dragoman.models.transformer_settings import TransformerSettings
+
+POSITIONS = 1024
+"""Rows of the table of sinusoids, and so the most tokens of a sentence; a model of 512 features needs 2 MB for it."""
+
+
+def refuse(settings: ModelSettings) -> None:
+    """Refuse, by name, what CTranslate2 cannot express. InputError."""
+    for what in obstacles(settings):
+        raise InputError(
+            f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a "
+            "Transformer without it"
+        )
+
+
+def obstacles(settings: ModelSettings) -> Iterator[str]:
+    """Yield what in `settings` CTranslate2 has no words for."""
+    if not isinstance(settings, TransformerSettings) or settings.kind != "transformer":
+        yield f"a model of the kind `{settings.kind}`"
+        return
+    for side, score in (("self", settings.self_score), ("cross", settings.cross_score)):
+        if score not in ("scaled_dot", "dot", "general"):
+            yield f"the score `model.{side}_score: {score}`"
+    if settings.relative == "shaw" and settings.self_score != "scaled_dot":
+        yield f"`model.relative: shaw` beside `model.self_score: {settings.self_score}`"
+    if settings.relative == "rotary" and settings.self_score == "general":
+        yield "`model.relative: rotary` beside `model.self_score: general`"
+    for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
+        if weights != "softmax":
+            yield f"the sparse weights `model.{side}_weights: {weights}`"
+    if settings.relative in ("alibi", "t5"):
+        yield f"`model.relative: {settings.relative}` on both sides and with numbers for each layer"
+    elif settings.relative != "none" and settings.positions != "none":
+        yield f"`model.relative: {settings.relative}` beside `model.positions: {settings.positions}`"
+    for name in ("window", "hard", "experts"):
+        if getattr(settings, name) is not None:
+            yield f"`model.{name}`"
+
+
+def describe(
+    model: Seq2Seq, settings: ModelSettings, source: Sequence[str], target: Sequence[str], *, attends: int | None = None
+) -> Any:
+    """Return the `TransformerSpec` of a model with the vocabularies `source` and `target`, not yet quantised.
+
+    `attends` is the decoder layer (from 1) whose weights make word links; by default the last. InputError where CTranslate2
+    cannot express the model.
+    """
+    refuse(settings)
+    assert isinstance(settings, TransformerSettings)
+    from ctranslate2 import specs
+
+    spec = specs.TransformerSpec(*_stacks(settings, specs, attends))
+    encoder, decoder = model.encoder, model.decoder
+    assert isinstance(encoder, TransformerEncoder) and isinstance(decoder, TransformerDecoder)
+    _fill_stack(spec.encoder, encoder, spec.encoder.embeddings[0], settings)
+    _fill_stack(spec.decoder, decoder, spec.decoder.embeddings, settings)
+    for layer, own in zip(spec.encoder.layer, encoder.layers, strict=True):
+        assert isinstance(own, EncoderLayer)
+        _fill_attention(layer.self_attention, own.attention, own.after_attention, itself=True)
+        _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)
+    for layer, own in zip(spec.decoder.layer, decoder.layers, strict=True):
+        assert own.cross_attention is not None and own.after_cross is not None
+        _fill_attention(layer.self_attention, own.self_attention, own.after_self, itself=True)
+        _fill_attention(layer.attention, own.cross_attention, own.after_cross, itself=False)
+        _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)
+    spec.decoder.projection.weight = _array(decoder.head.weight)
+    spec.register_source_vocabulary(list(source))
+    spec.register_target_vocabulary(list(target))
+    spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = nn.LayerNorm(2).eps
+    spec.validate()
+    return spec
+
+
+def _stacks(settings: TransformerSettings, specs: Any, attends: int | None) -> tuple[Any, Any]:
+    """Return the empty specifications of encoder and decoder."""
+    common: dict[str, Any] = {
+        "pre_norm": settings.norm == "pre",
+        "activation": specs.Activation.SWISH if settings.gated else specs.Activation.RELU,
+        "ffn_glu": settings.gated,
+        "relative_position": settings.relative == "shaw",
+        "rotary_dim": 0 if settings.relative == "rotary" else None,
+    }
+    encoder = specs.transformer_spec.TransformerEncoderSpec(settings.encoder_layers, settings.heads, **common)
+    layer = settings.decoder_layers if attends is None else attends
+    decoder = specs.transformer_spec.TransformerDecoderSpec(
+        settings.decoder_layers, settings.heads, alignment_layer=layer - 1, alignment_heads=0, **common
+    )
+    return encoder, decoder
+
+
+def _fill_stack(
+    spec: Any, stack: TransformerEncoder | TransformerDecoder, embedding: Any, settings: TransformerSettings
+) -> None:
+    """Fill in what is not in the layers: embedding, positions and the last norm."""
+    embedding.weight = _array(stack.embedding.weight)
+    if hasattr(spec, "position_encodings"):
+        spec.position_encodings.encodings = _positions(stack.positions, settings.width)
+    if settings.norm == "pre":
+        _fill_norm(spec.layer_norm, stack.norm)
+
+
+def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position width"]:
+    """Return the vector added at each position; zeros keep CTranslate2 from adding sinusoids of its own."""
+    match positions:
+        case LearnedPositions():
+            return _array(positions.table.weight)
+        case SinusoidalPositions():
+            return _array(sinusoids(0, POSITIONS, width))
+        case _:
+            return np.zeros((POSITIONS, width), np.float32)
+
+
+def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
+    """Fill in one attention with the norm of its residual; queries, keys and values of one side stand in one matrix."""
+    _fill_norm(spec.layer_norm, residual.norm)
+    query = _queries(attention)
+    both = (attention.key_value.weight, attention.key_value.bias)
+    if itself:
+        _fill_linear(spec.linear[0], *(torch.cat(pair) for pair in zip(query, both, strict=True)))
+    else:
+        _fill_linear(spec.linear[0], *query)
+        _fill_linear(spec.linear[1], *both)
+    _fill_linear(spec.linear[-1], attention.output.weight, attention.output.bias)
+    if isinstance(attention.relative, Shaw):
+        spec.relative_position_keys = _distances(attention.relative.keys)
+        spec.relative_position_values = _distances(attention.relative.averaged)
+
+
+def _queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
+    """Return weight and bias of the queries whose scaled dot product with the keys is the attention's score."""
+    weight, bias = attention.query.weight.double(), attention.query.bias.double()
+    root = math.sqrt(weight.shape[0] / attention.heads)
+    if isinstance(attention.score, Dot):
+        weight, bias = weight * root, bias * root
+    elif isinstance(attention.score, General):  # s (W h) = (W^T s) h, for each head
+        turn = attention.score.key.weight.double().T * root
+        heads = weight.unflatten(0, (attention.heads, -1))
+        weight = torch.einsum("ij,hjk->hik", turn, heads).flatten(0, 1)
+        bias = torch.einsum("ij,hj->hi", turn, bias.unflatten(0, (attention.heads, -1))).flatten()
+    return weight.float(), bias.float()
+
+
+def _distances(vectors: Float[Tensor, "distance head_dim"]) -> Float[np.ndarray, "..."]:
+    """Return vectors for the distances -16 to 16; those that a causal side never meets are 0."""
+    missing = 2 * REACH + 1 - vectors.shape[0]
+    return _array(nn.functional.pad(vectors, (0, 0, 0, missing)))
+
+
+def _fill_feed_forward(spec: Any, network: nn.Module, residual: Residual) -> None:
+    """Fill in one feed-forward network with the norm of its residual."""
+    assert isinstance(network, FeedForward)
+    _fill_norm(spec.layer_norm, residual.norm)
+    parts = 2 if network.gated else 1
+    inner = zip(network.inner.weight.chunk(parts), network.inner.bias.chunk(parts), strict=True)
+    linears = [spec.linear_0, spec.linear_0_noact] if network.gated else [spec.linear_0]
+    for linear, (weight, bias) in zip(linears, inner, strict=True):
+        _fill_linear(linear, weight, bias)
+    _fill_linear(spec.linear_1, network.outer.weight, network.outer.bias)
+
+
+def _fill_norm(spec: Any, norm: nn.Module) -> None:
+    """Fill in one layer norm."""
+    spec.gamma, spec.beta = _array(norm.get_parameter("weight")), _array(norm.get_parameter("bias"))
+
+
+def _fill_linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
+    """Fill in one linear map."""
+    spec.weight, spec.bias = _array(weight), _array(bias)
+
+
+def _array(tensor: Tensor) -> Float[np.ndarray, "..."]:
+    """Return a copy of a tensor as an array of float32; CTranslate2 quantises in place."""
+    return np.array(tensor.detach().float().cpu().numpy(), order="C")

@@ -1,0 +1,121 @@
+"""An export: a folder with all that translating needs, in the terms of another engine.
+
+export.json (what it is made from, decoding settings, checksums), source.json and target.json (codecs), dictionary.tsv where
+the run has one, and what the engine reads: model.bin, config.json, vocabularies. It can be copied anywhere.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import RunError
+from dragoman.settings import parse
+from dragoman.text.codec import Codec
+
+MANIFEST = "export.json"
+"""File that makes a folder an export; written last."""
+FORMAT = 1
+"""Version of exports; a program reads its own and older ones."""
+EXPORTS = "exports"
+"""Folder inside a run where its exports stand."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """An opened export."""
+
+    folder: Path
+    source: Codec
+    target: Codec
+    decoding: DecodingSettings
+    manifest: Mapping[str, Any]
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        source, target = self.manifest["languages"]
+        return str(source), str(target)
+
+    @property
+    def positions(self) -> int:
+        """The most tokens of a sentence, </s> included, on either side."""
+        return int(self.manifest["positions"])
+
+
+def is_export(folder: Path) -> bool:
+    """Tell whether `folder` is an export."""
+    return (folder / MANIFEST).is_file()
+
+
+def open_export(folder: Path) -> Export:
+    """Read an export. RunError where it is missing, of a newer format, or any of its files has changed."""
+    manifest = read_manifest(folder)
+    for name, wanted in manifest["files"].items():
+        path = folder / name
+        try:
+            found = checksum(path)
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}); copy the whole export again") from None
+        if found != wanted:
+            raise RunError(f"{path} is damaged (its checksum does not match); copy the export again, or export anew")
+    decoding = parse(DecodingSettings, manifest["decoding"], f"{folder / MANIFEST}")
+    source, target = Codec.load(folder, "source"), Codec.load(folder, "target")
+    return Export(folder, source, target, decoding, manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read what an export says of itself. RunError where that cannot be read."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        written = int(manifest["format"])
+        if not {"files", "decoding", "languages", "positions", "weights", "quantization"} <= set(manifest):
+            raise ValueError
+    except FileNotFoundError:
+        raise RunError(f"{folder} is no export: {MANIFEST} is missing; make one with `dragoman export`") from None
+    except (ValueError, KeyError, TypeError, OSError):
+        raise RunError(f"{path} is damaged; copy the export again, or export anew") from None
+    if written > FORMAT:
+        raise RunError(
+            f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
+        )
+    return dict(manifest)
+
+
+def fresh_exports(run: Path) -> dict[str, Path]:
+    """Return the exports that stand in a run's folder and were made from its present weights, by quantisation."""
+    weights = weights_digest(run / "model.safetensors")
+    found: dict[str, Path] = {}
+    for path in sorted((run / EXPORTS).glob(f"*/{MANIFEST}")) if weights else []:
+        try:
+            manifest = read_manifest(path.parent)
+        except RunError:
+            continue
+        if manifest["weights"] == weights:
+            found[str(manifest["quantization"])] = path.parent
+    return found
+
+
+def weights_digest(path: Path) -> str | None:
+    """Return the checksum that a file of weights carries in its head; None where it has none."""
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        return str(head["__metadata__"]["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
+        return None
+
+
+def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the checksums of files in a folder."""
+    return {name: checksum(folder / name) for name in sorted(names)}
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,17 @@
+"""What a translation is, whatever computed it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation: its text, the score it was ranked by, and the model's own log-probability of it."""
+
+    text: str
+    score: float
+    log_prob: float
+    alternatives: tuple["Translation", ...] = ()
+    """The other translations asked for with `n_best`, best first."""
+    reading: Any = None
+    """What was attended to, a `reading.Reading`, where asked for."""
