@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"translator", "document_reading", "filling", "continuing"}),
     frozenset({"validation", "starting"}),
     frozenset({"fitting", "evaluation", "aligning", "classification"}),
-    frozenset({"demonstration", "arena"}),
+    frozenset({"demonstration", "arena", "distilling"}),
     frozenset({"cli", "serving", "export"}),
     frozenset({"__init__", "__main__"}),
 )

@@ -15,6 +15,7 @@ from dragoman.cli import (
     classifying,
     comparing,
     demo,
+    distilling,
     inspecting,
     managing,
     measuring,
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _module in (demo, training, comparing, translating, writing, measuring, inspecting, aligning, managing):
+for _module in (demo, training, distilling, comparing, translating, writing, measuring, inspecting, aligning, managing):
     for _name, _command in _module.COMMANDS.items():
         app.command(_name)(_command)
 
