@@ -40,7 +40,7 @@ class Teaching:
     """Which of the teacher's translations the student learns from."""
 
     n_best: int = 1
-    """How many of each sentence, at most: those that are spelled alike count once."""
+    """How many of each sentence, at most: those that are spelled alike count once. The beam is at least as wide."""
     nearest: bool = False
     """Take, of all in the beam, those nearest to the reference by sentence BLEU, rather than those the teacher likes best."""
     original: bool = False
@@ -136,7 +136,10 @@ def distill(
 
 def _translator(runs: Sequence[Path], teaching: Teaching) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
-    translator = Translator.load(*runs, **{**teaching.decoding, "n_best": teaching.n_best})
+    own = {**open_run(runs[0]).recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
+    if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
+        own |= {"method": "beam", "beam": teaching.n_best}
+    translator = Translator.load(*runs, **own)
     if teaching.nearest and translator.settings.method != "sample":
         translator.settings = translator.settings.model_copy(update={"n_best": translator.settings.size})
     return translator

@@ -23,7 +23,6 @@ def distill(
         bool, typer.Option("--nearest", help="Of the beam, take those nearest to the reference (sentence BLEU).")
     ] = False,
     original: Annotated[bool, typer.Option("--original", help="Learn from the corpus itself too.")] = False,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam of the teacher.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="Change a setting of the student's recipe; may be repeated."),
@@ -37,7 +36,7 @@ def distill(
     from dragoman.distilling import Teaching, distill
     from dragoman.evaluation import measure_tests
 
-    teaching = Teaching(n_best, nearest, original, {} if beam is None else {"beam": beam, "method": "beam"})
+    teaching = Teaching(n_best, nearest, original)
     try:
         progress = watch_training(
             lambda listener: distill(
