@@ -1,7 +1,7 @@
 """The whole job of training: from a recipe and a folder to a finished run."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,15 +42,26 @@ from dragoman.training.trainer import Progress, Trainer
 from dragoman.validation import build_validation
 
 
-def fit(recipe: Recipe, folder: Path, *, resume: bool = False, listener: Listener | None = None) -> Progress:
+def fit(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    resume: bool = False,
+    listener: Listener | None = None,
+    codecs: tuple[Codec, Codec] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Progress:
     """Train what `recipe` describes into the run `folder`, or go on with a run that is there.
+
+    A new run learns its codecs, unless some are given; `about` goes into its manifest.
 
     Ctrl-C saves and returns; so does SIGTERM. A resumed run keeps its recipe, of which only the budget, the learning rate
     and clipping may change. Nothing is written to the folder before all that training needs is there and fits.
     RunError where the folder already holds a run and `resume` is not asked for.
     """
     ear = listener or Silent()
-    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear)
+    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear, codecs)
+    run = replace(run, manifest={**run.manifest, **(about or {})})
     goes_on = resume and (folder / "training" / "last.safetensors").exists()
     trainer = _trainer(run, ear, goes_on=goes_on)
     run.save()
@@ -179,8 +190,8 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
     return {str(path): checksums.of(path) for path in files}
 
 
-def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
-    """Learn the codecs of a new run, of which nothing is written yet."""
+def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
+    """Learn the codecs of a new run where none are given; nothing is written yet."""
     if (folder / "manifest.json").exists():
         raise RunError(
             f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
@@ -189,8 +200,9 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener) -> Run:
         raise RunError(f"{folder} is a file; choose another folder with --out")
     if isinstance(recipe.model, DocumentSettings):
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
-    ear.say("Reading the corpus and learning its pieces.")
-    codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
+    if codecs is None:
+        ear.say("Reading the corpus and learning its pieces.")
+        codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about: dict[str, Any] = {
         "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
         "data": _checksums(recipe),

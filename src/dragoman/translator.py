@@ -1,6 +1,7 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.devices import choose_device
 from dragoman.errors import InputError
 from dragoman.interfaces import UNK
+from dragoman.layers.product import Products, choose_precision
 from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.reading import Reading, View, as_given, read, source_heads
@@ -72,6 +74,8 @@ class Translator:
         self.settings = settings or DecodingSettings()
         self.languages = languages
         self.dictionary = dictionary or {}
+        self.products: Products | None = None
+        """How products with the models' weights are done, where these never change again."""
         self.view = view or View()
         """Where word links are read off: the head that was taught them, or the mean of all."""
         self.device = next(self.models[0].parameters()).device
@@ -98,7 +102,7 @@ class Translator:
         guided = first.recipe.training.guided
         view = None if guided is None else View(guided.layer, guided.head, guided.shift)
         sources = [first.source if run.source.fingerprint == first.source.fingerprint else run.source for run in opened]
-        return cls(
+        translator = cls(
             models,
             first.source,
             first.target,
@@ -108,6 +112,8 @@ class Translator:
             sources=sources,
             dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
         )
+        translator.products = Products(choose_precision(settings.precision, place), *models)
+        return translator
 
     @property
     def attends(self) -> bool:
@@ -193,7 +199,7 @@ class Translator:
         order = sorted(range(len(pairs)), key=lambda i: (-len(widest[i]), -len(pairs[i][0]) - len(pairs[i][1])))
         for rows in self._batches(order, widest):
             batches = [collate([one[i] for i in rows], previous=_rows(before, rows)).to(self.device) for one in own]
-            with torch.inference_mode():
+            with torch.inference_mode(), self._computing():
                 tokens = torch.stack(
                     [
                         force(model.decoder, model.encoder(batch.source), batch.target).tokens
@@ -230,7 +236,7 @@ class Translator:
     ) -> Hypotheses:
         """Search for (or draw) translations of one batch, given as the ids that each model reads."""
         settings = self.settings
-        with torch.inference_mode():
+        with torch.inference_mode(), self._computing():
             padded = [map_tensors(lambda tensor: tensor.to(self.device), pad(ids, previous)) for ids in sources]
             encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
             states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
@@ -247,6 +253,10 @@ class Translator:
                     found, self.models[0].decoder, encoded[0], beta=settings.coverage_penalty, n_best=settings.n_best
                 )
             return found
+
+    def _computing(self) -> AbstractContextManager[None]:
+        """Return the context in which models compute."""
+        return nullcontext() if self.products is None else self.products.used()
 
     def _translation(
         self, text: str, hypotheses: list[Hypothesis], readings: list[Reading] | None, *, replace: bool

@@ -15,6 +15,7 @@ from dragoman.cli import (
     classifying,
     comparing,
     demo,
+    distilling,
     exporting,
     inspecting,
     managing,
@@ -34,7 +35,19 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help starts three times as fast
 )
 
-for _module in (demo, training, comparing, translating, exporting, writing, measuring, inspecting, aligning, managing):
+for _module in (
+    demo,
+    training,
+    distilling,
+    comparing,
+    translating,
+    exporting,
+    writing,
+    measuring,
+    inspecting,
+    aligning,
+    managing,
+):
     for _name, _command in _module.COMMANDS.items():
         app.command(_name)(_command)
 

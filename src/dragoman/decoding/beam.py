@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from dragoman.decoding.constraints import Constraint, constrain, rules_of
+from dragoman.decoding.constraints import Constraint, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
@@ -74,9 +74,10 @@ def beam_search(
     Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
     RunError where the model's probabilities are not numbers.
     """
-    rules = [*rules_of(settings), *constraints]
+    rules = [*rules_of(settings)[1:], *constraints]  # `choose` itself forbids PAD and BOS
     search, state = start(maximum, settings.size, begin), state.expand(settings.size)
     found: dict[int, list[Hypothesis]] = {}
+    places = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
         log_probs, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
         choice = choose(search, log_probs, rules)
@@ -88,7 +89,7 @@ def beam_search(
         if ended.any():
             found.update(read(select(search, ended)))
             search, state = select(search, ~ended), state.select(rows[~ended].flatten())
-        elif settings.size > 1:
+        elif settings.size > 1 and (parents != places).any():
             state = state.reorder(rows.flatten())
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
 
@@ -105,19 +106,25 @@ def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"
 
 
 def choose(search: Search, log_probs: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
-    """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough go on."""
+    """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough go on.
+
+    PAD and BOS never follow, by whatever `rules`. A hypothesis at its maximum length, or that has no way on, can only end there.
+    """
     batch, size, length = search.beams.ids.shape
-    allowed = constrain(
-        rules,
-        search.beams.ids[:, :, 1:].flatten(0, 1),
-        log_probs,
-        sentences=search.sentences.repeat_interleave(size),
-        at_limit=(search.maximum <= length - 1).repeat_interleave(size),
-    )
-    candidates = search.beams.log_prob[:, :, None] + allowed.view(batch, size, -1)
+    allowed, prefix, sentences = log_probs, search.beams.ids[:, :, 1:].flatten(0, 1), search.sentences
+    for rule in rules:
+        allowed = rule(prefix, allowed, sentences.repeat_interleave(size))
+    values, tokens = allowed.topk(min(2 * size + 2, allowed.shape[1]))
+    values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
+    must_end = (search.maximum <= length - 1).repeat_interleave(size) | (values.amax(1) == -torch.inf)
+    if must_end.any():
+        end = torch.full_like(values, -torch.inf)
+        end[:, 0] = log_probs[:, EOS]
+        values = torch.where(must_end[:, None], end, values)
+        tokens = tokens.masked_fill(must_end[:, None], EOS)
+    candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
     log_prob, places = candidates.flatten(1).topk(2 * size)
-    vocabulary = log_probs.shape[-1]
-    return Choice(places // vocabulary, places % vocabulary, log_prob)
+    return Choice(places // values.shape[1], tokens.view(batch, -1).gather(1, places), log_prob)
 
 
 def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:

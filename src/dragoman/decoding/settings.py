@@ -45,6 +45,8 @@ class DecodingSettings(Settings):
     """Samples only: draw among the fewest tokens whose probabilities reach this sum (Holtzman et al. 2020)."""
     seed: int = 1
     """Samples only: seed of the draw."""
+    precision: Literal["auto", "float32", "bfloat16", "int8"] = "float32"
+    """How products are computed: `bfloat16` and `int8` round weights and inputs; `auto` takes what is quickest on this CPU."""
     dictionary: Path | None = None
     """Lines `word TAB translation` for unknown words that are replaced, before what the run has learned from word links."""
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.interfaces import PAD
 from dragoman.layers.cross_entropy import linear_cross_entropy
+from dragoman.layers.product import linear
 
 
 class TokenEmbedding(nn.Module):
@@ -44,7 +45,7 @@ class OutputLayer(nn.Module):
 
     def forward(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch vocab"]:
         """Multiply features by the matrix."""
-        return F.linear(features, self.weight, self.bias)
+        return linear(features, self.weight, self.bias)
 
     def loss(
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float

@@ -1,13 +1,13 @@
 """An output that adds up what each source position predicts: p(y) = sum_a p(a) p(y | a)."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from dragoman.attention.attend import normalize
 from dragoman.layers.embedding import OutputLayer
+from dragoman.layers.product import linear
 from dragoman.rounding import at_least_float32
 
 PIECE = 4096
@@ -99,7 +99,7 @@ def linear_of_parts(layer: nn.Linear, *parts: Float[Tensor, "*_ _"]) -> Float[Te
     torch.Size([4, 5, 2])
     """
     sizes = [part.shape[-1] for part in parts]
-    mapped = [F.linear(part, weight) for part, weight in zip(parts, layer.weight.split(sizes, 1), strict=True)]
+    mapped = [linear(part, weight, None) for part, weight in zip(parts, layer.weight.split(sizes, 1), strict=True)]
     total = mapped[0] if layer.bias is None else mapped[0] + layer.bias
     for more in mapped[1:]:
         total = total + more

@@ -6,12 +6,12 @@ The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GR
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
+from dragoman.layers.product import linear
 from dragoman.rounding import at_least_float32
 
 CellName = Literal["gru", "lstm"]
@@ -47,7 +47,7 @@ class RecurrentStack(nn.Module):
     def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
         """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
         weight, bias = getattr(self.stack, "weight_ih_l0"), getattr(self.stack, "bias_ih_l0")  # noqa: B009  # for mypy
-        return F.linear(inputs, weight[:, first : first + inputs.shape[-1]], bias if first == 0 else None)
+        return linear(inputs, weight[:, first : first + inputs.shape[-1]], bias if first == 0 else None)
 
     def step(
         self, projected: Float[Tensor, "batch gates"], state: State
@@ -62,9 +62,9 @@ class RecurrentStack(nn.Module):
             weights = [
                 getattr(self.stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
             ]
-            entering = projected if layer == 0 else F.linear(self.dropout(output), weights[0], weights[1])
+            entering = projected if layer == 0 else linear(self.dropout(output), weights[0], weights[1])
             hidden = state[0][:, layer]
-            recurrent = at_least_float32(F.linear(hidden, weights[2], weights[3]))
+            recurrent = at_least_float32(linear(hidden, weights[2], weights[3]))
             if self.cell == "gru":
                 output = _gru(at_least_float32(entering), recurrent, at_least_float32(hidden))
                 new.append((output,))

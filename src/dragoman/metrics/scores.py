@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from dragoman.errors import InputError
@@ -43,6 +44,25 @@ def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, word
 def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     """Compute the corpus translation edit rate; lower is better."""
     return scored(ter_metric(), hypotheses, references)
+
+
+def sentence_bleu(hypothesis: str, reference: str) -> float:
+    """Compute the BLEU of one sentence, which ranks translations of it but is no score of a system.
+
+    Orders longer than the sentence are left out, and those without a match are smoothed (sacreBLEU's `exp`).
+
+    >>> sentence_bleu("the cat sat on the mat", "the cat sat on the mat") > sentence_bleu("a cat sat", "the cat sat")
+    True
+    """
+    return float(_sentence_metric().sentence_score(hypothesis, [reference]).score)
+
+
+@cache
+def _sentence_metric() -> Any:
+    """Return sacreBLEU's metric behind `sentence_bleu`."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(effective_order=True)
 
 
 def bleu_metric(*, tokenize: str = "13a", lowercase: bool = False) -> Any:

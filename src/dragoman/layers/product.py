@@ -1,0 +1,204 @@
+"""Products with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from dragoman.errors import InputError
+
+PrecisionName = Literal["float32", "bfloat16", "int8"]
+Multiply = Callable[[Tensor, Tensor | None], Tensor]
+"""Multiplies inputs by a weight that is known, and adds a bias."""
+
+LARGE = 1 << 20
+"""Numbers in a weight from which on its layout matters for a single row too."""
+SMALL = 1 << 12
+"""Numbers in a weight below which nothing is gained."""
+WORTHWHILE = 1.2
+"""How many times faster fewer bits must be to be chosen."""
+
+
+def linear(
+    inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
+) -> Float[Tensor, "*batch output"]:
+    """Compute W x + b, as the `Products` that are in use do it."""
+    products = _in_use.get()
+    return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
+
+
+class Products:
+    """Products with the weights of some models, none of which changes any more.
+
+    Each weight is laid out when it is first met: torch's own product lays it out anew at every call, which is most of the work
+    where there are few rows. In float32 results are torch's within rounding; bfloat16 rounds inputs, weights and results; int8
+    rounds each row of the inputs and each row of the weight to 255 steps of its own, so a row's result does not depend on
+    the others. On other devices than a CPU torch's own products serve, in float32 or bfloat16.
+    """
+
+    def __init__(self, precision: PrecisionName, *models: nn.Module) -> None:
+        """Take over the models' weights: those that are computed from others are computed for good."""
+        self.precision = precision
+        self._known: dict[tuple[int, torch.Size, tuple[int, ...]], Multiply] = {}
+        for model in models:
+            for module in model.modules():
+                if parametrize.is_parametrized(module, "weight"):
+                    weight = torch.as_tensor(module.weight).detach().clone()
+                    parametrize.remove_parametrizations(module, "weight")
+                    module.weight = nn.Parameter(weight, requires_grad=False)
+        self._models = models
+        self._storages = {
+            parameter.untyped_storage().data_ptr() for model in models for parameter in model.parameters()
+        }
+        for layer in (module for model in models for module in model.modules() if type(module) is nn.Linear):
+            layer.forward = _forward_of(layer)  # type: ignore[method-assign,assignment]
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Do all products of `linear` in this way, in this thread."""
+        token = _in_use.set(self)
+        try:
+            yield
+        finally:
+            _in_use.reset(token)
+
+    def __call__(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Compute W x + b, by torch itself where it is as quick or the weight is of no model."""
+        numbers = weight.numel()
+        few = inputs.numel() == inputs.shape[-1] and numbers < LARGE and self.precision == "float32"
+        if few or numbers < SMALL:
+            return F.linear(inputs, weight, bias)
+        key = (weight.data_ptr(), weight.shape, weight.stride())
+        multiply = self._known.get(key)
+        if multiply is None:
+            known = weight.untyped_storage().data_ptr() in self._storages
+            multiply = _MULTIPLIERS[self.precision](weight) if known else (lambda x, b: F.linear(x, weight, b))
+            if known:
+                self._known[key] = multiply
+        return multiply(inputs, bias)
+
+
+_in_use: ContextVar[Products | None] = ContextVar("products", default=None)
+
+
+def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
+    """Return what a layer does, by `linear`."""
+    return lambda inputs: linear(inputs, layer.weight, layer.bias)
+
+
+def _in_float32(weight: Tensor) -> Multiply:
+    """Lay a weight out."""
+    if not _packs(weight):
+        return lambda inputs, bias: F.linear(inputs, weight, bias)
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().float().contiguous(), 5)
+    product = torch.ops.mkldnn._linear_pointwise
+
+    def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
+        return torch.as_tensor(product(inputs, packed, bias, "none", [], ""))
+
+    return multiply
+
+
+def _in_bfloat16(weight: Tensor) -> Multiply:
+    """Round a weight and, on a CPU, lay it out."""
+    rounded = weight.detach().bfloat16().contiguous()
+    if not _packs(weight):
+        return lambda inputs, bias: _with_bias(F.linear(inputs.bfloat16(), rounded).float(), bias)
+    packed = torch.ops.mkldnn._reorder_linear_weight(rounded, 5)
+    product = torch.ops.mkldnn._linear_pointwise
+
+    def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
+        return _with_bias(product(inputs.bfloat16(), packed, None, "none", [], "").float(), bias)
+
+    return multiply
+
+
+def _in_int8(weight: Tensor) -> Multiply:
+    """Round each row of a weight to 255 steps of its own; InputError where this torch cannot multiply such weights."""
+    steps = weight.detach().float().abs().amax(1).clamp_min(1e-12) / 127
+    rounded = (weight.detach() / steps[:, None]).round().to(torch.int8).contiguous()
+    zeros = torch.zeros(len(steps), dtype=torch.int32)
+    try:
+        packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+        product = torch.ops.onednn.qlinear_pointwise
+    except (AttributeError, NotImplementedError, RuntimeError):
+        raise InputError(
+            "this torch, on this device, does not multiply int8; set `decoding.precision: float32`"
+        ) from None
+
+    def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
+        rows = inputs.flatten(0, -2)
+        largest = rows.abs().amax(-1, keepdim=True).clamp_min_(1e-12)
+        scaled = (rows * (127 / largest)).round_().add_(128).to(torch.uint8)
+        result = product(scaled, 1 / 127, 128, packed, steps, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+        return _with_bias(result.mul_(largest), bias).unflatten(0, inputs.shape[:-1])
+
+    return multiply
+
+
+_MULTIPLIERS: dict[PrecisionName, Callable[[Tensor], Multiply]] = {
+    "float32": _in_float32,
+    "bfloat16": _in_bfloat16,
+    "int8": _in_int8,
+}
+
+
+def _with_bias(result: Tensor, bias: Tensor | None) -> Tensor:
+    """Add a bias, if there is one, to a fresh result."""
+    return result if bias is None else result.add_(bias)
+
+
+def _packs(weight: Tensor) -> bool:
+    """Tell whether this torch can lay weights out, and whether that is where they are."""
+    return weight.device.type == "cpu" and torch.backends.mkldnn.is_available() and _has_packing()
+
+
+@cache
+def _has_packing() -> bool:
+    """Try a small product."""
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(torch.ones(16, 16), 5)
+        product = torch.ops.mkldnn._linear_pointwise(torch.ones(2, 16), packed, None, "none", [], "")
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError):
+        return False
+    return bool((product == 16).all())
+
+
+def choose_precision(wish: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device) -> PrecisionName:
+    """Return in which arithmetic to translate: for `auto`, the one that is measured to be quickest on this CPU."""
+    if wish != "auto":
+        return wish
+    return "float32" if device.type != "cpu" else quickest()
+
+
+@cache
+def quickest() -> PrecisionName:
+    """Measure, in about 0.2 s, products of few and of many rows with a matrix as output layers have."""
+    weight = torch.full((4096, 256), 0.5)
+    seconds = dict.fromkeys(_MULTIPLIERS, float("inf"))
+    for precision, make in _MULTIPLIERS.items():
+        try:
+            multiply = make(weight)
+        except InputError:
+            continue
+        seconds[precision] = sum(_seconds(multiply, rows) / rows**0.5 for rows in (5, 320))
+    best = min(seconds, key=seconds.__getitem__)
+    return best if seconds["float32"] >= WORTHWHILE * seconds[best] else "float32"
+
+
+def _seconds(multiply: Multiply, rows: int) -> float:
+    """Return the least time that a product takes."""
+    inputs, times = torch.full((rows, 256), 0.25), []
+    for _ in range(6):
+        begin = time.perf_counter()
+        multiply(inputs, None)
+        times.append(time.perf_counter() - begin)
+    return min(times)

@@ -1,0 +1,78 @@
+"""Products with laid out and with rounded weights."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from dragoman.layers import product
+from dragoman.layers.product import PrecisionName, Products, choose_precision, linear
+
+ERRORS: dict[PrecisionName, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.08}
+CPU = torch.device("cpu")
+
+
+class Pair(nn.Module):
+    """Two layers, one with a computed weight, and a weight that is used in parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.first = nn.Linear(96, 128)
+        self.second = weight_norm(nn.Linear(128, 200))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Use all of them."""
+        hidden = self.first(inputs)
+        parts = self.first.weight.split([32, 64], 1)
+        return torch.cat([self.second(hidden), linear(inputs[..., 32:], parts[1], None)], -1)
+
+
+@pytest.mark.parametrize("precision", ERRORS)
+@pytest.mark.parametrize("rows", [1, 7])
+def test_products_are_torchs_within_rounding(precision: PrecisionName, rows: int) -> None:
+    model = Pair()
+    inputs = torch.randn(rows, 3, 96)
+    with torch.inference_mode():
+        expected = model(inputs)
+        products = Products(precision, model)
+        with products.used():
+            found, again = model(inputs), model(inputs)
+        outside = model(inputs)
+    assert torch.equal(found, again)
+    torch.testing.assert_close(outside, expected)
+    difference = (found - expected).abs().max().item()
+    assert difference < ERRORS[precision]
+    assert (difference > 1e-4) == (precision != "float32")
+    assert len(products._known) == 3
+
+
+def test_in_int8_company_changes_nothing() -> None:
+    model = Pair()
+    inputs = torch.randn(6, 96) * torch.tensor([1.0, 100.0, 0.01, 1.0, 5.0, 0.0])[:, None]
+    with torch.inference_mode(), Products("int8", model).used():
+        together = model(inputs)
+        alone = torch.cat([model(row[None]) for row in inputs])
+    assert torch.equal(together, alone)
+
+
+def test_weights_of_no_model_are_never_kept() -> None:
+    products = Products("int8", Pair())
+    with torch.inference_mode(), products.used():
+        for _ in range(3):
+            weight, inputs = torch.randn(64, 96), torch.randn(4, 96)
+            assert torch.equal(linear(inputs, weight, None), inputs @ weight.T)
+    assert not products._known
+
+
+def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [choose_precision(wish, CPU) for wish in ("float32", "bfloat16", "int8")] == ["float32", "bfloat16", "int8"]
+    assert choose_precision("auto", torch.device("meta")) == "float32"
+    speeds = iter([4.0, 4.0, 3.0, 3.0, 1.0, 1.0])
+    monkeypatch.setattr(product, "_seconds", lambda multiply, rows: next(speeds))
+    product.quickest.cache_clear()
+    assert choose_precision("auto", CPU) == "int8"
+    speeds = iter([4.0, 4.0, 3.9, 3.9, 3.8, 3.8])
+    product.quickest.cache_clear()
+    assert choose_precision("auto", CPU) == "float32"
+    product.quickest.cache_clear()
