@@ -15,7 +15,16 @@ from pathlib import Path
 import torch
 
 SOURCE = Path(__file__).with_name("recurrence.cpp")
-FLAGS = ("-O3", "-march=native", "-std=c++20", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-std=c++20",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+)
 
 
 class NativeError(Exception):

@@ -95,16 +95,13 @@ def loop(
     low = torch.is_autocast_enabled(device) and min(entering.shape[1], first.shape[-1]) >= SMALL
     order = 0 if source is None else 1 if source.order == "before" else 2
     plan = _Plan(len(first) == 2, reverse, order, 1.0 if source is None else source.scale, low, first.shape[1])
-    read = (None,) * 8
+    read: tuple[Tensor | None, ...] = (None,) * 8
     if source is not None:
-        read = tuple(  # type: ignore[assignment]
-            None if part is None else part.contiguous()
-            for part in (source.keys, source.values, source.real, source.into, source.query, source.energy)
-        ) + (source.combine, source.fed)
+        read = (source.keys, source.values, source.real, source.into, source.query, source.energy, source.combine, source.fed)
     flat = [part for pair in (*layers.recurrent, *layers.lower) for part in pair]
     given = [entering, first, None if alive is None else alive.to(kind), layers.keep, *read, *flat]
     with torch.autocast(device, enabled=False):
-        ready = [t if t is None or t.dtype == torch.bool else t.to(kind).contiguous() for t in given]
+        ready = [t if t is None else (t if t.dtype == torch.bool else t.to(kind)).contiguous() for t in given]
         return Looped(*_Loop.apply(plan, *ready))
 
 
@@ -114,7 +111,7 @@ class _Loop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: _Plan, *tensors: Any) -> tuple[Tensor, ...]:
         """Run the loop and keep what its gradient needs."""
-        entering, first, alive, keep, *rest = tensors
+        entering, first, alive, _, *rest = tensors
         arguments = _arguments(plan, tensors)
         saved = torch.ops.dragoman_recurrence.forward(entering, first, rest[7], *arguments)
         states, cells = saved[0], saved[2]
@@ -133,7 +130,7 @@ class _Loop(torch.autograd.Function):
         tensors, saved = ctx.saved_tensors[: ctx.count], list(ctx.saved_tensors[ctx.count :])
         alive = tensors[2]
         by_states, by_last, by_contexts, by_fed = gradients
-        by_states = by_states * alive[..., None] if alive is not None else by_states.contiguous()
+        by_states = (by_states if alive is None else by_states * alive[..., None]).contiguous()
         found = torch.ops.dragoman_recurrence.backward(
             saved,
             by_states,
@@ -215,7 +212,9 @@ def _forward_cost(entering: Any, first: Any, fed: Any, *arguments: Any, **_: Any
     return _cost(prod(entering[:2]), arguments)
 
 
-def _backward_cost(saved: Any, by_states: Any, by_last: Any, by_contexts: Any, by_fed: Any, *arguments: Any, **_: Any) -> int:
+def _backward_cost(
+    saved: Any, by_states: Any, by_last: Any, by_contexts: Any, by_fed: Any, *arguments: Any, **_: Any
+) -> int:
     """Return the cost of the products of all steps, of attention and of its scores computed again."""
     return _cost(prod(by_states[:2]), arguments) + _cost(prod(by_states[:2]), (*arguments[:4], [], *arguments[5:]))
 
