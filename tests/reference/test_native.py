@@ -132,7 +132,6 @@ def test_a_state_goes_on_where_the_loop_left_it(decoder: str, cell: str) -> None
         {"weights": "sparsemax"},
         {"marginal": True},
         {"window": {"kind": "predictive", "reach": 2}},
-        {"decoder": "posterior"},
     ],
     ids=str,
 )

@@ -88,55 +88,55 @@ struct Sizes {
   int64_t batch, hidden;
 };
 
-// What one step adds up before its gates: up to three products and two biases, any of which may be missing.
+// What one step adds up before its gates, besides what comes from the state: two products and a bias, some of them zeros.
 template <typename R>
 struct Entering {
   const R* whole;    // (batch, gates)
-  const R* context;  // (batch, gates) or null
-  const R* bias;     // (gates) or null
-  inline R at(int64_t row, int64_t gates, int64_t i) const {
-    return whole[row * gates + i] + (context ? context[row * gates + i] : R(0)) + (bias ? bias[i] : R(0));
-  }
+  const R* context;  // (batch, gates)
+  const R* bias;     // (gates)
 };
 
+// Where a row is alive is a number here: with truth values compilers do not vectorise.
+//
 // GRU: r, z = sigmoid; n = tanh(x + r h); h' = n + z (h - n). Kept: r, z, n and W h + b of the candidate.
 template <typename R>
 void gru_forward(Sizes n, Entering<R> in, const R* rec, const R* bias, const R* before, const R* alive, R* after, R* kept) {
-  const int64_t H = n.hidden;
-  over_rows(n.batch, 40 * H, [&](int64_t b) {
-    const R* h = rec + b * 3 * H;
-    R* k = kept + b * 4 * H;
-    const bool live = !alive || alive[b] != R(0);
+  over_rows(n.batch, 40 * n.hidden, [=](int64_t b) {
+    const int64_t H = n.hidden;
+    const R *h = rec + b * 3 * H, *x = in.whole + b * 3 * H, *y = in.context + b * 3 * H, *w = in.bias;
+    const R *v = bias, *o = before + b * H;
+    R *k = kept + b * 4 * H, *a = after + b * H;
+    const R on = alive ? alive[b] : R(1), off = R(1) - on;
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
-      const R r = sigmoid_of(in.at(b, 3 * H, j) + h[j] + bias[j]);
-      const R z = sigmoid_of(in.at(b, 3 * H, H + j) + h[H + j] + bias[H + j]);
-      const R own = h[2 * H + j] + bias[2 * H + j];
-      const R c = tanh_of(in.at(b, 3 * H, 2 * H + j) + r * own);
-      const R old = before[b * H + j];
+      const R r = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
+      const R z = sigmoid_of(x[H + j] + y[H + j] + w[H + j] + h[H + j] + v[H + j]);
+      const R own = h[2 * H + j] + v[2 * H + j];
+      const R c = tanh_of(x[2 * H + j] + y[2 * H + j] + w[2 * H + j] + r * own);
+      const R old = o[j];
       k[j] = r, k[H + j] = z, k[2 * H + j] = c, k[3 * H + j] = own;
-      after[b * H + j] = live ? c + z * (old - c) : old;
+      a[j] = on * (c + z * (old - c)) + off * old;
     }
   });
 }
 
 template <typename R>
 void gru_backward(Sizes n, const R* kept, const R* before, const R* alive, R* by_state, R* by_in, R* by_rec) {
-  const int64_t H = n.hidden;
-  over_rows(n.batch, 20 * H, [&](int64_t b) {
-    const R* k = kept + b * 4 * H;
+  over_rows(n.batch, 20 * n.hidden, [=](int64_t b) {
+    const int64_t H = n.hidden;
+    const R *k = kept + b * 4 * H, *o = before + b * H;
     R *di = by_in + b * 3 * H, *dr = by_rec + b * 3 * H, *dh = by_state + b * H;
-    const bool live = !alive || alive[b] != R(0);
+    const R on = alive ? alive[b] : R(1), off = R(1) - on;
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
       const R r = k[j], z = k[H + j], c = k[2 * H + j], own = k[3 * H + j];
-      const R g = live ? dh[j] : R(0);
+      const R g = on * dh[j];
       const R dc = g * (R(1) - z) * (R(1) - c * c);
-      const R dz = g * (before[b * H + j] - c) * z * (R(1) - z);
+      const R dz = g * (o[j] - c) * z * (R(1) - z);
       const R dreset = dc * own * r * (R(1) - r);
       di[j] = dreset, di[H + j] = dz, di[2 * H + j] = dc;
       dr[j] = dreset, dr[H + j] = dz, dr[2 * H + j] = dc * r;
-      dh[j] = live ? g * z : dh[j];
+      dh[j] = g * z + off * dh[j];
     }
   });
 }
@@ -145,21 +145,22 @@ void gru_backward(Sizes n, const R* kept, const R* before, const R* alive, R* by
 template <typename R>
 void lstm_forward(Sizes n, Entering<R> in, const R* rec, const R* bias, const R* before, const R* cells, const R* alive,
                   R* after, R* cells_after, R* kept) {
-  const int64_t H = n.hidden;
-  over_rows(n.batch, 50 * H, [&](int64_t b) {
-    const R* h = rec + b * 4 * H;
-    R* k = kept + b * 4 * H;
-    const bool live = !alive || alive[b] != R(0);
+  over_rows(n.batch, 50 * n.hidden, [=](int64_t b) {
+    const int64_t H = n.hidden;
+    const R *h = rec + b * 4 * H, *x = in.whole + b * 4 * H, *y = in.context + b * 4 * H, *w = in.bias;
+    const R *v = bias, *s = before + b * H, *m = cells + b * H;
+    R *k = kept + b * 4 * H, *a = after + b * H, *p = cells_after + b * H;
+    const R on = alive ? alive[b] : R(1), off = R(1) - on;
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
-      const R i = sigmoid_of(in.at(b, 4 * H, j) + h[j] + bias[j]);
-      const R f = sigmoid_of(in.at(b, 4 * H, H + j) + h[H + j] + bias[H + j]);
-      const R g = tanh_of(in.at(b, 4 * H, 2 * H + j) + h[2 * H + j] + bias[2 * H + j]);
-      const R o = sigmoid_of(in.at(b, 4 * H, 3 * H + j) + h[3 * H + j] + bias[3 * H + j]);
-      const R old = cells[b * H + j], c = f * old + i * g;
+      const R i = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
+      const R f = sigmoid_of(x[H + j] + y[H + j] + w[H + j] + h[H + j] + v[H + j]);
+      const R g = tanh_of(x[2 * H + j] + y[2 * H + j] + w[2 * H + j] + h[2 * H + j] + v[2 * H + j]);
+      const R o = sigmoid_of(x[3 * H + j] + y[3 * H + j] + w[3 * H + j] + h[3 * H + j] + v[3 * H + j]);
+      const R old = m[j], c = f * old + i * g;
       k[j] = i, k[H + j] = f, k[2 * H + j] = g, k[3 * H + j] = o;
-      cells_after[b * H + j] = live ? c : old;
-      after[b * H + j] = live ? o * tanh_of(c) : before[b * H + j];
+      p[j] = on * c + off * old;
+      a[j] = on * o * tanh_of(c) + off * s[j];
     }
   });
 }
@@ -167,23 +168,23 @@ void lstm_forward(Sizes n, Entering<R> in, const R* rec, const R* bias, const R*
 template <typename R>
 void lstm_backward(Sizes n, const R* kept, const R* cells, const R* cells_after, const R* alive, R* by_state, R* by_cell,
                    R* by_in) {
-  const int64_t H = n.hidden;
-  over_rows(n.batch, 30 * H, [&](int64_t b) {
-    const R* k = kept + b * 4 * H;
+  over_rows(n.batch, 30 * n.hidden, [=](int64_t b) {
+    const int64_t H = n.hidden;
+    const R *k = kept + b * 4 * H, *m = cells + b * H, *p = cells_after + b * H;
     R *d = by_in + b * 4 * H, *dh = by_state + b * H, *dc = by_cell + b * H;
-    const bool live = !alive || alive[b] != R(0);
+    const R on = alive ? alive[b] : R(1), off = R(1) - on;
 #pragma omp simd
     for (int64_t j = 0; j < H; ++j) {
       const R i = k[j], f = k[H + j], g = k[2 * H + j], o = k[3 * H + j];
-      const R t = tanh_of(cells_after[b * H + j]);
-      const R gh = live ? dh[j] : R(0);
-      const R gc = live ? dc[j] + gh * o * (R(1) - t * t) : R(0);
+      const R t = tanh_of(p[j]);
+      const R gh = on * dh[j];
+      const R gc = on * dc[j] + gh * o * (R(1) - t * t);
       d[j] = gc * g * i * (R(1) - i);
-      d[H + j] = gc * cells[b * H + j] * f * (R(1) - f);
+      d[H + j] = gc * m[j] * f * (R(1) - f);
       d[2 * H + j] = gc * i * (R(1) - g * g);
       d[3 * H + j] = gh * t * o * (R(1) - o);
-      dc[j] = live ? gc * f : dc[j];
-      dh[j] = live ? R(0) : dh[j];
+      dc[j] = gc * f + off * dc[j];
+      dh[j] = off * dh[j];
     }
   });
 }
@@ -197,7 +198,9 @@ struct Reading {
 template <typename R>
 void attend(Reading n, const R* queries, const R* keys, const R* values, const bool* real, const R* energy, R* weights,
             R* contexts) {
-  over_rows(n.batch, n.source * (8 * n.width + n.values), [&](int64_t b) {
+  over_rows(n.batch, n.source * (8 * n.width + n.values), [=](int64_t b) {
+    const R* strength = energy;
+    const int64_t width = n.width, size = n.values;
     const R* q = queries + b * n.width;
     R *w = weights + b * n.source, *c = contexts + b * n.values;
     R most = -std::numeric_limits<R>::infinity(), total = 0;
@@ -205,12 +208,12 @@ void attend(Reading n, const R* queries, const R* keys, const R* values, const b
       if (!real[b * n.source + s]) continue;
       const R* k = keys + (b * n.source + s) * n.width;
       R sum = 0;
-      if (energy) {
+      if (strength) {
 #pragma omp simd reduction(+ : sum)
-        for (int64_t a = 0; a < n.width; ++a) sum += energy[a] * tanh_of(q[a] + k[a]);
+        for (int64_t a = 0; a < width; ++a) sum += strength[a] * tanh_of(q[a] + k[a]);
       } else {
 #pragma omp simd reduction(+ : sum)
-        for (int64_t a = 0; a < n.width; ++a) sum += q[a] * k[a];
+        for (int64_t a = 0; a < width; ++a) sum += q[a] * k[a];
       }
       w[s] = sum * R(n.scale);
       most = std::max(most, w[s]);
@@ -226,7 +229,7 @@ void attend(Reading n, const R* queries, const R* keys, const R* values, const b
       const R* v = values + (b * n.source + s) * n.values;
       const R share = w[s];
 #pragma omp simd
-      for (int64_t e = 0; e < n.values; ++e) c[e] += share * v[e];
+      for (int64_t e = 0; e < size; ++e) c[e] += share * v[e];
     }
   });
 }
@@ -235,7 +238,9 @@ void attend(Reading n, const R* queries, const R* keys, const R* values, const b
 template <typename R>
 void attend_backward(Reading n, const R* by_context, const R* queries, const R* keys, const R* values, const bool* real,
                      const R* energy, const R* weights, R* by_scores, R* by_queries, R* by_keys, R* by_energy) {
-  over_rows(n.batch, n.source * (16 * n.width + n.values), [&](int64_t b) {
+  over_rows(n.batch, n.source * (16 * n.width + n.values), [=](int64_t b) {
+    const R* strength = energy;
+    const int64_t width = n.width, size = n.values;
     const R *q = queries + b * n.width, *w = weights + b * n.source, *g = by_context + b * n.values;
     R *ds = by_scores + b * n.source, *dq = by_queries + b * n.width;
     R mean = 0;
@@ -244,7 +249,7 @@ void attend_backward(Reading n, const R* by_context, const R* queries, const R* 
       R sum = 0;
       if (real[b * n.source + s]) {
 #pragma omp simd reduction(+ : sum)
-        for (int64_t e = 0; e < n.values; ++e) sum += g[e] * v[e];
+        for (int64_t e = 0; e < size; ++e) sum += g[e] * v[e];
       }
       ds[s] = sum;
       mean += w[s] * sum;
@@ -254,29 +259,28 @@ void attend_backward(Reading n, const R* by_context, const R* queries, const R* 
       const R d = ds[s] = w[s] * (ds[s] - mean) * R(n.scale);
       if (!real[b * n.source + s]) continue;
       const R* k = keys + (b * n.source + s) * n.width;
-      if (energy) {
+      if (strength) {
         R *dk = by_keys + (b * n.source + s) * n.width, *de = by_energy + b * n.width;
 #pragma omp simd
-        for (int64_t a = 0; a < n.width; ++a) {
+        for (int64_t a = 0; a < width; ++a) {
           const R t = tanh_of(q[a] + k[a]);
-          const R slope = d * energy[a] * (R(1) - t * t);
+          const R slope = d * strength[a] * (R(1) - t * t);
           de[a] += d * t;
           dk[a] += slope;
           dq[a] += slope;
         }
       } else {
 #pragma omp simd
-        for (int64_t a = 0; a < n.width; ++a) dq[a] += d * k[a];
+        for (int64_t a = 0; a < width; ++a) dq[a] += d * k[a];
       }
     }
   });
 }
 
 template <typename R>
-void add_to(const Tensor& sum, const Tensor& more) {
+void add_to(const Tensor& sum, const R* m) {
   R* s = write<R>(sum);
-  const R* m = read<R>(more);
-  at::parallel_for(0, sum.numel(), 32768, [&](int64_t first, int64_t last) {
+  at::parallel_for(0, sum.numel(), 32768, [=](int64_t first, int64_t last) {
 #pragma omp simd
     for (int64_t i = first; i < last; ++i) s[i] += m[i];
   });
@@ -304,6 +308,7 @@ Many forward_of(const Loop& loop, const Tensor& x, const Tensor& first, const Te
   const auto options = x.options();
   Tensor states = at::empty({L, T + 1, B, H}, options), kept = at::empty({L, T, B, 4 * H}, options);
   Tensor cells = loop.lstm ? at::empty({L, T + 1, B, H}, options) : Tensor();
+  const Many of_layer = states.unbind(0);
   const int64_t start = loop.reverse ? T : 0;
   for (int64_t l = 0; l < L; ++l) {
     states[l][start].copy_(first[0][l]);
@@ -316,7 +321,7 @@ Many forward_of(const Loop& loop, const Tensor& x, const Tensor& first, const Te
   for (int64_t l = 0; l < L; ++l) recurrent[l] = Product(loop.recurrent[l].t());
   for (int64_t l = 1; l < L; ++l) lower[l] = Product(loop.lower[l - 1].t());
   const Tensor hidden_gates = at::empty({B, G}, options), entering = at::empty({B, G}, options);
-  const Tensor extra = at::empty({B, G}, options), dropped = loop.keep.defined() ? at::empty({B, H}, options) : Tensor();
+  const Tensor nothing = at::zeros({B, G}, options), extra = at::empty({B, G}, options), dropped = loop.keep.defined() ? at::empty({B, H}, options) : Tensor();
   Tensor by_context, by_state;
   if (loop.order) {
     reading = {B, loop.keys.size(1), loop.keys.size(2), loop.values.size(2), loop.scale};
@@ -340,21 +345,21 @@ Many forward_of(const Loop& loop, const Tensor& x, const Tensor& first, const Te
     const Tensor asked = queries.defined() ? queries[t] : state;
     if (queries.defined()) query(asked, state);
     attend<R>(reading, read<R>(asked), read<R>(loop.keys), read<R>(loop.values), loop.real.const_data_ptr<bool>(),
-              read<R>(loop.energy), write<R>(weights[t]), write<R>(contexts[t]));
+              read<R>(loop.energy), write<R>(weights) + t * B * reading.source, write<R>(contexts) + t * B * reading.values);
   };
   for (int64_t step = 0; step < T; ++step) {
     const int64_t t = loop.reverse ? T - 1 - step : step;
     const R* alive = loop.alive.defined() ? read<R>(loop.alive) + t * B : nullptr;
     if (loop.order == 1) {
-      read_source(t, states[L - 1][t]);
+      read_source(t, of_layer[L - 1][t]);
       into(extra, contexts[t]);
     } else if (loop.order == 2) {
       into(extra, feds[t]);
     }
     for (int64_t l = 0; l < L; ++l) {
-      Entering<R> in{read<R>(x) + t * B * G, loop.order ? read<R>(extra) : nullptr, nullptr};
+      Entering<R> in{read<R>(x) + t * B * G, read<R>(loop.order ? extra : nothing), read<R>(nothing)};
       if (l) {
-        Tensor under = states[l - 1][loop.to(t)];
+        Tensor under = of_layer[l - 1][loop.to(t)];
         if (dropped.defined()) {
           const R *u = read<R>(under), *k = read<R>(loop.keep) + ((l - 1) * T + t) * B * H;
           R* d = write<R>(dropped);
@@ -362,21 +367,20 @@ Many forward_of(const Loop& loop, const Tensor& x, const Tensor& first, const Te
           under = dropped;
         }
         lower[l](entering, under);
-        in = {read<R>(entering), nullptr, read<R>(loop.lower_bias[l - 1])};
+        in = {read<R>(entering), read<R>(nothing), read<R>(loop.lower_bias[l - 1])};
       }
-      const Tensor before = states[l][loop.from(t)], after = states[l][loop.to(t)];
-      recurrent[l](hidden_gates, before);
+      const int64_t size = B * H, before = (l * (T + 1) + loop.from(t)) * size, after = (l * (T + 1) + loop.to(t)) * size;
+      recurrent[l](hidden_gates, of_layer[l][loop.from(t)]);
       const R *rec = read<R>(hidden_gates), *bias = read<R>(loop.recurrent_bias[l]);
-      R* k = write<R>(kept[l][t]);
+      R *k = write<R>(kept) + (l * T + t) * 4 * size, *h = write<R>(states), *c = write<R>(cells);
       if (loop.lstm) {
-        lstm_forward<R>(n, in, rec, bias, read<R>(before), read<R>(cells[l][loop.from(t)]), alive, write<R>(after),
-                        write<R>(cells[l][loop.to(t)]), k);
+        lstm_forward<R>(n, in, rec, bias, h + before, c + before, alive, h + after, c + after, k);
       } else {
-        gru_forward<R>(n, in, rec, bias, read<R>(before), alive, write<R>(after), k);
+        gru_forward<R>(n, in, rec, bias, h + before, alive, h + after, k);
       }
     }
     if (loop.order == 2) {
-      const Tensor state = states[L - 1][t + 1];
+      const Tensor state = of_layer[L - 1][t + 1];
       read_source(t, state);
       from_context(by_context, contexts[t]);
       from_state(by_state, state);
@@ -429,18 +433,22 @@ Many backward_of(const Loop& loop, const Many& saved, const Tensor& by_states, c
     combine_context = Product(loop.combine.narrow(1, 0, reading.values));
     combine_state = Product(loop.combine.narrow(1, reading.values, H));
   }
-  const Tensor top = running[0][L - 1];
-  const auto read_source = [&](int64_t t, const Tensor& state) {
-    attend_backward<R>(reading, read<R>(by_read[t]), projected ? read<R>(queries[t]) : read<R>(state), read<R>(loop.keys),
-                       read<R>(loop.values), loop.real.const_data_ptr<bool>(), read<R>(loop.energy), read<R>(weights[t]),
-                       write<R>(by_scores[t]), write<R>(by_queries[t]), write<R>(by_keys), write<R>(by_energy));
+  const Many by_state = running[0].unbind(0), ins = by_in.unbind(0), recs = by_rec.unbind(0);
+  const Tensor top = by_state[L - 1];
+  const auto read_source = [&](int64_t t, int64_t state) {
+    const int64_t at = t * B * reading.width, scored = t * B * reading.source;
+    const R* asked = projected ? read<R>(queries) + at : read<R>(states) + ((L - 1) * (T + 1) + state) * B * H;
+    R* by_asked = write<R>(by_queries) + at;
+    attend_backward<R>(reading, read<R>(by_read) + t * B * reading.values, asked, read<R>(loop.keys), read<R>(loop.values),
+                       loop.real.const_data_ptr<bool>(), read<R>(loop.energy), read<R>(weights) + scored,
+                       write<R>(by_scores) + scored, by_asked, write<R>(by_keys), write<R>(by_energy));
     if (projected) query(more, by_queries[t]);
-    add_to<R>(top, projected ? more : by_queries[t]);
+    add_to<R>(top, projected ? read<R>(more) : by_asked);
   };
   for (int64_t step = T - 1; step >= 0; --step) {
     const int64_t t = loop.reverse ? T - 1 - step : step;
     const R* alive = loop.alive.defined() ? read<R>(loop.alive) + t * B : nullptr;
-    add_to<R>(top, by_states[t]);
+    add_to<R>(top, read<R>(by_states) + t * B * H);
     if (loop.order == 2) {
       const Tensor squashed = by_squashed[t];
       const R *f = read<R>(feds[t + 1]), *g = read<R>(by_feds[t]), *later = read<R>(by_fed);
@@ -448,35 +456,37 @@ Many backward_of(const Loop& loop, const Many& saved, const Tensor& by_states, c
 #pragma omp simd
       for (int64_t i = 0; i < squashed.numel(); ++i) d[i] = (g[i] + later[i]) * (R(1) - f[i] * f[i]);
       combine_context(to_context, squashed);
-      add_to<R>(by_read[t], to_context);
+      add_to<R>(by_read[t], read<R>(to_context));
       combine_state(more, squashed);
-      add_to<R>(top, more);
-      read_source(t, states[L - 1][t + 1]);
+      add_to<R>(top, read<R>(more));
+      read_source(t, t + 1);
     }
     for (int64_t l = L - 1; l >= 0; --l) {
-      const Tensor own = running[0][l], in = by_in[l][t], rec = by_rec[l][t];
-      const R* k = read<R>(kept[l][t]);
+      const Tensor own = by_state[l], in = ins[l][t], rec = loop.lstm ? in : recs[l][t];
+      const int64_t size = B * H, before = (l * (T + 1) + loop.from(t)) * size, after = (l * (T + 1) + loop.to(t)) * size;
+      const R* k = read<R>(kept) + (l * T + t) * 4 * size;
       if (loop.lstm) {
-        lstm_backward<R>(n, k, read<R>(cells[l][loop.from(t)]), read<R>(cells[l][loop.to(t)]), alive, write<R>(own),
-                         write<R>(running[1][l]), write<R>(in));
+        const R* c = read<R>(cells);
+        R* by_cell = write<R>(running) + (L + l) * size;
+        lstm_backward<R>(n, k, c + before, c + after, alive, write<R>(own), by_cell, write<R>(in));
       } else {
-        gru_backward<R>(n, k, read<R>(states[l][loop.from(t)]), alive, write<R>(own), write<R>(in), write<R>(rec));
+        gru_backward<R>(n, k, read<R>(states) + before, alive, write<R>(own), write<R>(in), write<R>(rec));
       }
       recurrent[l](more, rec);
-      add_to<R>(own, more);
+      add_to<R>(own, read<R>(more));
       if (l) {
         lower[l](more, in);
         const R *m = read<R>(more), *left = loop.keep.defined() ? read<R>(loop.keep) + ((l - 1) * T + t) * B * H : nullptr;
-        R* under = write<R>(running[0][l - 1]);
+        R* under = write<R>(by_state[l - 1]);
         for (int64_t i = 0; i < B * H; ++i) under[i] += left ? m[i] * left[i] : m[i];
       }
     }
     if (loop.order == 1) {
-      into(to_context, by_in[0][t]);
-      add_to<R>(by_read[t], to_context);
-      read_source(t, states[L - 1][t]);
+      into(to_context, ins[0][t]);
+      add_to<R>(by_read[t], read<R>(to_context));
+      read_source(t, t);
     } else if (loop.order == 2) {
-      into(by_fed, by_in[0][t]);
+      into(by_fed, ins[0][t]);
     }
   }
   Many results{by_in, by_rec, running};

@@ -97,7 +97,16 @@ def loop(
     plan = _Plan(len(first) == 2, reverse, order, 1.0 if source is None else source.scale, low, first.shape[1])
     read: tuple[Tensor | None, ...] = (None,) * 8
     if source is not None:
-        read = (source.keys, source.values, source.real, source.into, source.query, source.energy, source.combine, source.fed)
+        read = (
+            source.keys,
+            source.values,
+            source.real,
+            source.into,
+            source.query,
+            source.energy,
+            source.combine,
+            source.fed,
+        )
     flat = [part for pair in (*layers.recurrent, *layers.lower) for part in pair]
     given = [entering, first, None if alive is None else alive.to(kind), layers.keep, *read, *flat]
     with torch.autocast(device, enabled=False):
