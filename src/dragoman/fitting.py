@@ -19,6 +19,7 @@ from dragoman.devices import choose_device, peak_memory
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.models.build import Model, ModelSettings
 from dragoman.models.document import DocumentSettings
+from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
@@ -34,10 +35,12 @@ from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
 from dragoman.training.precision import choose
+from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.stopping import stops_when_asked
+from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Progress, Trainer
 from dragoman.validation import build_validation
 
@@ -64,6 +67,7 @@ def fit(
     run = replace(run, manifest={**run.manifest, **(about or {})})
     goes_on = resume and (folder / "training" / "last.safetensors").exists()
     trainer = _trainer(run, ear, goes_on=goes_on)
+    run = _with_threads(run, trainer)
     run.save()
     if recipe.training.tensorboard:
         ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
@@ -89,11 +93,12 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
     """Encode the corpus, make the model, and put together what trains it; one that does not go on gets its first weights."""
     recipe, codecs = run.recipe, (run.source, run.target)
     device = choose_device(recipe.training.device)
-    torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
+    torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
     model = run.fresh_model()
     if not goes_on:
         start(run, model)
     model = model.to(device)
+    use_recurrence(run.manifest.get("recurrence"), model, ear.say)
     validation = build_validation(run, model, device)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
@@ -124,6 +129,16 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         validate=validation,
         listener=ear,
     )
+
+
+def _with_threads(run: Run, trainer: Trainer) -> Run:
+    """Choose the number of threads of a new run on a CPU, and keep the choice, so that a resumed run computes as before."""
+    settled = run.recipe.training.threads or run.manifest.get("threads") or trainer.progress.step
+    if settled or (run.folder / "manifest.json").exists() or trainer.device.type != "cpu":
+        return run
+    threads = probe_threads(trainer)
+    torch.set_num_threads(threads)
+    return replace(run, manifest={**run.manifest, "threads": threads})
 
 
 def _record_cost(run: Run, trainer: Trainer) -> None:
@@ -207,6 +222,9 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, 
         "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
         "data": _checksums(recipe),
     }
+    if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
+        device = choose_device(recipe.training.device)
+        about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, ear.say)
     if recipe.model.start_from is not None:
         about["start_from"] = checksums(recipe)
         ear.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")

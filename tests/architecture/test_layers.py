@@ -9,6 +9,7 @@ from tests.architecture.source import PACKAGE, Source, planted, sources, violati
 NOUNS = frozenset({"interfaces", "tree", "settings", "errors", "world", "devices", "rounding", "circumstances", "translation"})
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
+    frozenset({"native"}),
     frozenset({"attention"}),
     frozenset({"layers", "text"}),
     frozenset({"models", "data", "decoding", "metrics"}),

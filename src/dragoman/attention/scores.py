@@ -14,6 +14,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -28,8 +29,22 @@ CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "genera
 """Scores that do not look at where a key stands."""
 
 
+@dataclass(frozen=True)
+class ScoreParts:
+    """A score as scale * (W q)^T k of prepared keys, W the identity where there is no `query`, or v^T tanh(W q + k)."""
+
+    query: Tensor | None = None
+    energy: Tensor | None = None
+    """v; where there is none the score is a product."""
+    scale: float = 1.0
+
+
 class Score(nn.Module, ABC):
     """Says how well each query matches each key."""
+
+    def parts(self, query_dim: int) -> ScoreParts | None:
+        """Return what a loop that works by itself needs to score queries of this size; None where it cannot."""
+        return None
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
         """Do once, for each source sentence, the work that depends on the keys alone."""
@@ -45,6 +60,10 @@ class Score(nn.Module, ABC):
 class Dot(Score):
     """s^T h (Luong et al. 2015). Queries and keys must have one size."""
 
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return that there is nothing to return."""
+        return ScoreParts()
+
     def forward(
         self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
     ) -> Float[Tensor, "*batch query key"]:
@@ -54,6 +73,10 @@ class Dot(Score):
 
 class ScaledDot(Score):
     """s^T h / sqrt(d) (Vaswani et al. 2017, equation 1). Queries and keys must have one size."""
+
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return the scale."""
+        return ScoreParts(scale=1 / math.sqrt(query_dim))
 
     def forward(
         self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
@@ -68,6 +91,10 @@ class General(Score):
     def __init__(self, query_dim: int, key_dim: int) -> None:
         super().__init__()
         self.key = nn.Linear(key_dim, query_dim, bias=False)
+
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return that W is in the prepared keys."""
+        return ScoreParts()
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
         """Multiply the keys by W."""
@@ -91,6 +118,10 @@ class Additive(Score):
         self.query = nn.Linear(query_dim, hidden, bias=False)
         self.key = nn.Linear(key_dim, hidden, bias=False)
         self.energy = nn.Linear(hidden, 1, bias=False)
+
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return W_q and v."""
+        return ScoreParts(self.query.weight, self.energy.weight[0])
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
         """Multiply the keys by W_k."""

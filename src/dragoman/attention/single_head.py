@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.lookup import Kind, Lookup
-from dragoman.attention.scores import Score
+from dragoman.attention.scores import Score, ScoreParts
 from dragoman.interfaces import Attended, KeyValues
 
 
@@ -18,6 +18,7 @@ class SingleHead(nn.Module):
     def __init__(self, score: Score, query_dim: int, kind: Kind | None = None, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.score = score
+        self.query_dim = query_dim
         self.lookup = Lookup(query_dim, kind or Kind(), dropout=dropout)
 
     def prepare(
@@ -25,6 +26,11 @@ class SingleHead(nn.Module):
     ) -> KeyValues:
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
+
+    def parts(self) -> ScoreParts | None:
+        """Return the score in parts where this is softmax and average alone, which one operation over a loop may do."""
+        drops = self.training and self.lookup.dropout > 0
+        return None if drops or not self.lookup.plain else self.score.parts(self.query_dim)
 
     def forward(
         self,

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.product import linear
+from dragoman.native.recurrence import Layers, Looped, Source, loop
 from dragoman.rounding import at_least_float32
 
 CellName = Literal["gru", "lstm"]
@@ -33,20 +34,50 @@ class RecurrentStack(nn.Module):
         self.layers = layers
         self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
         self.dropout = Dropout(dropout)
+        self.native = False
         initialise(self.stack)
 
     def forward(
         self, inputs: Float[Tensor, "batch time dim"], state: State
     ) -> tuple[Float[Tensor, "batch time hidden"], State]:
         """Run over a sequence from `state`; return the last layer's outputs and the state after it."""
+        if self.loops(inputs):
+            looped, new = self.loop(inputs, state)
+            return looped.states, new
         by_layer = tuple(part.transpose(0, 1).contiguous() for part in state)
         outputs, after = self.stack(inputs, by_layer[0] if self.cell == "gru" else by_layer)
         new = (after,) if self.cell == "gru" else after
         return outputs, tuple(part.transpose(0, 1) for part in new)
 
+    def loops(self, inputs: Float[Tensor, "batch time _"]) -> bool:
+        """Tell whether `loop` may run over these inputs: more than one position, on a CPU, and `switch_native` said so."""
+        return self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
+
+    def loop(
+        self, inputs: Float[Tensor, "batch time part"], state: State, source: Source | None = None
+    ) -> tuple[Looped, State]:
+        """Do all positions as one operation; `source` is read in each step, and what is read enters beside `inputs`.
+
+        Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
+        """
+        rows, time, _ = inputs.shape
+        keep = None
+        if self.training and self.layers > 1 and self.dropout.dropped:
+            keep = self.dropout(inputs.new_ones(self.layers - 1, time, rows, self.hidden, dtype=torch.float32))
+        weights = [_weights(self.stack, str(layer)) for layer in range(self.layers)]
+        layers = Layers(tuple(w[2:] for w in weights), tuple(w[:2] for w in weights[1:]), keep)
+        first = torch.stack([part.transpose(0, 1) for part in state])
+        done = loop(self.project(inputs.transpose(0, 1)), first, layers, source=source)
+        parts = [t.transpose(0, 1) if t.dim() == 3 else t for t in (done.states, done.contexts, done.fed)]
+        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(part.transpose(0, 1) for part in done.last)
+
+    def matrix(self, first: int) -> Float[Tensor, "gates part"]:
+        """Return the first layer's matrix for features `first` and later of its input."""
+        return _weights(self.stack, "0")[0][:, first:]
+
     def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
         """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
-        weight, bias = getattr(self.stack, "weight_ih_l0"), getattr(self.stack, "bias_ih_l0")  # noqa: B009  # for mypy
+        weight, bias, _, _ = _weights(self.stack, "0")
         return linear(inputs, weight[:, first : first + inputs.shape[-1]], bias if first == 0 else None)
 
     def step(
@@ -59,9 +90,7 @@ class RecurrentStack(nn.Module):
         new: list[tuple[Tensor, ...]] = []
         output = projected
         for layer in range(self.layers):
-            weights = [
-                getattr(self.stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-            ]
+            weights = _weights(self.stack, str(layer))
             entering = projected if layer == 0 else linear(self.dropout(output), weights[0], weights[1])
             hidden = state[0][:, layer]
             recurrent = at_least_float32(linear(hidden, weights[2], weights[3]))
@@ -89,21 +118,66 @@ class BidirectionalStack(nn.Module):
         between = dropout if layers > 1 else 0.0
         self.layers = layers
         self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=between, bidirectional=bidirectional)
+        self.native = False
         initialise(self.stack)
 
     def forward(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
         """Return the last layer's outputs (zeros on padding) and each layer's last states, both directions joined."""
+        if self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
+            return self._loop(inputs, lengths)
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
         outputs, after = self.stack(packed)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         parts = after if isinstance(after, tuple) else (after,)
         return padded, tuple(self._join(part) for part in parts)
 
+    def _loop(
+        self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch time both"], State]:
+        """Do each layer and direction as one operation, over padding too, where states stay as they are."""
+        rows, time, _ = inputs.shape
+        alive = torch.arange(time, device=inputs.device)[:, None] < lengths
+        zeros = torch.zeros(2 if isinstance(self.stack, nn.LSTM) else 1, 1, rows, self.stack.hidden_size)
+        sequence, last = inputs.transpose(0, 1), []
+        for layer in range(self.layers):
+            if layer:
+                sequence = F.dropout(sequence, self.stack.dropout, self.training)
+            done = []
+            for name in (f"{layer}", f"{layer}_reverse")[: 1 + self.stack.bidirectional]:
+                into, bias, *recurrent = _weights(self.stack, name)
+                entering = F.linear(sequence, into, bias)
+                layers = Layers(((recurrent[0], recurrent[1]),))
+                done.append(
+                    loop(entering, zeros.to(inputs.dtype), layers, alive=alive, reverse=name.endswith("reverse"))
+                )
+            sequence = torch.cat([one.states for one in done], -1) if len(done) > 1 else done[0].states
+            last += [one.last[:, 0] for one in done]
+        return sequence.transpose(0, 1), tuple(self._join(part) for part in torch.stack(last, 1))
+
     def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
         """Put the directions of a layer side by side."""
         return part.unflatten(0, (self.layers, -1)).permute(2, 0, 1, 3).flatten(2)
+
+
+def switch_native(model: nn.Module, *, on: bool) -> bool:
+    """Let the loops of all recurrent stacks in `model` run as one operation each, or not; tell whether there are any.
+
+    `native/library.py::prepare` must have been called before they run.
+    """
+    stacks = [module for module in model.modules() if isinstance(module, RecurrentStack | BidirectionalStack)]
+    for stack in stacks:
+        stack.native = on
+    return bool(stacks)
+
+
+def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return weight_ih, bias_ih, weight_hh and bias_hh of a layer; `1_reverse` is the second layer's other direction."""
+    into, bias, recurrent, more = (
+        stack.get_parameter(f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+    )
+    return into, bias, recurrent, more
 
 
 def initialise(stack: nn.GRU | nn.LSTM) -> None:

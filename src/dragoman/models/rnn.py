@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,6 +21,7 @@ from dragoman.layers.mixture import MixtureHead, linear_of_parts, mixture_featur
 from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.native.recurrence import Source
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,17 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         mask = masks.to_source(source.mask)
         return self.attention(queries, source.memory, mask, first=first, need_weights=wanted)
 
+    def _in_loop(
+        self, embedded: Tensor, state: RecurrentState, order: Literal["before", "after"], need_weights: bool
+    ) -> Source | None:
+        """Return what a loop over all positions as one operation reads, or None where the plain loop has to run."""
+        memory, parts = state.source.memory, self.attention.parts()
+        special = need_weights or isinstance(self.head, MixtureHead)
+        if special or parts is None or memory is None or not self.stack.loops(embedded):
+            return None
+        keys, values, into = memory.keys[:, 0], memory.values[:, 0], self.stack.matrix(embedded.shape[-1])
+        return Source(order, keys, values, state.source.mask, into, parts.query, parts.energy, parts.scale)
+
     def _mixture(
         self,
         states: Float[Tensor, "batch target hidden"],
@@ -228,6 +241,12 @@ class BahdanauDecoder(AttendingDecoder):
         """Attend, then step, position by position; everything that needs no loop is done for all positions at once."""
         embedded = self.dropout(self.embedding(tokens))
         hidden, first = state.past.hidden, state.past.position
+        source = self._in_loop(embedded, state, "before", need_weights)
+        if source is not None:
+            looped, hidden = self.stack.loop(embedded, hidden, source)
+            read = Attended(looped.contexts, None)
+            output = self._output(looped.states, embedded, state.source, read, need_weights=False)
+            return output, DecoderState(state.source, RecurrentPast(hidden, position=first + tokens.shape[1]))
         states: list[Tensor] = []
         attended: list[Attended] = []
         for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
@@ -282,6 +301,11 @@ class LuongDecoder(AttendingDecoder):
             output = self._output(states, embedded, state.source, attended, need_weights=need_weights)
             return output, DecoderState(state.source, RecurrentPast(hidden, position=after))
         fed, hidden = state.past.fed, state.past.hidden
+        source = self._in_loop(embedded, state, "after", need_weights)
+        if source is not None:
+            looped, hidden = self.stack.loop(embedded, hidden, replace(source, combine=self.combine.weight, fed=fed))
+            output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head)
+            return output, DecoderState(state.source, RecurrentPast(hidden, looped.fed[:, -1], position=after))
         steps: list[Tensor] = []
         read: list[Attended] = []
         for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):

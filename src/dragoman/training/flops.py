@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from dragoman.native import recurrence
+
 SUSTAINED: Mapping[str, float] = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 """FLOPs per second that the paper takes each GPU to sustain (Vaswani et al. 2017, section 6.1, footnote)."""
 
@@ -134,6 +136,7 @@ def _formulas() -> dict[Any, Callable[..., int]]:
         aten.mkldnn_rnn_layer_backward: _one_layer_backward,
         aten._cudnn_rnn: _layers,
         aten._cudnn_rnn_backward: _layers_backward,
+        **recurrence.formulas(),
     }
 
 

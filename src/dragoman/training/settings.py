@@ -100,7 +100,10 @@ class TrainingSettings(Settings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU where there is one."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; by default as many as cores."""
+    """CPU threads; by default one or as many as cores, whichever takes the first batches in less time."""
+    recurrence: Literal["auto", "native", "plain"] = "auto"
+    """Loops of the models rnn and gnmt. native: as one operation each in C++, compiled once on this machine. plain: position
+    by position. auto: native on a CPU where a C++ compiler is found."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)
@@ -136,8 +139,8 @@ class TrainingSettings(Settings):
                 raise ValueError("`training.optimizer: nesterov` needs a momentum; set `training.momentum: 0.99`")
             if now.optimizer == "adam" and now.weight_decay:
                 raise ValueError(
-                    "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set it "
-                    "to 0, or choose adamw"
+                    "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set "
+                    "it to 0, or choose adamw"
                 )
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")

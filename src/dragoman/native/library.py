@@ -1,0 +1,113 @@
+"""Compiles the C++ parts once for this machine, keeps the result in the user's cache folder, and loads it."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import torch
+
+SOURCE = Path(__file__).with_name("recurrence.cpp")
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-std=c++20",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+)
+
+
+class NativeError(Exception):
+    """Why the C++ parts cannot be used here."""
+
+
+def prepare(say: Callable[[str], object] = lambda text: None) -> None:
+    """Load the C++ parts, compiled first where this machine has not done so; says that it compiles through `say`.
+
+    NativeError where they cannot be had: nothing but speed is lost.
+    """
+    if not loaded():
+        path = _compiled(say)
+        try:
+            torch.ops.load_library(path)
+        except OSError as error:
+            raise NativeError(f"the compiled library {path} cannot be loaded: {error}") from None
+        loaded.cache_clear()
+
+
+@cache
+def loaded() -> bool:
+    """Tell whether the C++ parts can be called."""
+    return hasattr(torch.ops.dragoman_recurrence, "forward")
+
+
+def _compiled(say: Callable[[str], object]) -> Path:
+    """Return the library for this source, this torch and this processor."""
+    if sys.platform != "linux":
+        raise NativeError(f"C++ parts are compiled on Linux alone, and this is {sys.platform}")
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if not compiler:
+        raise NativeError("there is no C++ compiler here (g++ or c++)")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = home / "dragoman" / "native" / _fingerprint(compiler) / "recurrence.so"
+    if path.exists():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(path.with_suffix(".lock")):
+            if not path.exists():
+                say("Compiling the recurrent loop for this machine, once (about 15 s).")
+                _compile(compiler, path)
+    except OSError as error:
+        raise NativeError(f"the cache folder {path.parent} cannot be written: {error}") from None
+    return path
+
+
+def _compile(compiler: str, path: Path) -> None:
+    """Run the compiler beside `path` and rename the result into its place."""
+    torch_home = Path(torch.__file__).parent
+    includes = [torch_home / "include", torch_home / "include" / "torch" / "csrc" / "api" / "include"]
+    libraries = ["-L", str(torch_home / "lib"), "-ltorch_cpu", "-lc10"]
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        command = [compiler, *FLAGS, *(f"-I{place}" for place in includes), str(SOURCE), "-o", str(made), *libraries]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NativeError(f"the compiler {compiler} did not finish: {error}") from None
+        if done.returncode:
+            reason = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
+            raise NativeError(f"the compiler {compiler} refused the C++ parts: {reason[:200]}")
+        made.replace(path)
+
+
+def _fingerprint(compiler: str) -> str:
+    """Return a name that changes with all that the library depends on; caches may be shared by different machines."""
+    processor = Path("/proc/cpuinfo")
+    features = sorted(
+        {line for line in processor.read_text().splitlines() if line.startswith(("flags", "Features", "model name"))}
+        if processor.exists()
+        else ()
+    )
+    about = (SOURCE.read_text(encoding="utf-8"), FLAGS, compiler, torch.__version__, torch.__file__)
+    return hashlib.sha256(repr((about, platform.machine(), features)).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time in; a lock goes with the process that holds it."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

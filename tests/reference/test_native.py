@@ -1,0 +1,223 @@
+"""The recurrent loop as one operation equals the plain loop, whose gradients are autograd's."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.interfaces import Batch, Padded
+from dragoman.layers.recurrent import BidirectionalStack, switch_native
+from dragoman.models.rnn import build_rnn
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.native.library import NativeError, prepare
+from dragoman.training.objectives import translation_loss
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library() -> None:
+    try:
+        prepare()
+    except NativeError as error:
+        pytest.skip(f"no C++ parts: {error}")
+
+
+def batch_of(lengths: list[tuple[int, int]], vocabulary: int = 23, seed: int = 5) -> Batch:
+    """Return random pairs of sentences of these lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    sides = []
+    for side in range(2):
+        sizes = torch.tensor([pair[side] for pair in lengths])
+        mask = torch.arange(int(sizes.max())) < sizes[:, None]
+        ids = torch.randint(4, vocabulary, mask.shape, generator=generator) * mask
+        sides.append(Padded(ids, mask))
+    return Batch(*sides)
+
+
+def losses(model: Seq2Seq, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the mean loss and all gradients."""
+    model.zero_grad()
+    loss = translation_loss(model, batch, smoothing=0.1)
+    (loss.total / loss.tokens).backward()
+    return loss.total / loss.tokens, {
+        name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None
+    }
+
+
+def both(settings: dict[str, Any], dtype: torch.dtype) -> tuple[Seq2Seq, Seq2Seq]:
+    """Return a model, and the same one whose loops are one operation."""
+    torch.manual_seed(3)
+    sizes = {"embedding": 6, "hidden": 8, "dropout": 0.0}
+    plain = build_rnn(RecurrentSettings(**{**sizes, **settings}), Vocabularies(23, 23)).to(dtype).train()
+    for parameter in plain.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    native = copy.deepcopy(plain)
+    assert switch_native(native, on=True)
+    return plain, native
+
+
+DECODERS: dict[str, dict[str, Any]] = {
+    "bahdanau": {"decoder": "bahdanau"},
+    "luong": {"decoder": "luong"},
+    "feeding": {"decoder": "luong", "input_feeding": True},
+    "plain": {"decoder": "plain"},
+}
+SHAPES = {
+    "padded": [(5, 4), (3, 7), (1, 2), (4, 3)],
+    "one row": [(6, 5)],
+    "short source": [(1, 6), (1, 3)],
+    "wide": [(2 + row % 9, 3 + row % 5) for row in range(20)],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("score", ["additive", "concat", "dot", "scaled_dot", "general"])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_loss_and_gradients_are_those_of_autograd(decoder: str, cell: str, score: str, dtype: torch.dtype) -> None:
+    plain, native = both({**DECODERS[decoder], "cell": cell, "score": score}, dtype)
+    batch = batch_of(SHAPES["padded"])
+    (loss, gradients), (other, others) = losses(plain, batch), losses(native, batch)
+    torch.testing.assert_close(other, loss, rtol=1e-5, atol=1e-5)
+    assert gradients.keys() == others.keys()
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(
+            others[name], gradient, rtol=1e-5, atol=1e-5, msg=lambda text, at=name: f"{at}: {text}"
+        )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"layers": 2},
+        {"layers": 3, "cell": "lstm"},
+        {"layers": 2, "decoder": "luong", "input_feeding": True, "tied": True},
+        {"bidirectional": False},
+        {"encoder_hidden": 5, "embedding": 3},
+        {"deep_output": False, "hidden": 34},
+    ],
+    ids=str,
+)
+def test_so_they_are_for_other_shapes_and_stacks(settings: dict[str, Any], shape: str) -> None:
+    plain, native = both(settings, torch.float64)
+    batch = batch_of(SHAPES[shape])
+    (loss, gradients), (other, others) = losses(plain, batch), losses(native, batch)
+    torch.testing.assert_close(other, loss, rtol=1e-9, atol=1e-9)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(others[name], gradient, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_state_goes_on_where_the_loop_left_it(decoder: str, cell: str) -> None:
+    _, model = both({**DECODERS[decoder], "cell": cell, "layers": 2}, torch.float64)
+    model.eval()
+    batch = batch_of([(5, 7), (3, 7)])
+    whole = model(batch.source, batch.inputs).logits
+    encoded = model.encoder(batch.source)
+    first, state = model.decoder(batch.inputs[:, :4], model.decoder.start(encoded))
+    second, _ = model.decoder(batch.inputs[:, 4:], state)
+    torch.testing.assert_close(torch.cat([first.logits, second.logits], 1), whole)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"score": "cosine"},
+        {"score": "location"},
+        {"score": "product"},
+        {"weights": "sparsemax"},
+        {"marginal": True},
+        {"window": {"kind": "predictive", "reach": 2}},
+    ],
+    ids=str,
+)
+def test_what_the_loop_cannot_do_is_done_plainly(settings: dict[str, Any]) -> None:
+    plain, native = both(settings, torch.float64)
+    batch = batch_of(SHAPES["padded"])
+    torch.testing.assert_close(losses(native, batch)[0], losses(plain, batch)[0])
+
+
+def test_weights_are_shown_when_asked_for() -> None:
+    plain, native = both({}, torch.float64)
+    batch = batch_of(SHAPES["padded"])
+    shown = native(batch.source, batch.inputs, need_weights=True)
+    torch.testing.assert_close(shown.attention, plain(batch.source, batch.inputs, need_weights=True).attention)
+    torch.testing.assert_close(shown.logits, native(batch.source, batch.inputs).logits)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"decoder": "luong", "input_feeding": True}, {"cell": "lstm", "layers": 2}], ids=str
+)
+def test_losses_are_equal_over_200_steps(settings: dict[str, Any]) -> None:
+    models = both(settings, torch.float32)
+    records = []
+    for model in models:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+        record = []
+        for step in range(200):
+            loss, _ = losses(model, batch_of(SHAPES["padded"], seed=step % 7))
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            record.append(loss.item())
+        records.append(torch.tensor(record))
+    assert records[0][-7:].mean() < 0.7 * records[0][:7].mean(), "nothing was learned, so nothing was compared"
+    torch.testing.assert_close(records[1], records[0], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("settings", [{"hidden": 128}, {"hidden": 128, "cell": "lstm", "layers": 2}], ids=str)
+def test_under_bfloat16_both_round_alike(settings: dict[str, Any]) -> None:
+    plain, native = both(settings, torch.float32)
+    for model in (plain, native):
+        for parameter in model.parameters():
+            parameter.data.mul_(0.3)
+    batch = batch_of([(5, 6)] * 128)
+    exact = losses(plain, batch)[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, gradients = losses(plain, batch)
+        other, others = losses(native, batch)
+    torch.testing.assert_close(other, loss, rtol=0.01, atol=0.01)
+    torch.testing.assert_close(other, exact, rtol=0.01, atol=0.01)
+    for name, gradient in gradients.items():
+        error = (others[name].float() - gradient.float()).norm() / gradient.float().norm().clamp_min(1e-3)
+        assert error < 0.05, f"{name}: {error}"
+
+
+def test_dropout_between_layers_drops_in_training_alone() -> None:
+    _, model = both({"layers": 2, "dropout": 0.5, "outer_dropout": 0.0}, torch.float64)
+    batch = batch_of([(5, 6)] * 3)
+    states = lambda: model(batch.source, batch.inputs).features  # noqa: E731
+    assert not torch.equal(states(), states())
+    model.eval()
+    assert torch.equal(states(), states())
+
+
+def test_gradients_with_dropout_follow_the_same_mask() -> None:
+    _, model = both({"layers": 2, "dropout": 0.5, "outer_dropout": 0.0, "decoder": "plain"}, torch.float64)
+    stack = model.decoder.stack
+    inputs = torch.randn(2, 4, stack.stack.input_size, dtype=torch.float64, requires_grad=True)
+    state = (torch.randn(2, 2, 8, dtype=torch.float64, requires_grad=True),)
+
+    def run(given: Tensor, first: Tensor) -> Tensor:
+        torch.manual_seed(9)
+        return stack(given, (first,))[0]
+
+    assert torch.autograd.gradcheck(run, (inputs, *state))
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_encoder_never_sees_padding(cell: Any, bidirectional: bool) -> None:
+    torch.manual_seed(1)
+    stack = BidirectionalStack(cell, 3, 4, 2, dropout=0.0, bidirectional=bidirectional)
+    inputs, lengths = torch.randn(3, 5, 3), torch.tensor([5, 2, 1])
+    outputs, last = stack(inputs, lengths)
+    switch_native(stack, on=True)
+    others, final = stack(inputs, lengths)
+    torch.testing.assert_close(others, outputs, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(final, last, rtol=1e-5, atol=1e-6)
+    switch_native(stack, on=False)
+    assert not others[1, 2:].any()
