@@ -22,3 +22,8 @@ def product_type(tensor: Tensor) -> torch.dtype:
     device = tensor.device.type
     lowered = torch.is_autocast_enabled(device) and tensor.dtype == torch.float32
     return torch.get_autocast_dtype(device) if lowered else tensor.dtype
+
+
+def as_product(tensor: Tensor) -> Tensor:
+    """Return numbers in the type in which products are done, so that what follows need not turn them into it at each product."""
+    return tensor.to(product_type(tensor))
