@@ -11,3 +11,19 @@ def at_least_float32(tensor: Tensor) -> Tensor:
     (torch.float32, torch.float64)
     """
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def product_type(tensor: Tensor) -> torch.dtype:
+    """Return the type in which matrix products of `tensor` are done: that of autocast where it is on.
+
+    >>> product_type(torch.ones(1))
+    torch.float32
+    """
+    device = tensor.device.type
+    lowered = torch.is_autocast_enabled(device) and tensor.dtype == torch.float32
+    return torch.get_autocast_dtype(device) if lowered else tensor.dtype
+
+
+def as_product(tensor: Tensor) -> Tensor:
+    """Return numbers in the type in which products are done, so that what follows need not turn them into it at each product."""
+    return tensor.to(product_type(tensor))

@@ -55,9 +55,19 @@ def test_the_fused_kernel_is_the_open_path(mask: Tensor | None) -> None:
     torch.testing.assert_close(fused, context, rtol=1e-5, atol=1e-6)
 
 
-def test_the_fused_kernel_works_in_float32_on_a_cpu_under_bfloat16() -> None:
-    queries = numbers(1, 1, 3, 4).bfloat16()
-    with torch.autocast("cpu", torch.bfloat16):
-        context = attend_scaled_dot(queries, queries, queries)
-    assert context.dtype == torch.float32
-    torch.testing.assert_close(context, attend_scaled_dot(*[queries.float()] * 3))
+@pytest.mark.parametrize("mask", [None, causal(3, 3)[None], from_lengths(torch.tensor([2, 0]), 3)[:, None]])
+@pytest.mark.parametrize("short", [3, 2], ids=["by products", "in float32"])
+def test_on_a_cpu_bfloat16_gives_what_float32_gives_within_rounding(
+    short: int, mask: Tensor | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.attention.attend.SHORT", short)
+    results = []
+    for dtype in (torch.float32, torch.bfloat16):
+        own = [numbers(2, 2, 3, 4, seed=seed).bfloat16().to(dtype).requires_grad_() for seed in (1, 2, 3)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16):
+            context = attend_scaled_dot(own[0], own[1], own[2], mask)
+        assert context.dtype == (torch.bfloat16 if dtype is torch.bfloat16 and short == 3 else torch.float32)
+        context.float().square().sum().backward()
+        results.append([context.float(), *(one.grad.float() for one in own if one.grad is not None)])
+    for exact, rounded in zip(*results, strict=True):
+        torch.testing.assert_close(rounded, exact, rtol=0.03, atol=0.03)

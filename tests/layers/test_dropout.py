@@ -63,3 +63,26 @@ def test_a_rate_near_one_still_keeps_the_mean() -> None:
 
 def test_the_rate_is_shown() -> None:
     assert repr(Dropout(0.25)) == "Dropout(rate=0.25)"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_adding_in_the_same_pass_is_dropping_and_adding(dtype: torch.dtype) -> None:
+    layer, given = Dropout(0.3), torch.randn(9, 5, generator=torch.Generator().manual_seed(1))
+    results = []
+    for adds in (True, False):
+        torch.manual_seed(2)
+        states, output = (given[rows].to(dtype).requires_grad_() for rows in (slice(5), slice(4, 9)))
+        added = layer.add(states, output) if adds else states + layer(output)
+        added.float().square().sum().backward()
+        results.append((added, states.grad, output.grad))
+    for first, other in zip(*results, strict=True):
+        torch.testing.assert_close(first, other)
+    assert (results[0][2] == 0).any() and torch.equal(layer.eval().add(given, given), given + given)
+
+
+def test_in_bfloat16_the_mean_is_kept() -> None:
+    torch.manual_seed(1)
+    states = (1 + torch.rand(1000, 1001)).bfloat16()
+    dropped, kept = Dropout(0.1)(states).double(), 1 - round(0.1 * 256) / 256
+    through = dropped != 0
+    assert dropped.sum().item() / states.double()[through].sum().item() == pytest.approx(1 / kept, rel=3e-4)

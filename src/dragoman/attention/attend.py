@@ -10,6 +10,9 @@ from torch import Tensor
 from dragoman.attention.settings import WeightsName
 from dragoman.attention.sparse import entmax15, sparsemax
 
+SHORT = 512
+"""Keys up to which scores in bfloat16 are held whole on a CPU."""
+
 
 def attend(
     scores: Float[Tensor, "*batch query key"],
@@ -72,15 +75,37 @@ def attend_scaled_dot(
     *,
     dropout: float = 0.0,
 ) -> Float[Tensor, "*batch query value_dim"]:
-    """Compute `attend` for the scaled dot product in one fused kernel that never shows the weights.
+    """Compute `attend` for the scaled dot product without showing the weights, in one fused kernel.
 
-    Equal to `attend` within rounding (a law). A query that may see nothing gets zeros. On a CPU the kernel works in float32
-    even where products are done in bfloat16: its bfloat16 backward pass is several times slower.
+    Equal to `attend` within rounding (a law). A query that may see nothing gets zeros. Where a CPU does products in bfloat16,
+    up to SHORT keys are attended to by batched products: the kernel's bfloat16 backward pass is several times slower than
+    they are, and beyond so many keys it works in float32.
     """
     sees_any = None if mask is None else mask.any(-1, keepdim=True)
     open_mask = None if mask is None or sees_any is None else mask | ~sees_any
-    with torch.autocast(queries.device.type, enabled=False) if queries.device.type == "cpu" else nullcontext():
-        if queries.device.type == "cpu" and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
+    on_cpu = queries.device.type == "cpu"
+    with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
+        if on_cpu and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
+            if keys.shape[-2] <= SHORT and not dropout:
+                context = _by_products(queries.bfloat16(), keys.bfloat16(), values.bfloat16(), open_mask)
+                return context if sees_any is None else context * sees_any
             queries, keys, values = queries.float(), keys.float(), values.float()
         context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=open_mask, dropout_p=dropout)
     return context if sees_any is None else context * sees_any
+
+
+def _by_products(
+    queries: Float[Tensor, "*batch query dim"],
+    keys: Float[Tensor, "*batch key dim"],
+    values: Float[Tensor, "*batch key value_dim"],
+    mask: Bool[Tensor, "*#batch #query key"] | None,
+) -> Float[Tensor, "*batch query value_dim"]:
+    """Attend by two products and a softmax between them; every query sees a key. Sums are in float32, results are rounded."""
+    *batch, count, dim = queries.shape
+    rows, columns, averaged = (x.reshape(-1, *x.shape[-2:]) for x in (queries, keys.transpose(-1, -2), values))
+    hidden = queries.new_zeros(()) if mask is None else torch.zeros_like(mask, dtype=queries.dtype)
+    if mask is not None:
+        hidden.masked_fill_(~mask, -torch.inf)
+    added = hidden.expand(*batch, count, keys.shape[-2]).reshape(len(rows), count, -1)
+    scores = torch.baddbmm(added, rows, columns, alpha=dim**-0.5)
+    return (scores.softmax(-1) @ averaged).view(*batch, count, -1)

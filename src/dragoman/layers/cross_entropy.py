@@ -8,8 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dragoman.rounding import at_least_float32, product_type
+
 PIECE = 1024
 """Tokens whose logits exist at one time."""
+
+SMALLEST = 1e-30
+"""A label less probable than this has its surprise computed from the logits."""
 
 
 def linear_cross_entropy(
@@ -23,42 +28,52 @@ def linear_cross_entropy(
     """Sum over tokens the cross-entropy of softmax(W x + b), label-smoothed and plain; the plain sum has no gradient.
 
     Label smoothing gives the label 1 - e + e/V and every other piece e/V (Szegedy et al. 2016, section 7), as torch's
-    cross_entropy does. Gradients are computed in the forward pass, piece by piece.
+    cross_entropy does. Gradients are computed in the forward pass, piece by piece. Under autocast products and probabilities
+    are in its type; what a probability near 1 lacks to 1 is added up from the others, so that it keeps its digits.
     """
     total, plain = _LinearCrossEntropy.apply(features, weight, bias, labels, smoothing)
     return total, plain
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Loss and gradients in one pass over pieces of tokens."""
+    """Loss and gradients in one pass over pieces of tokens.
+
+    With P = softmax(W x + b), smoothing e and the label y, the gradient by the logits is P - e/V, less 1 - e at y. The same
+    e/V for all logits is left out of the matrices: it asks for the mean of W's rows alone, and for the sum of the features.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         """Compute both sums, and keep the gradients of the first."""
-        wanted = any(ctx.needs_input_grad[:3])
-        total = torch.zeros((), device=features.device)
-        plain = torch.zeros((), device=features.device)
-        by_features, by_weight = torch.empty_like(features), torch.zeros_like(weight)
-        by_bias = None if bias is None else torch.zeros_like(bias)
-        for first in range(0, len(labels), PIECE):
-            piece, label = features[first : first + PIECE], labels[first : first + PIECE]
-            logits = F.linear(piece, weight, bias).float()
-            normaliser = logits.logsumexp(1)
-            own = logits.gather(1, label[:, None]).squeeze(1)
-            plain += (normaliser - own).sum()
-            total += (normaliser - (1 - smoothing) * own - smoothing * logits.mean(1)).sum()
-            if not wanted:
-                continue
-            by_logits = logits.sub_(normaliser[:, None]).exp_().sub_(smoothing / logits.shape[1])
-            by_logits.scatter_add_(1, label[:, None], torch.full_like(own, smoothing - 1)[:, None])
-            if by_bias is not None:
-                by_bias += by_logits.sum(0)
-            by_logits = by_logits.to(piece.dtype)
-            by_features[first : first + PIECE] = by_logits @ weight.to(piece.dtype)
-            by_weight += by_logits.T @ piece
-        ctx.save_for_backward(by_features, by_weight, by_bias)
+        kind = product_type(features)
+        with torch.autocast(features.device.type, enabled=False):
+            read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
+            by_features = torch.empty_like(read)
+            by_weight = torch.zeros_like(weight) if any(ctx.needs_input_grad[:3]) else None
+            by_bias = None if bias is None else torch.zeros_like(bias)
+            mean = weight.mean(0)
+            total, plain = (torch.zeros((), device=features.device) for _ in range(2))
+            for first in range(0, len(labels), PIECE):
+                piece, label = read[first : first + PIECE], labels[first : first + PIECE, None]
+                surprise, own, by_logits = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
+                middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
+                plain = plain + surprise.sum()
+                total = total + surprise.sum() + smoothing * (own - middle).sum()
+                if by_weight is None:
+                    continue
+                by_features[first : first + PIECE] = by_logits @ rows
+                by_weight += by_logits.T @ piece
+                if by_bias is not None:
+                    by_bias += by_logits.sum(0, dtype=by_bias.dtype)
+            if by_weight is not None:
+                each = smoothing / len(weight)
+                by_features -= smoothing * mean.to(kind)
+                by_weight -= each * read.sum(0, dtype=by_weight.dtype)
+                if by_bias is not None:
+                    by_bias -= each * len(labels)
+        ctx.save_for_backward(by_features.to(features.dtype), by_weight, by_bias)
         ctx.mark_non_differentiable(plain)
         return total, plain
 
@@ -70,3 +85,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
         kept = ctx.saved_tensors
         scaled = [None if gradient is None else gradient * scale for gradient in kept]
         return (*scaled, None, None)
+
+
+def _softmax_loss(
+    logits: Float[Tensor, "tokens vocab"], label: Int[Tensor, "tokens 1"], smoothing: float
+) -> tuple[Float[Tensor, " tokens"], Float[Tensor, " tokens"], Float[Tensor, "tokens vocab"]]:
+    """Return -log P(label), the label's logit, and the gradient by the logits without its part that is the same for all."""
+    own = at_least_float32(logits.gather(1, label).squeeze(1))
+    chances = logits.softmax(1)
+    chance = at_least_float32(chances.gather(1, label).squeeze(1))
+    chances.scatter_(1, label, 0.0)
+    others = at_least_float32(chances.sum(1))
+    surprise = torch.where(chance < 0.5, -chance.log(), -torch.log1p(-others))
+    if bool((chance < SMALLEST).any()):
+        surprise = at_least_float32(logits).logsumexp(1) - own
+    return surprise, own, chances.scatter_(1, label, (smoothing - others).to(chances.dtype)[:, None])

@@ -37,5 +37,5 @@ class Residual(nn.Module):
         self, states: Float[Tensor, "batch time width"], output: Float[Tensor, "batch time width"]
     ) -> Float[Tensor, "batch time width"]:
         """Add what the sub-layer gave to the states that came in."""
-        added = states + self.dropout(output)
+        added = self.dropout.add(states, output)
         return added if self.place == "pre" else self.norm(added)

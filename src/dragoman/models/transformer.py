@@ -27,6 +27,7 @@ from dragoman.models.transformer_settings import (
     EncoderSettings,
     TransformerSettings,
 )
+from dragoman.rounding import as_product
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class TransformerEncoder(nn.Module):
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         mask = masks.to_source(source.mask)
-        states = self.dropout(self.positions(self.embedding(source.ids)))
+        states = self.dropout(as_product(self.positions(self.embedding(source.ids))))
         penalties: list[Tensor | None] = []
         for layer in self.layers:
             mixed = layer(states, mask)
@@ -211,7 +212,7 @@ class TransformerDecoder(nn.Module):
         pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.to_source(state.source.mask)
-        states = self.dropout(self.positions(self.embedding(tokens), seen))
+        states = self.dropout(as_product(self.positions(self.embedding(tokens), seen)))
         real = real_inputs(tokens)
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
