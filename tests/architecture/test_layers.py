@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
-NOUNS = frozenset({"interfaces", "tree", "settings", "errors", "world", "devices", "rounding", "circumstances", "translation"})
+NOUNS = frozenset(
+    {"interfaces", "tree", "settings", "errors", "world", "devices", "rounding", "circumstances", "translation"}
+)
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
     frozenset({"native"}),

@@ -6,6 +6,7 @@ The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GR
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
