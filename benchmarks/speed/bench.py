@@ -15,7 +15,7 @@ from benchmarks.speed.calibration import rates
 from benchmarks.speed.children import ROOT, Child, Peer, PeerError, python_of
 from benchmarks.speed.records import Record, Records
 
-from dragoman.arena.circumstances import commit, machine
+from dragoman.circumstances import commit, machine
 
 
 @dataclass(frozen=True)

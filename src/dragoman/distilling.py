@@ -23,7 +23,8 @@ from dragoman.run import Run, new_run, open_run, write_text
 from dragoman.settings import merge, override, parse
 from dragoman.training.reports import Listener, Silent
 from dragoman.training.trainer import Progress
-from dragoman.translator import Translation, Translator
+from dragoman.translation import Translation
+from dragoman.translator import Translator
 
 CHUNK = 1024
 """Sentences that are translated and written together; translating goes on after the last of these chunks."""
