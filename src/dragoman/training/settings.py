@@ -136,8 +136,8 @@ class TrainingSettings(Settings):
                 raise ValueError("`training.optimizer: nesterov` needs a momentum; set `training.momentum: 0.99`")
             if now.optimizer == "adam" and now.weight_decay:
                 raise ValueError(
-                    "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set it "
-                    "to 0, or choose adamw"
+                    "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set "
+                    "it to 0, or choose adamw"
                 )
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
