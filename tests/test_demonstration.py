@@ -9,7 +9,8 @@ from dragoman.data.phrasebook import derive
 from dragoman.demonstration import SENTENCES, make_way, measure, run_demo
 from dragoman.errors import RunError
 from dragoman.training.reports import Silent
-from dragoman.translator import Translation, Translator
+from dragoman.translation import Translation
+from dragoman.translator import Translator
 
 
 def test_perfect_translations_have_perfect_scores(trained: Trained):
