@@ -79,8 +79,9 @@ def attend_scaled_dot(
     """
     sees_any = None if mask is None else mask.any(-1, keepdim=True)
     open_mask = None if mask is None or sees_any is None else mask | ~sees_any
-    with torch.autocast(queries.device.type, enabled=False) if queries.device.type == "cpu" else nullcontext():
-        if queries.device.type == "cpu" and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
+    on_cpu = queries.device.type == "cpu"
+    with torch.autocast("cpu", enabled=False) if on_cpu and torch.is_autocast_enabled("cpu") else nullcontext():
+        if on_cpu and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
             queries, keys, values = queries.float(), keys.float(), values.float()
         context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=open_mask, dropout_p=dropout)
     return context if sees_any is None else context * sees_any
