@@ -84,7 +84,7 @@ def attend_scaled_dot(
     sees_any = None if mask is None else mask.any(-1, keepdim=True)
     open_mask = None if mask is None or sees_any is None else mask | ~sees_any
     on_cpu = queries.device.type == "cpu"
-    with torch.autocast("cpu", enabled=False) if on_cpu else nullcontext():
+    with torch.autocast("cpu", enabled=False) if on_cpu and torch.is_autocast_enabled("cpu") else nullcontext():
         if on_cpu and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
             if keys.shape[-2] <= SHORT and not dropout:
                 context = _by_products(queries.bfloat16(), keys.bfloat16(), values.bfloat16(), open_mask)
