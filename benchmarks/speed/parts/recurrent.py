@@ -62,7 +62,7 @@ def run(bench: Bench) -> None:
         size = sizes[name]
         if size.name not in plans:
             pace = child.ask("steps", batches=[0, 1, 2, 3])["seconds"] / 4
-            count = min(max(round(bench.seconds / 2 / pace), 2), 1000)
+            count = min(max(round(bench.seconds / 4 / pace), 2), 1000)
             described = {"model": models[size.name], "batch": size.batch, "corpus": corpus.name}
             plans[size.name] = records.add("plan", size=size.name, title=size.title, count=count, **described)
         count, given = plans[size.name]["count"], batches[size.name]
