@@ -96,9 +96,9 @@ def test_only_the_newest_run_is_shown(tmp_path: Path) -> None:
     trained(tmp_path)
     other = Records(tmp_path, "train", "other")
     other.add("about", **ABOUT)
-    other.add("plan", **{**PLAN, "corpus": "other pairs"})
+    other.add("skipped", contestant="slow", title="Slow", reason="it broke")
     text = written(tmp_path, train)
-    assert "other pairs" in text and "| Slow |" not in text
+    assert "Nothing was measured." in text and "- Slow was skipped: it broke" in text and "| Slow |" not in text
 
 
 def test_both_sizes_of_the_recurrent_model_have_a_table(tmp_path: Path) -> None:
