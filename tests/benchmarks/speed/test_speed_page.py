@@ -123,7 +123,7 @@ def test_what_is_expected_of_a_size_follows_its_work(tmp_path: Path) -> None:
         found.add("turn", axis="length", value=value, round=0, calibration={"float32": 1e9}, **numbers)
     text = written(tmp_path, growth)
     assert row(text, "8") == ["8", "1.5", "1", "1.50", "1,500.0", "100"]
-    assert (tmp_path / "page" / "growth.svg").exists() and "(page/growth.svg)" in text
+    assert (tmp_path / "page" / "growth.png").exists() and "(page/growth.png)" in text
 
 
 def test_a_folder_without_the_corpus_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
