@@ -28,13 +28,10 @@ def write_page(path: Path, results: Path, sections: Mapping[str, tuple[str, Sect
     for part, (title, section) in sections.items():
         records = latest(read(results / f"{part}.jsonl"))
         if matching(records, what="about"):
-            lines = [
-                f"## {title}",
-                "",
-                *section(records, path.with_suffix("")),
-                *circumstances(records),
-                *skipped(records),
-            ]
+            body = ["Nothing was measured.", ""]
+            if matching(records, what="turn"):
+                body = section(records, path.with_suffix(""))
+            lines = [f"## {title}", "", *body, *circumstances(records), *skipped(records)]
             texts.append(_mark(part) + "\n".join(lines).rstrip() + "\n")
         elif part in earlier:
             texts.append(earlier[part])

@@ -101,8 +101,8 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
     series = {axis.name: points(records, axis.name) for axis in AXES}
     series = {name: found for name, found in series.items() if found}
     if series:
-        draw(series, pictures / "growth.svg", {axis.name: axis.title for axis in AXES})
-        lines += [f"![Time against size, with what its arithmetic says]({pictures.name}/growth.svg)", ""]
+        draw(series, pictures / "growth.png", {axis.name: axis.title for axis in AXES})
+        lines += [f"![Time against size, with what its arithmetic says]({pictures.name}/growth.png)", ""]
     for axis in AXES:
         rows = [
             [
@@ -140,18 +140,18 @@ def points(records: Sequence[Record], axis: str) -> list[dict[str, Any]]:
 
 def draw(series: Mapping[str, Sequence[Mapping[str, Any]]], path: Path, titles: Mapping[str, str]) -> None:
     """Draw each axis: points for what was measured, a line for what the arithmetic says."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with rc_context({"svg.hashsalt": "dragoman"}):
-        figure = Figure(figsize=(4 * len(series), 3.6), layout="constrained")
-        for place, (name, found) in zip(figure.subplots(1, len(series), squeeze=False)[0], series.items(), strict=True):
-            values = [point["value"] for point in found]
-            place.loglog(values, [point["seconds"] for point in found], "o", label="measured")
-            place.loglog(values, [point["expected"] for point in found], "-", label="expected")
-            place.set_title(titles[name], fontsize=9)
-            place.set_ylabel("seconds" if name == "pairs" else "seconds a step")
-            place.legend(fontsize=8)
-        FigureCanvasSVG(figure).print_svg(path, metadata={"Date": None})
+    figure = Figure(figsize=(3.2 * len(series), 3.2), dpi=100, layout="constrained")
+    for place, (name, found) in zip(figure.subplots(1, len(series), squeeze=False)[0], series.items(), strict=True):
+        values = [point["value"] for point in found]
+        place.loglog(values, [point["seconds"] for point in found], "o", label="measured")
+        place.loglog(values, [point["expected"] for point in found], "-", label="expected")
+        place.set_xticks(values, [f"{value:,}" for value in values], fontsize=7, rotation=45)
+        place.minorticks_off()
+        place.set_title(titles[name], fontsize=9)
+        place.set_ylabel("seconds" if name == "pairs" else "seconds a step", fontsize=8)
+        place.legend(fontsize=8)
+    FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})

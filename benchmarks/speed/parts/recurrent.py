@@ -61,8 +61,9 @@ def run(bench: Bench) -> None:
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
         size = sizes[name]
         if size.name not in plans:
-            pace = child.ask("steps", batches=[0, 1, 2, 3])["seconds"] / 4
-            count = min(max(round(bench.seconds / 2 / pace), 2), 1000)
+            few = [at % len(batches[size.name]) for at in range(4)]
+            pace = child.ask("steps", batches=few)["seconds"] / 4
+            count = min(max(round(bench.seconds / 4 / pace), 2), 1000)
             described = {"model": models[size.name], "batch": size.batch, "corpus": corpus.name}
             plans[size.name] = records.add("plan", size=size.name, title=size.title, count=count, **described)
         count, given = plans[size.name]["count"], batches[size.name]

@@ -96,9 +96,9 @@ def test_only_the_newest_run_is_shown(tmp_path: Path) -> None:
     trained(tmp_path)
     other = Records(tmp_path, "train", "other")
     other.add("about", **ABOUT)
-    other.add("plan", **{**PLAN, "corpus": "other pairs"})
+    other.add("skipped", contestant="slow", title="Slow", reason="it broke")
     text = written(tmp_path, train)
-    assert "other pairs" in text and "| Slow |" not in text
+    assert "Nothing was measured." in text and "- Slow was skipped: it broke" in text and "| Slow |" not in text
 
 
 def test_both_sizes_of_the_recurrent_model_have_a_table(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_what_is_expected_of_a_size_follows_its_work(tmp_path: Path) -> None:
         found.add("turn", axis="length", value=value, round=0, calibration={"float32": 1e9}, **numbers)
     text = written(tmp_path, growth)
     assert row(text, "8") == ["8", "1.5", "1", "1.50", "1,500.0", "100"]
-    assert (tmp_path / "page" / "growth.svg").exists() and "(page/growth.svg)" in text
+    assert (tmp_path / "page" / "growth.png").exists() and "(page/growth.png)" in text
 
 
 def test_a_folder_without_the_corpus_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
