@@ -35,13 +35,17 @@ WORK = ((1, 1, 8), (1, 5, 4), (64, 1, 128), (64, 5, 64))
 LENGTHS = (6, 24)
 """Shortest and longest source, in tokens; every length is as frequent as any other."""
 
-OWN = Peer("dragoman", "Dragoman", script=Path(__file__).parents[1] / "peers" / "dragoman_translating.py")
-RAW = Peer("ctranslate2", "CTranslate2")
+SCRIPTS = Path(__file__).parents[1] / "peers"
+PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that spin while they wait stop everyone where cores are shared; Dragoman's command line sets this by itself."""
+OWN = Peer("dragoman", "Dragoman", script=SCRIPTS / "dragoman_translating.py", environment=PASSIVE)
+RAW = Peer("ctranslate2", "CTranslate2", environment=PASSIVE)
 HUGGINGFACE = Peer(
     "huggingface",
     "Hugging Face MarianMT",
     ("transformers",),
-    script=Path(__file__).parents[1] / "peers" / "huggingface_translating.py",
+    script=SCRIPTS / "huggingface_translating.py",
+    environment=PASSIVE,
 )
 
 
