@@ -4,8 +4,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.lookup import Kind, Lookup
-from dragoman.attention.scores import Score, ScoreParts
+from dragoman.attention.scores import Score
 from dragoman.interfaces import Attended, KeyValues
+from dragoman.native.recurrence import Order, Source
 
 
 class SingleHead(nn.Module):
@@ -27,10 +28,23 @@ class SingleHead(nn.Module):
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
 
-    def parts(self) -> ScoreParts | None:
-        """Return the score in parts where this is softmax and average alone, which one operation over a loop may do."""
-        drops = self.training and self.lookup.dropout > 0
-        return None if drops or not self.lookup.plain else self.score.parts(self.query_dim)
+    def in_loop(
+        self,
+        memory: KeyValues,
+        real: Bool[Tensor, "batch key"],
+        order: Order,
+        *,
+        into: Float[Tensor, "gates _"],
+    ) -> Source | None:
+        """Return what a recurrent loop as one operation reads; None where this is more than softmax and average.
+
+        `order`: attend before or after the recurrent step; `into`: the matrix by which what is read enters that step.
+        """
+        parts = self.score.parts(self.query_dim)
+        if parts is None or not self.lookup.plain or (self.training and self.lookup.dropout > 0):
+            return None
+        keys, values = memory.keys[:, 0], memory.values[:, 0]
+        return Source(order, keys, values, real, into, parts.query, parts.energy, parts.scale)
 
     def forward(
         self,

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,7 +20,7 @@ from dragoman.layers.mixture import MixtureHead, linear_of_parts, mixture_featur
 from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.native.recurrence import Source
+from dragoman.native.recurrence import Order, Source
 
 
 @dataclass(frozen=True)
@@ -179,16 +178,12 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         mask = masks.to_source(source.mask)
         return self.attention(queries, source.memory, mask, first=first, need_weights=wanted)
 
-    def _in_loop(
-        self, embedded: Tensor, state: RecurrentState, order: Literal["before", "after"], need_weights: bool
-    ) -> Source | None:
+    def _in_loop(self, embedded: Tensor, state: RecurrentState, order: Order, need_weights: bool) -> Source | None:
         """Return what a loop over all positions as one operation reads, or None where the plain loop has to run."""
-        memory, parts = state.source.memory, self.attention.parts()
-        special = need_weights or isinstance(self.head, MixtureHead)
-        if special or parts is None or memory is None or not self.stack.loops(embedded):
+        memory, into = state.source.memory, self.stack.matrix(embedded.shape[-1])
+        if need_weights or isinstance(self.head, MixtureHead) or memory is None or not self.stack.loops(embedded):
             return None
-        keys, values, into = memory.keys[:, 0], memory.values[:, 0], self.stack.matrix(embedded.shape[-1])
-        return Source(order, keys, values, state.source.mask, into, parts.query, parts.energy, parts.scale)
+        return self.attention.in_loop(memory, state.source.mask, order, into=into)
 
     def _mixture(
         self,
@@ -244,9 +239,9 @@ class BahdanauDecoder(AttendingDecoder):
         source = self._in_loop(embedded, state, "before", need_weights)
         if source is not None:
             looped, hidden = self.stack.loop(embedded, hidden, source)
-            read = Attended(looped.contexts, None)
+            past, read = RecurrentPast(hidden, position=first + tokens.shape[1]), Attended(looped.contexts, None)
             output = self._output(looped.states, embedded, state.source, read, need_weights=False)
-            return output, DecoderState(state.source, RecurrentPast(hidden, position=first + tokens.shape[1]))
+            return output, DecoderState(state.source, past)
         states: list[Tensor] = []
         attended: list[Attended] = []
         for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):

@@ -19,6 +19,9 @@ SMALL = 128
 """Below this many rows or hidden units products are done in float32 even under bfloat16: casting would cost more."""
 
 
+Order = Literal["before", "after"]
+
+
 @dataclass(frozen=True)
 class Layers:
     """Weights of the layers: for each weight_hh and bias_hh, and for each but the first weight_ih and bias_ih."""
@@ -33,7 +36,7 @@ class Layers:
 class Source:
     """What is read in each step: prepared keys, values, where they are real, and the matrix by which what is read enters."""
 
-    order: Literal["before", "after"]
+    order: Order
     """Attend before the step, with the state of the step before, or after it, feeding an attention vector into the next."""
     keys: Tensor
     values: Tensor
