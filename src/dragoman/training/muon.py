@@ -23,7 +23,7 @@ class PreciseMuon(Muon):
         self.products = products
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """Take a step with each matrix that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[Any, list[Tensor]] = {}
