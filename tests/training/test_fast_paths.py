@@ -43,7 +43,8 @@ def plain_cross_entropy(
 
 def plain_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, dropout: float) -> Tensor:
     """Scores, softmax, average, one after the other."""
-    return attend(queries @ keys.transpose(-1, -2) / queries.shape[-1] ** 0.5, values, mask, dropout=dropout)[0]
+    scores = queries @ keys.transpose(-1, -2) / queries.shape[-1] ** 0.5
+    return attend(scores, values, mask, dropout=dropout)[0]
 
 
 def plain_step(model: Seq2Seq, optimizer: AdamW, pairs: Batch) -> float:
@@ -88,31 +89,29 @@ def plain_losses(architecture: Architecture, dtype: torch.dtype, patch: pytest.M
 
 
 @each
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-8), (torch.float32, 1e-3)], ids=["float64", "float32"]
-)
-def test_losses_are_those_of_the_plain_path(
-    name: str, dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losses_are_those_of_the_plain_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     architecture = ARCHITECTURES[name](dropout=0.0)
-    fast = fast_losses(architecture, dtype)
-    assert fast == pytest.approx(plain_losses(architecture, dtype, monkeypatch), rel=tolerance)
-    assert sum(fast[-5:]) < 0.7 * sum(fast[:5]), "something is learned, so the losses could differ"
+    fast = fast_losses(architecture, torch.float64)
+    plain = plain_losses(architecture, torch.float64, monkeypatch)
+    assert fast == pytest.approx(plain, rel=1e-9), "float64 does not let two hundred steps blow rounding up"
+    assert sum(fast[-5:]) < 0.8 * sum(fast[:5]), "something is learned, so the losses could differ"
 
 
 @each
-def test_bfloat16_learns_as_float32_does(name: str) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.03)])
+def test_coarser_arithmetic_begins_as_the_exact_run_and_learns_as_much(
+    name: str, precision: PrecisionName, tolerance: float
+) -> None:
     architecture = ARCHITECTURES[name](dropout=0.0)
-    exact, rounded = (
-        fast_losses(architecture, torch.float32, precision=precision) for precision in ("float32", "bfloat16")
-    )
-    assert rounded[:20] == pytest.approx(exact[:20], rel=0.03)
-    assert sum(rounded[-20:]) == pytest.approx(sum(exact[-20:]), rel=0.1)
+    exact = fast_losses(architecture, torch.float64, steps=60)
+    coarse = fast_losses(architecture, torch.float32, precision=precision, steps=60)
+    assert coarse[:20] == pytest.approx(exact[:20], rel=tolerance)
+    assert sum(coarse[-20:]) == pytest.approx(sum(exact[-20:]), rel=0.05)
 
 
 @each
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_same_seed_gives_the_same_run(name: str, precision: PrecisionName) -> None:
     architecture = ARCHITECTURES[name](dropout=0.3)
-    first, second = (fast_losses(architecture, torch.float32, precision=precision, steps=30) for _ in range(2))
+    first, second = (fast_losses(architecture, torch.float32, precision=precision, steps=20) for _ in range(2))
     assert first == second

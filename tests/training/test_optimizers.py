@@ -8,6 +8,7 @@ import torch
 from tests.laws.architectures import ARCHITECTURES, fresh_model
 from torch.optim import SGD, Adam, AdamW, Muon
 
+from dragoman.training.muon import PreciseMuon
 from dragoman.training.optimizers import Together, build_optimizer
 from dragoman.training.settings import TrainingSettings
 
@@ -110,3 +111,32 @@ def test_optimisers_together_step_each_and_load_what_they_saved() -> None:
     for name, tensor in after.items():
         assert not torch.equal(tensor, before[name])
         torch.testing.assert_close(tensor, again[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
+def test_muon_s_steps_are_torch_s(shape: tuple[int, int], together: bool) -> None:
+    generator = torch.Generator().manual_seed(1)
+    starts = [torch.randn(shape, generator=generator) for _ in range(2)]
+    gradients = [[torch.randn(shape, generator=generator) for _ in starts] for _ in range(3)]
+    ours, theirs = ([torch.nn.Parameter(start.clone()) for start in starts] for _ in range(2))
+    own = PreciseMuon(ours, lr=0.1, weight_decay=0.1, products=torch.bfloat16)
+    reference = Muon(theirs, lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    exact = PreciseMuon(
+        [torch.nn.Parameter(start.clone()) for start in starts], lr=0.1, weight_decay=0.1, products=torch.float32
+    )
+    for row in gradients:
+        for optimizer in (own, reference, exact):
+            for parameter, gradient in zip(optimizer.param_groups[0]["params"], row, strict=True):
+                parameter.grad = gradient.clone()
+        if together:
+            with torch.no_grad():
+                own._step(ours, own.param_groups[0])
+        else:
+            own.step()
+        reference.step()
+        exact.step()
+    for one, other, precise in zip(ours, theirs, exact.param_groups[0]["params"], strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=2e-3)
+        torch.testing.assert_close(precise, other, rtol=0, atol=1e-2)
+    assert all((start - one).abs().max() > 0.03 for start, one in zip(starts, ours, strict=True))

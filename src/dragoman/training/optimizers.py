@@ -3,18 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import TrainingSettings
 
 
-def build_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
+def build_optimizer(model: nn.Module, settings: TrainingSettings, products: torch.dtype = torch.float32) -> Optimizer:
     """Make the optimiser, in its fused form; weight decay pulls matrices of linear and recurrent layers alone.
 
     `muon` steers the matrices of hidden layers, scaled so that a learning rate means as much as for Adam (Liu et al. 2025,
-    section 2.2); embeddings, output layers and everything else go by AdamW.
+    section 2.2), its own products done in `products`; embeddings, output layers and everything else go by AdamW.
     """
     embeddings = _parameters(model, (nn.Embedding, TokenEmbedding))
     decayed = [p for p in model.parameters() if p.dim() > 1 and id(p) not in embeddings]
@@ -25,7 +27,7 @@ def build_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
         outputs = _parameters(model, (OutputLayer,))
         hidden = [p for p in decayed if p.dim() == 2 and id(p) not in outputs]
         rest = [p for p in decayed if p.dim() != 2 or id(p) in outputs]
-        muon = Muon(hidden, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+        muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products)
         return Together([muon, AdamW(_groups(rest, others, decay), **adam)])
     groups = _groups(decayed, others, decay)
     if settings.optimizer in ("sgd", "nesterov"):

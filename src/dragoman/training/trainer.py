@@ -135,6 +135,7 @@ class Trainer:
         self.settings = settings
         self.device = next(model.parameters()).device
         self.precision = arithmetic(precision, self.device)
+        self.products = getattr(torch, precision)
         self.folder = folder
         self.validate = validate
         self.listener = listener
@@ -272,7 +273,7 @@ class Trainer:
             progress.phase, progress.began, progress.cuts = number, progress.step, 0
             progress.cost.restart()
         self.now = self.settings.in_phase(number)
-        self.optimizer: Optimizer = build_optimizer(self.model, self.now)
+        self.optimizer: Optimizer = build_optimizer(self.model, self.now, self.products)
         self.objective = self.objectives(self.now)
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 

@@ -1,0 +1,70 @@
+"""Muon in the arithmetic that the machine is fast in."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.optim import Muon
+
+
+class PreciseMuon(Muon):
+    """Muon (Jordan et al. 2024) whose products are done in `products`, where torch's are in bfloat16 on every machine.
+
+    Updates are scaled so that a learning rate means as much as for Adam (Liu et al. 2025, section 2.2). Many CPUs emulate
+    bfloat16, at a fraction of the speed of float32. On a GPU, matrices of one shape go through the products together.
+    """
+
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], *, lr: float, weight_decay: float, products: torch.dtype
+    ) -> None:
+        super().__init__(parameters, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+        self.products = products
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take a step with each matrix that has a gradient."""
+        for group in self.param_groups:
+            by_shape: dict[Any, list[Tensor]] = {}
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    alone = id(parameter) if parameter.device.type == "cpu" else None
+                    by_shape.setdefault((parameter.shape, alone), []).append(parameter)
+            for alike in by_shape.values():
+                self._step(alike, group)
+        return None
+
+    def _step(self, alike: list[Tensor], group: dict[str, Any]) -> None:
+        """Move matrices of one shape."""
+        directions = []
+        for parameter in alike:
+            assert parameter.grad is not None
+            state = self.state[parameter]
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = torch.zeros_like(parameter.grad)
+            average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
+            directions.append(parameter.grad.lerp(average, group["momentum"]) if group["nesterov"] else average)
+        together = directions[0] if len(alike) == 1 else torch.stack(directions)
+        turned = orthogonalize(together.to(self.products), group["ns_coefficients"], group["ns_steps"], group["eps"])
+        rate = group["lr"] * 0.2 * max(alike[0].shape) ** 0.5
+        for parameter, update in zip(alike, [turned] if len(alike) == 1 else turned, strict=True):
+            parameter.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
+
+
+def orthogonalize(
+    matrices: Float[Tensor, "*batch rows columns"], coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Float[Tensor, "*batch rows columns"]:
+    """Bring the singular values of each matrix near 1 by Newton-Schulz steps of the fifth degree.
+
+    Source: Jordan et al. 2024, as `torch.optim.Muon` does it; of one matrix or of several at once.
+    """
+    a, b, c = coefficients
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    wide = matrices.mT if tall else matrices
+    wide = wide / wide.norm(dim=(-2, -1), keepdim=True).clamp(min=eps)
+    fused = torch.addmm if matrices.dim() == 2 else torch.baddbmm
+    for _ in range(steps):
+        gram = wide @ wide.mT
+        wide = fused(wide, fused(gram, gram, gram, beta=b, alpha=c), wide, beta=a)
+    return wide.mT if tall else wide
