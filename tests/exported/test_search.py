@@ -47,8 +47,9 @@ def test_both_engines_find_the_same(both: tuple[Seq2Seq, Engine], settings: dict
 
 
 def test_greedy_search_keeps_out_padding_though_the_model_likes_it(tmp_path: Path):
-    model = model_of(ARCHITECTURE)
-    engine = engine_of(model, ARCHITECTURE, tmp_path)
+    architecture = transformer(cross_score="general")
+    model = model_of(architecture)
+    engine = engine_of(model, architecture, tmp_path)
     settings = DecodingSettings(method="greedy")
     for own, other in zip(searched(model, SOURCES, settings), engine.search(SOURCES, settings), strict=True):
         assert other[0].ids == own[0].ids
