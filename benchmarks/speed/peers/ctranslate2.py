@@ -16,7 +16,7 @@ class Peer:
         import ctranslate2
 
         begin = time.perf_counter()
-        self.model = ctranslate2.Translator(message["folder"], intra_threads=len(os.sched_getaffinity(0)))
+        self.model = ctranslate2.Translator(message["folder"], intra_threads=os.cpu_count() or 1)
         return {"load_seconds": time.perf_counter() - begin, "versions": versions("ctranslate2")}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:

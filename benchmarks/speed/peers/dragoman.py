@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -23,7 +24,9 @@ from dragoman.run import versions
 from dragoman.settings import parse
 from dragoman.training.objectives import build_objective
 from dragoman.training.precision import choose
+from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Silent
+from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
 
 
@@ -72,6 +75,8 @@ class Peer:
         torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
         precision = choose(recipe.training.precision, torch.device("cpu"))
+        recurrence = choose_recurrence(recipe.training.recurrence, torch.device("cpu"), self._say)
+        use_recurrence(recurrence, model, self._say)
         self.listener = Stopping()
         self.listener.stream = Given(read_batches(message["batches"]))
         self.listener.trainer = Trainer(
@@ -84,12 +89,20 @@ class Peer:
             validate=lambda _: {"dev_loss": 0.0},
             listener=self.listener,
         )
+        if recipe.training.threads is None:
+            self.listener.stream.numbers = [0, 1]
+            torch.set_num_threads(probe_threads(self.listener.trainer))
         return {
             "parameters": parameters(model),
             "threads": torch.get_num_threads(),
             "precision": precision,
+            "recurrence": recurrence,
             "versions": versions(),
         }
+
+    def _say(self, text: str) -> None:
+        """Say something beside the answers."""
+        print(text, file=sys.stderr)
 
     def steps(self, message: dict[str, Any]) -> dict[str, Any]:
         """Take a step over each batch named; the checkpoint that stopping writes is not timed."""

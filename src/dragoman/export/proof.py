@@ -16,7 +16,7 @@ SEARCHES = (DecodingSettings(method="greedy"), DecodingSettings(beam=5, n_best=2
 ROUNDING = 1e-3
 """Most that the log-probability of a token may differ in float32, and of a translation per token."""
 INT8_MEAN = 0.15
-"""Most that the log-probability of a token may differ in int8, in the mean of the sample: 0.02 to 0.05 is usual."""
+"""Most that the log-probability of a token may differ in int8, in the mean of the sample."""
 
 
 @dataclass(frozen=True)

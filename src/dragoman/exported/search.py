@@ -227,7 +227,12 @@ def best_open(found: Sequence[Found], steps: int) -> float:
     return max(still_open) if still_open else min(last, default=math.inf)
 
 
+def _cores() -> int:
+    """Count the processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _threads() -> int:
     """Return how many threads to compute with: those that the environment names, or all cores."""
     given = os.environ.get("OMP_NUM_THREADS", "")
-    return int(given) if given.isdigit() and int(given) else len(os.sched_getaffinity(0))
+    return int(given) if given.isdigit() and int(given) else _cores()
