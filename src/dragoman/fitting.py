@@ -34,7 +34,7 @@ from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
-from dragoman.training.precision import choose
+from dragoman.training.precision import choose, width_of
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
@@ -68,6 +68,7 @@ def fit(
     goes_on = resume and (folder / "training" / "last.safetensors").exists()
     trainer = _trainer(run, ear, goes_on=goes_on)
     run = _with_threads(run, trainer)
+    run = replace(run, manifest={**run.manifest, "precision": trainer.precision_name})
     run.save()
     if recipe.training.tensorboard:
         ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
@@ -124,7 +125,7 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         _masked_objective if masked else build_objective,
         HidingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
-        precision=run.manifest.get("precision") or choose(recipe.training.precision, device),
+        precision=run.manifest.get("precision") or choose(recipe.training.precision, device, width_of(model)),
         folder=run.folder,
         validate=validation,
         listener=ear,
@@ -218,10 +219,7 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, 
     if codecs is None:
         ear.say("Reading the corpus and learning its pieces.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
-    about: dict[str, Any] = {
-        "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
-        "data": _checksums(recipe),
-    }
+    about: dict[str, Any] = {"data": _checksums(recipe)}
     if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
         device = choose_device(recipe.training.device)
         about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, ear.say)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dragoman.training import precision
-from dragoman.training.precision import arithmetic, choose, cpu_gain
+from dragoman.training.precision import arithmetic, choose, cpu_gain, width_of
 
 CPU = torch.device("cpu")
 
@@ -20,12 +20,20 @@ def test_a_wish_is_granted() -> None:
 def test_a_cpu_gets_bfloat16_only_where_it_is_faster(
     gain: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "cpu_gain", lambda: gain)
+    monkeypatch.setattr(precision, "cpu_gain", lambda width: gain)
     assert choose("auto", CPU) == expected
 
 
-def test_the_gain_is_measured() -> None:
-    assert 0.001 < cpu_gain() < 1000
+def test_a_narrow_model_is_measured_with_narrow_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "cpu_gain", lambda width: 3.0 if width == 512 else 1.0)
+    assert [choose("auto", CPU, width) for width in (32, 512, 2048)] == ["float32", "bfloat16", "bfloat16"]
+    model = torch.nn.Sequential(torch.nn.Embedding(1000, 32), torch.nn.Linear(32, 96))
+    assert width_of(model) == 32
+
+
+@pytest.mark.parametrize("width", [32, 512])
+def test_the_gain_is_measured(width: int) -> None:
+    assert 0.001 < cpu_gain(width) < 1000
 
 
 def test_measuring_leaves_the_random_state_alone() -> None:

@@ -23,7 +23,7 @@ from dragoman.recipe import Recipe
 from dragoman.run import versions
 from dragoman.settings import parse
 from dragoman.training.objectives import build_objective
-from dragoman.training.precision import choose
+from dragoman.training.precision import choose, width_of
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Silent
 from dragoman.training.threads import probe_threads
@@ -74,7 +74,7 @@ class Peer:
         torch.manual_seed(recipe.seed)
         torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
-        precision = choose(recipe.training.precision, torch.device("cpu"))
+        precision = choose(recipe.training.precision, torch.device("cpu"), width_of(model))
         recurrence = choose_recurrence(recipe.training.recurrence, torch.device("cpu"), self._say)
         use_recurrence(recurrence, model, self._say)
         self.listener = Stopping()

@@ -5,34 +5,45 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
+from torch import nn
 
 PrecisionName = Literal["float32", "bfloat16"]
 WORTHWHILE = 1.5
 """How many times faster a bfloat16 product must be on a CPU to be chosen."""
 
 
-def choose(wish: Literal["auto", "float32", "bfloat16"], device: torch.device) -> PrecisionName:
-    """Return the precision to train in. `auto` takes bfloat16 on a GPU that has it and on a CPU measured to be faster."""
+def choose(wish: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512) -> PrecisionName:
+    """Return the precision to train in. `auto` takes bfloat16 on a GPU that has it and on a CPU measured to be faster.
+
+    `width` is that of the model (`width_of`): narrow products gain less than it costs to round what goes into them.
+    """
     if wish != "auto":
         return wish
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bfloat16" if cpu_gain() >= WORTHWHILE else "float32"
+    return "bfloat16" if cpu_gain(min(width, 512)) >= WORTHWHILE else "float32"
 
 
-def cpu_gain() -> float:
-    """Measure how many times faster this CPU multiplies bfloat16 matrices than float32 ones, in about 0.1 s.
+def width_of(model: nn.Module) -> int:
+    """Return the width of a model's widest product: the largest shorter side of its matrices."""
+    return max((min(p.shape) for p in model.parameters() if p.dim() == 2), default=1)
 
-    CPUs with AVX512-BF16 or AMX reach 2 to 8; others emulate, at a fraction of the speed.
+
+def cpu_gain(width: int = 512) -> float:
+    """Measure how many times faster this CPU multiplies in bfloat16 than in float32, in about 0.1 s.
+
+    512 rows are multiplied with a square matrix of `width`, and rounded first, as a step of training does. CPUs with AVX512-BF16
+    or AMX reach 2 to 8 where the matrix is wide; others emulate, at a fraction of the speed.
     """
-    left, right = torch.full((512, 512), 0.5), torch.full((512, 512), 0.25)
-    pairs = {"float32": (left, right), "bfloat16": (left.bfloat16(), right.bfloat16())}
-    best = dict.fromkeys(pairs, float("inf"))
+    rows, matrix = torch.full((512, width), 0.5), torch.full((width, width), 0.25)
+    rounded = matrix.bfloat16()
+    ways = {"float32": lambda: rows @ matrix, "bfloat16": lambda: rows.bfloat16() @ rounded}
+    best = dict.fromkeys(ways, float("inf"))
     for _ in range(5):
-        for name, (a, b) in pairs.items():
+        for name, product in ways.items():
             begin = time.perf_counter()
             for _ in range(4):
-                a @ b
+                product()
             best[name] = min(best[name], time.perf_counter() - begin)
     return best["float32"] / best["bfloat16"]
 

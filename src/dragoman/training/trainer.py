@@ -134,6 +134,7 @@ class Trainer:
         self.stream = stream
         self.settings = settings
         self.device = next(model.parameters()).device
+        self.precision_name = precision
         self.precision = arithmetic(precision, self.device)
         self.products = getattr(torch, precision)
         self.folder = folder
