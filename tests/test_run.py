@@ -89,11 +89,12 @@ def test_a_damaged_manifest_is_named(fresh: Run, text):
         open_run(fresh.folder)
 
 
-def test_older_formats_are_read(fresh: Run):
+def test_an_older_format_whose_models_computed_otherwise_is_refused(fresh: Run):
     fresh.save()
-    manifest = dict(fresh.manifest) | {"format": 0}
+    manifest = dict(fresh.manifest) | {"format": 1}
     (fresh.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    assert open_run(fresh.folder).manifest["format"] == 0
+    with pytest.raises(RunError, match="has format 1, older than the 2 that this version reads; train it again"):
+        open_run(fresh.folder)
 
 
 def test_text_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

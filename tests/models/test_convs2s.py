@@ -9,7 +9,8 @@ from tests.laws.examples import batch, source, target
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from dragoman.decoding import DecodingSettings, beam_search, sample, step_of
+from dragoman.decoding import DecodingSettings, beam_search, step_of
+from dragoman.decoding.sample import sample
 from dragoman.errors import InputError
 from dragoman.models import convs2s
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
