@@ -4,6 +4,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def standard_input(most: int) -> Iterator[list[str]]:
     while not ended:
         chunk: list[str] = []
         while len(chunk) < most and not ended and (not chunk or not lines.empty()):
-            line = lines.get()
+            line = _wait_for(lines)
             if line is None:
                 ended = True
                 continue
@@ -103,6 +104,13 @@ def _feed(stream: RawIOBase | BufferedIOBase, lines: "queue.Queue[bytes | OSErro
         lines.put(error)
     finally:
         lines.put(None)
+
+
+def _wait_for(lines: "queue.Queue[bytes | OSError | None]") -> bytes | OSError | None:
+    """Wait for the next line, and look up every half second: a Ctrl-C that came just before waiting does not end the wait."""
+    while True:
+        with suppress(queue.Empty):
+            return lines.get(timeout=0.5)
 
 
 def _decode(line: bytes | OSError, number: int) -> str:
