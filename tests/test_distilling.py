@@ -117,6 +117,8 @@ def test_training_goes_on_where_it_was_stopped(trained: Trained, tmp_path: Path,
     assert (first.step, first.finished) == (2, False)
     told: list[Translated] = []
     ear = Ear()
+    with pytest.raises(InputError, match=r"made with other settings or files \(`nearest` differs\)"):
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(nearest=True))
     again = distill([teacher], student, tmp_path / "run", resume=True, listener=ear, report=told.append)
     assert (again.step, again.finished, told) == (3, True, [])
     assert "Going on at step 2." in ear.said

@@ -1,5 +1,6 @@
 """Which engine translates."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,20 @@ def test_ctranslate2_takes_the_smallest_export(run: Path):
         {"method": "sample"},
         {"coverage_penalty": 0.2},
         {"no_repeat_ngram": 2},
+        {"precision": "bfloat16"},
     ],
 )
 def test_auto_takes_torch_for_what_the_other_has_not(run: Path, asked: dict[str, object]):
     assert isinstance(load_translator(run, **asked), Translator)  # type: ignore[arg-type]
+
+
+def test_an_export_that_is_still_being_proven_is_not_taken(run: Path, tmp_path: Path):
+    copied = tmp_path / "run"
+    shutil.copytree(run, copied)
+    done = copied / "exports" / "ctranslate2-float32"
+    assert isinstance(load_translator(copied), ExportedTranslator)
+    done.rename(done.with_name(".ctranslate2-float32.partial"))
+    assert isinstance(load_translator(copied), Translator)
 
 
 def test_auto_takes_torch_where_ctranslate2_is_not_installed(run: Path, monkeypatch: pytest.MonkeyPatch):

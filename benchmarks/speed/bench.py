@@ -41,7 +41,7 @@ class Bench:
 
     def records(self, part: str, settings: Mapping[str, Any]) -> Records:
         """Return the records of a part, of these settings and this code; with `again`, none yet."""
-        table = json.dumps([dict(settings), code(), machine()], sort_keys=True, default=str)
+        table = json.dumps([dict(settings), code(), machine(), torch.get_num_threads()], sort_keys=True, default=str)
         records = Records(self.results, part, hashlib.sha256(table.encode()).hexdigest()[:12])
         if self.again:
             records.forget()
@@ -80,7 +80,8 @@ def about() -> dict[str, Any]:
 def code() -> str:
     """Return a hash of Dragoman's source: numbers of other code are another run's."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "dragoman").rglob("*.py")):
+    sources = (path for kind in ("*.py", "*.cpp") for path in (ROOT / "src" / "dragoman").rglob(kind))
+    for path in sorted(sources):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -30,7 +30,8 @@ class Peer:
     """Installed last and alone, since their own requirements would put an older torch over the one that is there."""
     script: Path | None = None
     """By default `peers/NAME.py`."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=lambda: {"OMP_WAIT_POLICY": "PASSIVE"})
+    """By default threads that wait do not spin, which would slow down all others that are alive."""
 
     @property
     def path(self) -> Path:

@@ -86,6 +86,8 @@ def student_recipe(
     table = reduce(merge, tables_of(find_recipe(str(name))))
     table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
+    if recipe.training.guided is not None and not teaching.original:
+        raise SettingsError("translations carry no word links; take `training.guided` out of the student's recipe")
     if isinstance(recipe.model, DocumentSettings):
         raise SettingsError("a student translates sentence by sentence; choose another `model.kind` than `document`")
     for other in (
@@ -127,8 +129,8 @@ def distill(
     _check_files((*student.data.dev, *student.data.test), student.data)
     about = _teacher(runs, translator, chosen)
     begun = (folder / "manifest.json").exists()
+    _remember(folder, about, resume=resume)
     if not begun:
-        _remember(folder, about, resume=resume)
         _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
         for number, _ in enumerate(teacher.recipe.data.train, 1):
             ear.say(_count(_translations(folder, number)))
@@ -188,10 +190,10 @@ def _translate_all(
     for number, corpus in enumerate(data.train, 1):
         path, earlier = _translations(folder, number), sum(counts[: number - 1])
         if path.exists():
-            already = sum(counts[:number])
+            already += counts[number - 1]
             continue
         place = Place.read(path)
-        already = max(already, earlier + place.sentences)
+        already += place.sentences
         beside = _partial(path)
         with beside.open("ab") as file:
             file.truncate(place.end)

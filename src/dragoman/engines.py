@@ -34,7 +34,7 @@ def load_translator(
     if exports:
         return load_export(_only_export(folders, exports, engine=engine, attention=attention), decoding)
     if engine != "torch" and len(folders) == 1:
-        found = _export_of(folders[0], engine, decoding, attention=attention)
+        found = None if device == "cuda" else _export_of(folders[0], engine, decoding, attention=attention)
         if found is not None:
             return load_export(found, decoding, run_settings(folders[0], {}))
     elif engine == "ctranslate2":
@@ -71,7 +71,13 @@ def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, atten
             )
         if attention:
             raise InputError("CTranslate2 shows no attention as Dragoman means it; use `--engine torch`")
-    elif not paths or attention or not can_be_used() or obstacle(run_settings(run, decoding)) is not None:
+    elif (
+        not paths
+        or attention
+        or not can_be_used()
+        or obstacle(settings := run_settings(run, decoding))
+        or settings.precision not in ("float32", "auto")
+    ):
         return None
     return open_export(paths[0])
 

@@ -66,12 +66,22 @@ def fit(
     run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear, codecs)
     run = replace(run, manifest={**run.manifest, **(about or {})})
     goes_on = resume and (folder / "training" / "last.safetensors").exists()
+    threads = torch.get_num_threads()
+    try:
+        return _train(run, ear, goes_on=goes_on)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(run: Run, ear: Listener, *, goes_on: bool) -> Progress:
+    """Train a run that is prepared, or go on with it."""
+    recipe = run.recipe
     trainer = _trainer(run, ear, goes_on=goes_on)
     run = _with_threads(run, trainer)
     run = replace(run, manifest={**run.manifest, "precision": trainer.precision_name})
     run.save()
     if recipe.training.tensorboard:
-        ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
+        ear = trainer.listener = TensorBoard(run.folder / "tensorboard", ear)
     if goes_on:
         trainer.restore()
         ear.say(f"Going on at step {trainer.progress.step}.")
@@ -134,7 +144,7 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
 
 def _with_threads(run: Run, trainer: Trainer) -> Run:
     """Choose the number of threads of a new run on a CPU, and keep the choice, so that a resumed run computes as before."""
-    settled = run.recipe.training.threads or run.manifest.get("threads") or trainer.progress.step
+    settled = run.recipe.training.threads or run.manifest.get("threads")
     if settled or (run.folder / "manifest.json").exists() or trainer.device.type != "cpu":
         return run
     threads = probe_threads(trainer)
@@ -220,6 +230,10 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, 
         ear.say("Reading the corpus and learning its pieces.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about: dict[str, Any] = {"data": _checksums(recipe)}
+    if recipe.training.recurrence == "native" and not isinstance(recipe.model, RecurrentSettings | GnmtSettings):
+        raise SettingsError(
+            f"`training.recurrence: native` is for `model.kind` rnn and gnmt, not {recipe.model.kind}; set it to auto"
+        )
     if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
         device = choose_device(recipe.training.device)
         about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, ear.say)

@@ -25,5 +25,8 @@ def product_type(tensor: Tensor) -> torch.dtype:
 
 
 def as_product(tensor: Tensor) -> Tensor:
-    """Return numbers in the type in which products are done, so that what follows need not turn them into it at each product."""
-    return tensor.to(product_type(tensor))
+    """Return numbers on a CPU in the type in which products are done, so that they need not be turned into it at each product.
+
+    A GPU turns them in passing, so there sums stay in full.
+    """
+    return tensor.to(product_type(tensor)) if tensor.device.type == "cpu" else tensor

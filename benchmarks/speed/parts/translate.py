@@ -55,7 +55,7 @@ def run(bench: Bench) -> None:
     records = bench.records("translate", {"sizes": sizes, "work": WORK, "target": TARGET, "lengths": LENGTHS})
     if not records.all("plan"):
         records.add("plan", sizes=sizes, work=WORK, target=TARGET)
-    made = {name: model(bench.work / "models" / name, size) for name, size in sizes.items()}
+    made = {name: model(bench.work / "models" / f"{name}-{records.key}", size) for name, size in sizes.items()}
 
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
         size = sizes[name.partition("/")[0]]

@@ -26,6 +26,11 @@ class Translation(nn.Module):
             sizes["dropout"],
             batch_first=True,
         )
+        for module in self.transformer.modules():  # dropped where the others drop: embeddings and what each block adds
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = 0.0
         self.dropout = nn.Dropout(sizes["dropout"])
         angles = torch.arange(512.0)[:, None] / 10000 ** (torch.arange(0, self.width, 2) / self.width)
         self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))

@@ -36,7 +36,7 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
     refuse(opened.recipe.model)
     if not can_be_used():
         raise InputError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
-    place = out or run / EXPORTS / f"ctranslate2-{quantization}"
+    place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
     if place.exists() and not (is_export(place) or (place.is_dir() and not any(place.iterdir()))):
         raise InputError(f"{place} is there and is no export; choose another folder")
     beside = place.with_name(f".{place.name}.partial")
@@ -45,8 +45,12 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
         beside.mkdir(parents=True)
         agreement = _write(opened, beside, quantization)
         if place.exists():
-            shutil.rmtree(place)
-        os.replace(beside, place)
+            shutil.rmtree(old := place.with_name(f".{place.name}.old"), ignore_errors=True)
+            os.replace(place, old)
+            os.replace(beside, place)
+            shutil.rmtree(old)
+        else:
+            os.replace(beside, place)
     except OSError as error:
         raise RunError(f"{place} cannot be written ({error.strerror}); choose another folder, or make room") from None
     finally:
@@ -90,7 +94,7 @@ def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str
         if run.source.normalize(source)
         and max(len(run.source.encode(source)), len(run.target.encode(target))) < longest
     ][:SAMPLE]
-    return ([one for one, _ in fitting], [two for _, two in fitting]) if fitting else _generated(run)
+    return ([one for one, _ in fitting], [two for _, two in fitting]) if fitting else _generated(run, longest)
 
 
 def positions_of(settings: TransformerSettings) -> int:
@@ -98,15 +102,18 @@ def positions_of(settings: TransformerSettings) -> int:
     return POSITIONS if settings.bound is None else settings.bound
 
 
-def _generated(run: Run) -> tuple[list[str], list[str]]:
-    """Return sentences of 1 to 20 pieces, drawn at random."""
+def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
+    """Return sentences of 1 to 20 pieces, fewer than `longest`, drawn at random."""
     import random
 
     rng = random.Random(run.recipe.seed)
     made = []
     for codec in (run.source, run.target):
         ids = range(4, len(codec))
-        made.append([codec.decode(rng.choices(ids, k=length)) for length in range(1, SAMPLE // 2 + 1)])
+        texts = (codec.decode(rng.choices(ids, k=length)) for length in range(1, SAMPLE // 2 + 1))
+        made.append([text for text in texts if len(codec.encode(text)) < longest])
+    count = min(map(len, made))
+    made = [texts[:count] for texts in made]
     return made[0], made[1]
 
 

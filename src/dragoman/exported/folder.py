@@ -91,6 +91,8 @@ def fresh_exports(run: Path) -> dict[str, Path]:
     weights = weights_digest(run / "model.safetensors")
     found: dict[str, Path] = {}
     for path in sorted((run / EXPORTS).glob(f"*/{MANIFEST}")) if weights else []:
+        if path.parent.name.startswith("."):  # one that is still being made, and not proven
+            continue
         try:
             manifest = read_manifest(path.parent)
         except RunError:

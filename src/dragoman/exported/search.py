@@ -106,7 +106,10 @@ class Engine:
         patience = steps + 2 if batch[0].complete else 1
         rules: dict[str, Any] = {"min_decoding_length": 0}
         if batch[0].strict:
-            rules = {"min_decoding_length": settings.minimum_length, "no_repeat_ngram_size": settings.no_repeat_ngram}
+            rules = {
+                "min_decoding_length": min(settings.minimum_length, steps),
+                "no_repeat_ngram_size": settings.no_repeat_ngram,
+            }
             rules["suppress_sequences"] = [[self._names[PAD]], [self._names[BOS]]]
         results = self._model.translate_batch(
             [task.pieces for task in batch],

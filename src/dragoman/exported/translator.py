@@ -37,6 +37,7 @@ class ExportedTranslator:
             )
         self.positions = export.positions
         self._folder = export.folder
+        self._dictionaries: dict[Path | None, Mapping[str, str]] = {}
         self.engine = Engine(export.folder, self.source, self.target, positions=export.positions, threads=threads)
 
     def searched(self, settings: DecodingSettings) -> "ExportedTranslator":
@@ -85,8 +86,11 @@ class ExportedTranslator:
         from dragoman.data.unknown import read_dictionary
 
         given = self.settings.dictionary
-        paths = [path for path in (self._folder / DICTIONARY, given) if path is not None and path.exists()]
-        return {word: other for path in paths for word, other in read_dictionary(path).items()}
+        if given not in self._dictionaries:
+            own = self._folder / DICTIONARY
+            paths = [path for path in (own if own.exists() else None, given) if path is not None]
+            self._dictionaries[given] = {word: other for path in paths for word, other in read_dictionary(path).items()}
+        return self._dictionaries[given]
 
 
 def load_export(

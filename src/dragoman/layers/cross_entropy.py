@@ -95,7 +95,7 @@ def _softmax_loss(
     chances = logits.softmax(1)
     chance = at_least_float32(chances.gather(1, label).squeeze(1))
     chances.scatter_(1, label, 0.0)
-    others = at_least_float32(chances.sum(1))
+    others = chances.sum(1, dtype=own.dtype)
     surprise = torch.where(chance < 0.5, -chance.log(), -torch.log1p(-others))
     if bool((chance < SMALLEST).any()):
         surprise = at_least_float32(logits).logsumexp(1) - own

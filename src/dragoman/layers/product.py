@@ -126,13 +126,12 @@ def _in_int8(weight: Tensor) -> Multiply:
     steps = weight.detach().float().abs().amax(1).clamp_min(1e-12) / 127
     rounded = (weight.detach() / steps[:, None]).round().to(torch.int8).contiguous()
     zeros = torch.zeros(len(steps), dtype=torch.int32)
-    try:
-        packed = torch.ops.onednn.qlinear_prepack(rounded, None)
-        product = torch.ops.onednn.qlinear_pointwise
-    except (AttributeError, RuntimeError):
+    if weight.device.type != "cpu" or not _has_int8():
         raise InputError(
-            "this torch, on this device, does not multiply int8; set `decoding.precision: float32`"
-        ) from None
+            "this processor, with this torch, does not multiply int8 well; set `decoding.precision: float32`"
+        )
+    packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+    product = torch.ops.onednn.qlinear_pointwise
 
     def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
         rows = inputs.flatten(0, -2)
@@ -170,6 +169,19 @@ def _has_packing() -> bool:
     except (AttributeError, RuntimeError, TypeError):
         return False
     return bool((product == 16).all())
+
+
+@cache
+def _has_int8() -> bool:
+    """Try a product whose sums are as large as they can be: processors without VNNI cut them off at 16 bits."""
+    try:
+        packed = torch.ops.onednn.qlinear_prepack(torch.full((16, 64), 127, dtype=torch.int8), None)
+        product, steps, zeros = torch.ops.onednn.qlinear_pointwise, torch.ones(16), torch.zeros(16, dtype=torch.int32)
+        rows = torch.full((2, 64), 255, dtype=torch.uint8)
+        sums = product(rows, 1.0, 128, packed, steps, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+    return bool((sums == 64 * 127 * 127).all())
 
 
 def choose_precision(wish: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device) -> PrecisionName:

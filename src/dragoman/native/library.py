@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ FLAGS = (
     "-O3",
     "-march=native",
     "-std=c++20",
-    "-fopenmp-simd",
+    "-fopenmp",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-shared",
@@ -58,19 +59,28 @@ def _compiled(say: Callable[[str], object]) -> Path:
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
     if not compiler:
         raise NativeError("there is no C++ compiler here (g++ or c++)")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = home / "dragoman" / "native" / _fingerprint(compiler) / "recurrence.so"
-    if path.exists():
-        return path
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_suffix(".lock")):
-            if not path.exists():
-                say("Compiling the recurrent loop for this machine, once (about 15 s).")
-                _compile(compiler, path)
-    except OSError as error:
-        raise NativeError(f"the cache folder {path.parent} cannot be written: {error}") from None
+        given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        home = given if given.is_absolute() else Path.home() / ".cache"
+        path = home / "dragoman" / "native" / _fingerprint(compiler) / "recurrence.so"
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _alone(path.with_suffix(".lock")):
+                if not path.exists():
+                    say("Compiling the recurrent loop for this machine, once (about 15 s).")
+                    _compile(compiler, path)
+        strangers = [place for place in (path.parent, path) if not _is_ours(place)]
+    except (OSError, RuntimeError) as error:
+        raise NativeError(f"the cache folder of compiled parts cannot be used: {error}") from None
+    if strangers:
+        raise NativeError(f"others may write to {strangers[0]}, and what is loaded from there runs as you")
     return path
+
+
+def _is_ours(place: Path) -> bool:
+    """Tell whether nobody but this user, or root, can have put there what is there."""
+    about = place.stat()
+    return about.st_uid in (os.getuid(), 0) and not about.st_mode & 0o022
 
 
 def _compile(compiler: str, path: Path) -> None:
@@ -80,7 +90,15 @@ def _compile(compiler: str, path: Path) -> None:
     libraries = ["-L", str(torch_home / "lib"), "-ltorch_cpu", "-lc10"]
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        command = [compiler, *FLAGS, *(f"-I{place}" for place in includes), str(SOURCE), "-o", str(made), *libraries]
+        command = [
+            *shlex.split(compiler),
+            *FLAGS,
+            *(f"-I{place}" for place in includes),
+            str(SOURCE),
+            "-o",
+            str(made),
+            *libraries,
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -88,6 +106,7 @@ def _compile(compiler: str, path: Path) -> None:
         if done.returncode:
             reason = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
             raise NativeError(f"the compiler {compiler} refused the C++ parts: {reason[:200]}")
+        made.chmod(0o700)
         made.replace(path)
 
 

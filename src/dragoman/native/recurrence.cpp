@@ -410,7 +410,7 @@ Many backward_of(const Loop& loop, const Many& saved, const Tensor& by_states, c
   std::vector<Product> recurrent(L), lower(L);
   for (int64_t l = 0; l < L; ++l) recurrent[l] = Product(loop.recurrent[l]);
   for (int64_t l = 1; l < L; ++l) lower[l] = Product(loop.lower[l - 1]);
-  Tensor by_read, by_queries, by_scores, by_keys, by_energy, by_fed, by_squashed, by_both, to_context;
+  Tensor by_read, by_queries, by_scores, by_keys, by_energy, by_fed, by_squashed, to_context;
   Reading reading{};
   Product query, into, combine_context, combine_state;
   const bool projected = loop.query.defined();
@@ -538,6 +538,6 @@ Many backward(const Many& saved, const Tensor& by_states, const Tensor& by_last,
 }  // namespace
 
 TORCH_LIBRARY(dragoman_recurrence, library) {
-  library.def("forward", &forward);
-  library.def("backward", &backward);
+  library.def("forward", torch::dispatch(c10::DispatchKey::CPU, &forward));
+  library.def("backward", torch::dispatch(c10::DispatchKey::CPU, &backward));
 }

@@ -73,11 +73,6 @@ class _Plan:
     low: bool
     layers: int
 
-    @property
-    def gates(self) -> int:
-        """Numbers of gates per hidden unit."""
-        return 4 if self.lstm else 3
-
 
 def loop(
     entering: Tensor,
@@ -227,8 +222,10 @@ def _forward_cost(entering: Any, first: Any, fed: Any, *arguments: Any, **_: Any
 def _backward_cost(
     saved: Any, by_states: Any, by_last: Any, by_contexts: Any, by_fed: Any, *arguments: Any, **_: Any
 ) -> int:
-    """Return the cost of the products of all steps, of attention and of its scores computed again."""
-    return _cost(prod(by_states[:2]), arguments) + _cost(prod(by_states[:2]), (*arguments[:4], [], *arguments[5:]))
+    """Return the cost of the products of all steps, of attention and of additive scores, which are computed again."""
+    steps, read, energy = prod(by_states[:2]), arguments[7], arguments[9]
+    again = 0 if energy is None else 2 * steps * prod(read[0][1:])
+    return _cost(steps, arguments) + again
 
 
 def _cost(steps: int, arguments: Any) -> int:

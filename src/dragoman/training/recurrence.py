@@ -23,6 +23,8 @@ def choose_recurrence(
     reason = "the C++ parts are for CPUs, and training is on a GPU" if device.type != "cpu" else _obstacle(say)
     if reason and wish == "native":
         raise SettingsError(f"`training.recurrence: native` cannot be had, because {reason}; set it to auto or plain")
+    if reason:
+        say(f"Recurrent loops are plain and slower, because {reason}.")
     return f"plain, because {reason}" if reason else "native"
 
 

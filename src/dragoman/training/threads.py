@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from itertools import islice
 
 import torch
 
@@ -12,6 +11,9 @@ from dragoman.training.trainer import Trainer
 
 WORTHWHILE = 0.9
 """One thread is chosen where its time is below this share of the time of all threads: noise should not decide."""
+
+HOPELESS = 1.5
+"""Beyond so many times the time of all threads, one thread is not tried again."""
 
 ROUNDS = 3
 
@@ -26,17 +28,21 @@ def probe_threads(trainer: Trainer, *, clock: Callable[[], float] = time.perf_co
         return 1
     position, model = trainer.stream.position, trainer.model
     kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    batches = [batch.to(trainer.device) for batch in islice(iter(lambda: next(trainer.stream), None), 2)]
+    batches = [next(trainer.stream).to(trainer.device) for _ in range(2)]
     model.train()
     times: dict[int, list[float]] = {1: [], many: []}
-    _pass(trainer, trainer.objective, batches)
-    for _ in range(ROUNDS):
-        for threads, taken in times.items():
-            torch.set_num_threads(threads)
-            begin = clock()
-            _pass(trainer, trainer.objective, batches)
-            taken.append(clock() - begin)
-    torch.set_num_threads(many)
+    try:
+        _pass(trainer, trainer.objective, batches[:1])
+        for _ in range(ROUNDS):
+            for threads, taken in times.items():
+                torch.set_num_threads(threads)
+                begin = clock()
+                _pass(trainer, trainer.objective, batches)
+                taken.append(clock() - begin)
+            if min(times[1]) > HOPELESS * min(times[many]):
+                break
+    finally:
+        torch.set_num_threads(many)
     model.zero_grad(set_to_none=True)
     for name, buffer in model.named_buffers():
         buffer.copy_(kept[name])
