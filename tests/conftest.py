@@ -3,12 +3,16 @@
 Examples that hypothesis finds are the same in every run, on slow machines too.
 """
 
+import signal
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.tiny import Trained, recipe
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell put into the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
 settings.load_profile("dragoman")

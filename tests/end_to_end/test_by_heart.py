@@ -21,6 +21,7 @@ def by_heart(recipe: dict[str, Any]) -> Recipe:
     """The recipe of a system with 200 pairs to train on and to measure on."""
     recipe = {**recipe, "data": {"source": "en", "target": "vi", "train": PAIRS, "dev": PAIRS}}
     training = {name: value for name, value in recipe["training"].items() if name not in ("minutes", "phases")}
+    training["warmup"] = min(training["warmup"], STEPS // 4)
     short = {"steps": STEPS, "label_smoothing": 0.0, "validate_every": STEPS, "average": 0, "keep": 0, "log_every": 10}
     text = {"size": 600} if recipe["text"]["kind"] == "sentencepiece" else {}
     return parse(Recipe, merge({**recipe, "training": training | short}, {"text": text}))
