@@ -13,7 +13,7 @@ from dragoman.layers.recurrent import BidirectionalStack, switch_native
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.native.library import NativeError, prepare
+from dragoman.native.compilation import NativeError, prepare
 from dragoman.training.flops import counting
 from dragoman.training.objectives import translation_loss
 

@@ -8,8 +8,8 @@ from dragoman.errors import SettingsError
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.native import library
-from dragoman.native.library import NativeError
+from dragoman.native import compilation
+from dragoman.native.compilation import NativeError
 from dragoman.training import recurrence
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 
@@ -59,4 +59,4 @@ def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(NativeError, match="false refused"):
-        library._compiled(print)
+        compilation._compiled(print)

@@ -165,7 +165,7 @@ class BidirectionalStack(nn.Module):
 def switch_native(model: nn.Module, *, on: bool) -> bool:
     """Let the loops of all recurrent stacks in `model` run as one operation each, or not; tell whether there are any.
 
-    `native/library.py::prepare` must have been called before they run.
+    `native/compilation.py::prepare` must have been called before they run.
     """
     stacks = [module for module in model.modules() if isinstance(module, RecurrentStack | BidirectionalStack)]
     for stack in stacks:

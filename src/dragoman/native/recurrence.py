@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.native.library import loaded
+from dragoman.native.compilation import loaded
 
 SMALL = 128
 """Below this many rows or hidden units products are done in float32 even under bfloat16: casting would cost more."""

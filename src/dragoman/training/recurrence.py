@@ -8,7 +8,7 @@ from torch import nn
 
 from dragoman.errors import SettingsError
 from dragoman.layers.recurrent import switch_native
-from dragoman.native.library import NativeError, prepare
+from dragoman.native.compilation import NativeError, prepare
 
 
 def choose_recurrence(
