@@ -37,13 +37,22 @@ class Bench:
     """Measure also what is finished."""
     quick: bool = False
     """Tiny models and batches: does everything run?"""
+    minutes: float = 30.0
+    """How long each peer trains for the part `quality`."""
+    own_minutes: tuple[float, ...] = ()
+    """How long Dragoman does, once each; by default a third of `minutes`."""
+    batch_tokens: int | None = None
+    """Cells of the longer side in a batch of the peers there; by default those of the part `train`."""
+    recipe: str = str(ROOT / "recipes" / "multi30k-en-fr-fast.yaml")
+    """Dragoman's for that part: a file, or a name."""
     say: Callable[[str], None] = print
 
-    def records(self, part: str, settings: Mapping[str, Any]) -> Records:
-        """Return the records of a part, of these settings and this code; with `again`, none yet."""
-        table = json.dumps([dict(settings), code(), machine(), torch.get_num_threads()], sort_keys=True, default=str)
+    def records(self, part: str, settings: Mapping[str, Any], *, of_code: bool = True) -> Records:
+        """Return the records of a part, of these settings and, unless `of_code` is off, this code; with `again`, none yet."""
+        given = [dict(settings), code() if of_code else "", machine(), torch.get_num_threads()]
+        table = json.dumps(given, sort_keys=True, default=str)
         records = Records(self.results, part, hashlib.sha256(table.encode()).hexdigest()[:12])
-        if self.again:
+        if self.again and of_code:
             records.forget()
         return records
 

@@ -20,6 +20,7 @@ Pair = tuple[str, str]
 Ids = tuple[list[int], list[int]]
 
 FILES = ("train.en.gz", "train.fr.gz")
+DEV_FILES = ("val.en.gz", "val.fr.gz")
 SYLLABLES = [first + second for first in "bdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "el", "or")]
 
 
@@ -45,12 +46,42 @@ def pairs_of(data: Path | None, *, count: int = 29_000) -> tuple[list[Pair], str
     """Return the pairs of a folder that holds Multi30k, or generated ones, and the name of the corpus."""
     if data is None:
         return list(generated(count, seed=1)), f"{count:,} generated pairs with the lengths of captions"
-    files = [data / name for name in FILES]
+    pairs = read_pairs(data, FILES)
+    return pairs, f"{len(pairs):,} pairs of {' and '.join(FILES)}"
+
+
+def read_pairs(data: Path, names: Sequence[str]) -> list[Pair]:
+    """Return the pairs of two files of a folder."""
+    files = [data / name for name in names]
     missing = next((path for path in files if not path.exists()), None)
     if missing is not None:
-        raise InputError(f"there is no {missing}; --data must name a folder with {' and '.join(FILES)}")
-    sides = [gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1] for path in files]
-    return list(zip(*sides, strict=True)), f"{len(sides[0]):,} pairs of {' and '.join(FILES)}"
+        raise InputError(f"there is no {missing}; --data must name a folder with {' and '.join(names)}")
+    source, target = (gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1] for path in files)
+    return list(zip(source, target, strict=True))
+
+
+def folder_of(work: Path, data: Path | None, *, train: int | None = None, dev: int = 500) -> Path:
+    """Return a folder with the files of Multi30k: the one given, or one written with the first pairs of it or generated ones.
+
+    `train` bounds the training pairs; without it a folder that was given is taken as it is.
+    """
+    if data is not None and train is None:
+        read_pairs(data, DEV_FILES)
+        return data
+    count = train or 29_000
+    if data is None:
+        pairs = list(generated(count + dev, seed=1))
+        chosen = {FILES: pairs[:count], DEV_FILES: pairs[count:]}
+    else:
+        chosen = {FILES: read_pairs(data, FILES)[:count], DEV_FILES: read_pairs(data, DEV_FILES)[:dev]}
+    digest = hashlib.sha256(json.dumps(list(chosen.items())).encode()).hexdigest()[:12]
+    folder = work / "data" / f"files-{digest}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for names, found in chosen.items():
+        for side, name in enumerate(names):
+            text = "".join(pair[side] + "\n" for pair in found)
+            (folder / name).write_bytes(gzip.compress(text.encode(), mtime=0))
+    return folder
 
 
 def generated(count: int, *, seed: int, words: float = 12.0) -> Iterator[Pair]:

@@ -1,7 +1,7 @@
 """What was measured: JSON objects, one a line, that only ever grow. The page is written from them alone."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,14 @@ class Records:
         wanted |= {"key": self.key} | ({} if what is None else {"what": what})
         return matching(read(self.path), **wanted)
 
-    def forget(self) -> None:
-        """Let go of the records of this key, to measure anew."""
-        kept = [record for record in read(self.path) if record.get("key") != self.key]
+    def forget(self, contestants: Collection[str] | None = None) -> None:
+        """Let go of the records of this key, or of those of some contestants, to measure anew."""
+        kept = [
+            record
+            for record in read(self.path)
+            if record.get("key") != self.key
+            or (contestants is not None and record.get("contestant") not in contestants)
+        ]
         beside = self.path.with_name(f"{self.path.name}.partial")
         beside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
         beside.replace(self.path)

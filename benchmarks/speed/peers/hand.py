@@ -1,7 +1,9 @@
 """The hand-written loop that every PyTorch peer is driven by: given batches, Adam, clipping at 1."""
 
 import json
+import random
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,67 @@ def parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+class Fitting:
+    """Batches until the time is over, in a new order each epoch, and the learning rate of the step that takes the last one."""
+
+    def __init__(self, batches: Sequence[dict[str, Any]], message: dict[str, Any]) -> None:
+        self.batches = batches
+        self.allowed = message["seconds"]
+        self.peak, self.warm = message["learning_rate"], message["warm"]
+        self.rng = random.Random(1)
+        self.taken = self.source = self.target = 0
+        self.begin = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since it was made."""
+        return time.perf_counter() - self.begin
+
+    @property
+    def rate(self) -> float:
+        """Return the learning rate: a rise over the first steps, then down in a line to 0, where the time is over."""
+        return self.peak * max(min(self.taken / self.warm, 1 - self.seconds / self.allowed), 0.0)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield batches."""
+        while True:
+            for number in self.rng.sample(range(len(self.batches)), len(self.batches)):
+                if self.seconds >= self.allowed:
+                    return
+                batch = self.batches[number]
+                self.taken += 1
+                self.source += sum(len(sentence) + 1 for sentence in batch["source"])
+                self.target += sum(len(sentence) + 1 for sentence in batch["target"])
+                yield batch
+
+    def numbers(self) -> dict[str, float]:
+        """Say what was done."""
+        epochs = self.taken / len(self.batches)
+        done = {"source": self.source, "target": self.target, "steps": self.taken, "epochs": epochs}
+        return {"seconds": self.seconds, **done}
+
+
+def by_length(sentences: Sequence[list[int]], rows: int) -> Iterator[tuple[list[int], Tensor]]:
+    """Yield groups of sentences of like lengths as their places and a rectangle of their ids with EOS."""
+    order = sorted(range(len(sentences)), key=lambda at: len(sentences[at]))
+    for first in range(0, len(order), rows):
+        places = order[first : first + rows]
+        yield places, _rectangle([[*sentences[at], EOS] for at in places])
+
+
+def most(source: Tensor) -> int:
+    """Return the most tokens that a translation may have: what Dragoman's validation allows."""
+    return int(1.5 * source.shape[1]) + 10
+
+
+def ended(ids: Sequence[int]) -> list[int]:
+    """Return the tokens before the first EOS, without special ones."""
+    ids = list(ids)
+    return [number for number in (ids[: ids.index(EOS)] if EOS in ids else ids) if number > EOS]
+
+
 class HandLoop:
-    """A peer whose model gives logits; `build` makes the model, `logits` calls it."""
+    """A peer whose model gives logits; `build` makes the model, `logits` calls it, `greedy` translates."""
 
     model: nn.Module
 
@@ -48,6 +109,10 @@ class HandLoop:
 
     def logits(self, batch: Rectangles) -> Tensor:
         """Return the logits of each target position."""
+        raise NotImplementedError
+
+    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
+        """Return the likeliest next token, again and again, for rows of sources; at most `length` tokens."""
         raise NotImplementedError
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -66,6 +131,26 @@ class HandLoop:
         for number in message["batches"]:
             loss = self.step(Rectangles(self.batches[number]))
         return {"seconds": time.perf_counter() - begin, "loss": loss}
+
+    def fit(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Train for so many seconds."""
+        fitting = Fitting(self.batches, message)
+        for batch in fitting:
+            for group in self.optimizer.param_groups:
+                group["lr"] = fitting.rate
+            loss = self.step(Rectangles(batch))
+        return {"loss": loss, **fitting.numbers()}
+
+    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Translate sentences greedily."""
+        found: list[list[int]] = [[] for _ in message["sentences"]]
+        self.model.eval()
+        begin = time.perf_counter()
+        with torch.no_grad():
+            for places, source in by_length(message["sentences"], 64):
+                for at, ids in zip(places, self.greedy(source, most(source)), strict=True):
+                    found[at] = ended(ids)
+        return {"hypotheses": found, "seconds": time.perf_counter() - begin}
 
     def step(self, batch: Rectangles) -> float:
         """Take one step."""
