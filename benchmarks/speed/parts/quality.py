@@ -34,6 +34,8 @@ OWN = Peer("dragoman", "Dragoman")
 NOTES = {
     "nntransformer": "hand loop; post-norm; greedy search by hand",
     "huggingface": "hand loop; post-norm; `generate` with one beam",
+    "opennmt": "its own Trainer and Translator; pre-norm",
+    "eole": "its own Trainer and Translator; pre-norm",
     "marian": "its own trainer, batches (as many target tokens) and decoder; post-norm; learning rate falls as the inverse root; "
     "weights averaged exponentially",
 }
@@ -62,7 +64,8 @@ def run(bench: Bench) -> None:
     fitting = {"seconds": 60 * bench.minutes, "learning_rate": RATE, "warm": 10 if bench.quick else WARM}
     settings = {"model": model, "corpus": task.corpus.fingerprint, "dev": digest(task.dev), "fitting": fitting}
     records = bench.records("quality", settings, of_code=False)
-    files = {"batches": str(task.corpus.batches.resolve())}
+    folder = task.corpus.folder.resolve()
+    files = {"batches": str(folder / "batches.json"), "vocabulary": str(folder / "vocabulary.txt")}
     load = {**files, "model": model, "label_smoothing": 0.1, "learning_rate": RATE}
     wanted = [one for one in contestants(bench, load) if not bench.peers or one.peer.name in bench.peers]
     if bench.again:
@@ -137,12 +140,15 @@ def peer(bench: Bench, task: Task, one: Contestant, fitting: Mapping[str, Any]) 
         with pauses(child.process.pid, fitting["seconds"] / 6) as during:
             trained = child.ask("fit", within=2 * fitting["seconds"] + 600, **fitting)
         sources = [codec.encode(source) for source, _ in task.dev]
-        found = child.ask("translate", within=1800.0, sentences=sources)
+        order = sorted(range(len(sources)), key=lambda at: len(sources[at]))
+        given = [sources[at] for at in order]
+        found = child.ask("translate", within=1800.0, sentences=given, batch=64, beam=1)
     finally:
         child.close()
-    scores = task.score([codec.decode(ids) for ids in found["hypotheses"]])
+    texts = {at: codec.decode(ids) for at, ids in zip(order, found["hypotheses"], strict=True)}
+    scores = task.score([texts[at] for at in range(len(texts))])
     about_it = {name: loaded.get(name) for name in ("parameters", "threads", "versions")}
-    return {**about_it, **trained, **scores, "during": during, "translating": found["seconds"]}
+    return {**about_it, **trained, **scores, "during": during, "translating": sum(found["seconds"])}
 
 
 def own(bench: Bench, task: Task, one: Contestant) -> dict[str, Any]:

@@ -17,9 +17,9 @@ class Rectangles:
     """A batch as tensors: `source` with EOS, `inputs` with BOS, `labels` with EOS; `tokens` counts sources and labels."""
 
     def __init__(self, batch: dict[str, Any]) -> None:
-        self.source = _rectangle([[*ids, EOS] for ids in batch["source"]])
-        self.inputs = _rectangle([[BOS, *ids] for ids in batch["target"]])
-        self.labels = _rectangle([[*ids, EOS] for ids in batch["target"]])
+        self.source = rectangle([[*ids, EOS] for ids in batch["source"]])
+        self.inputs = rectangle([[BOS, *ids] for ids in batch["target"]])
+        self.labels = rectangle([[*ids, EOS] for ids in batch["target"]])
         self.target_tokens = int((self.labels != PAD).sum())
 
 
@@ -79,14 +79,6 @@ class Fitting:
         return {"seconds": self.seconds, **done}
 
 
-def by_length(sentences: Sequence[list[int]], rows: int) -> Iterator[tuple[list[int], Tensor]]:
-    """Yield groups of sentences of like lengths as their places and a rectangle of their ids with EOS."""
-    order = sorted(range(len(sentences)), key=lambda at: len(sentences[at]))
-    for first in range(0, len(order), rows):
-        places = order[first : first + rows]
-        yield places, _rectangle([[*sentences[at], EOS] for at in places])
-
-
 def most(source: Tensor) -> int:
     """Return the most tokens that a translation may have: what Dragoman's validation allows."""
     return int(1.5 * source.shape[1]) + 10
@@ -142,15 +134,16 @@ class HandLoop:
         return {"loss": loss, **fitting.numbers()}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate sentences greedily."""
-        found: list[list[int]] = [[] for _ in message["sentences"]]
+        """Translate batch by batch, greedily."""
+        given, seconds, found = message["sentences"], [], list[list[int]]()
         self.model.eval()
-        begin = time.perf_counter()
-        with torch.no_grad():
-            for places, source in by_length(message["sentences"], 64):
-                for at, ids in zip(places, self.greedy(source, most(source)), strict=True):
-                    found[at] = ended(ids)
-        return {"hypotheses": found, "seconds": time.perf_counter() - begin}
+        for first in range(0, len(given), message["batch"]):
+            begin = time.perf_counter()
+            source = rectangle([[*ids, EOS] for ids in given[first : first + message["batch"]]])
+            with torch.inference_mode():
+                found += map(ended, self.greedy(source, most(source)))
+            seconds.append(time.perf_counter() - begin)
+        return {"seconds": seconds, "hypotheses": found}
 
     def step(self, batch: Rectangles) -> float:
         """Take one step."""
@@ -165,7 +158,7 @@ class HandLoop:
         return loss.item()
 
 
-def _rectangle(sentences: list[list[int]]) -> Tensor:
+def rectangle(sentences: list[list[int]]) -> Tensor:
     """Pad on the right."""
     longest = max(map(len, sentences))
     return torch.tensor([[*ids, *[PAD] * (longest - len(ids))] for ids in sentences])
