@@ -1,7 +1,6 @@
 """What all peers are given: pairs of a folder or generated ones, one joint vocabulary, and batches of ids."""
 
 import gzip
-import hashlib
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from benchmarks.speed.records import digest
 
 from dragoman.data.buckets import batches
 from dragoman.errors import InputError
@@ -74,8 +74,7 @@ def folder_of(work: Path, data: Path | None, *, train: int | None = None, dev: i
         chosen = {FILES: pairs[:count], DEV_FILES: pairs[count:]}
     else:
         chosen = {FILES: read_pairs(data, FILES)[:count], DEV_FILES: read_pairs(data, DEV_FILES)[:dev]}
-    digest = hashlib.sha256(json.dumps(list(chosen.items())).encode()).hexdigest()[:12]
-    folder = work / "data" / f"files-{digest}"
+    folder = work / "data" / f"files-{digest(list(chosen.items()))}"
     folder.mkdir(parents=True, exist_ok=True)
     for names, found in chosen.items():
         for side, name in enumerate(names):
@@ -110,8 +109,8 @@ def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int 
     """Learn pieces from the first `most` pairs, and cut their ids into batches of up to `tokens` cells a side, once."""
     pairs, name = pairs_of(data)
     pairs = pairs[:most]
-    digest = hashlib.sha256(json.dumps([pairs, size, tokens]).encode()).hexdigest()[:12]
-    folder = work / "data" / digest
+    key = digest([pairs, size, tokens])
+    folder = work / "data" / key
     path = folder / "batches.json"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,7 +119,7 @@ def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int 
         write_text(folder / "vocabulary.txt", "".join(f"{piece}\n" for piece in codec.tokenizer.vocabulary))
         encoded = [(codec.encode(source), codec.encode(target)) for source, target in pairs]
         write_text(path, json.dumps(cut(encoded, tokens)))
-    return Prepared(folder, name, digest, len(Codec.load(folder, "pieces")), path)
+    return Prepared(folder, name, key, len(Codec.load(folder, "pieces")), path)
 
 
 def cut(encoded: Sequence[Ids], tokens: int) -> list[dict[str, list[list[int]]]]:

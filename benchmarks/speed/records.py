@@ -1,7 +1,8 @@
 """What was measured: JSON objects, one a line, that only ever grow. The page is written from them alone."""
 
+import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ class Records:
         beside.replace(self.path)
 
 
+def digest(found: Any) -> str:
+    """Return a short hash of what JSON can say."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
 def read(path: Path) -> list[Record]:
     """Return the records of a file; a line cut short by a crash is left out."""
     if not path.exists():
@@ -68,11 +74,3 @@ def latest(records: Iterable[Record]) -> list[Record]:
 def matching(records: Iterable[Record], **wanted: Any) -> list[Record]:
     """Return the records that have what is wanted."""
     return [record for record in records if all(record.get(name) == value for name, value in wanted.items())]
-
-
-def by(records: Iterable[Mapping[str, Any]], name: str) -> dict[Any, list[Mapping[str, Any]]]:
-    """Group records by what they have under a name, in the order of their first."""
-    groups: dict[Any, list[Mapping[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(record[name], []).append(record)
-    return groups

@@ -1,13 +1,11 @@
 """Time to a peer's BLEU: every peer trains for so many minutes; how soon does Dragoman translate dev as well?"""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.bench import Bench, Contestant, about, code
+from benchmarks.speed.bench import Bench, Contestant, begin_sitting, code
 from benchmarks.speed.calibration import pauses, rates
 from benchmarks.speed.children import Child, Peer, PeerError, python_of
 from benchmarks.speed.corpus import DEV_FILES, Pair, Prepared, folder_of, prepare, read_pairs
@@ -15,7 +13,7 @@ from benchmarks.speed.own_training import train
 from benchmarks.speed.page import table
 from benchmarks.speed.parts.train import MODEL, PEERS, PIECES, QUICK, TOKENS
 from benchmarks.speed.quality_page import described, draw, own_rows, peer_rows
-from benchmarks.speed.records import Record, Records, matching
+from benchmarks.speed.records import Record, Records, digest, matching
 
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.text.codec import Codec
@@ -67,12 +65,12 @@ def run(bench: Bench) -> None:
     folder = task.corpus.folder.resolve()
     files = {"batches": str(folder / "batches.json"), "vocabulary": str(folder / "vocabulary.txt")}
     load = {**files, "model": model, "label_smoothing": 0.1, "learning_rate": RATE}
-    wanted = [one for one in contestants(bench, load) if not bench.peers or one.peer.name in bench.peers]
-    if bench.again:
+    wanted = [one for one in contestants(bench, load) if bench.wants(one.peer)]
+    if bench.again and bench.peers:
         records.forget([one.name for one in wanted])
     wanted = [one for one in wanted if not finished(records, one)]
+    sitting = begin_sitting(records) if wanted else 0
     if wanted:
-        records.add("about", **about())
         shape = described(task.corpus.read(), task.dev)
         records.add("plan", model=model, corpus=task.corpus.name, **shape, **fitting)
     for number, one in enumerate(wanted, 1):
@@ -87,7 +85,7 @@ def run(bench: Bench) -> None:
             continue
         calibrated = {"before": before, "during": measured.pop("during"), "after": after}
         given = {"contestant": one.name, "title": one.title, "note": one.note, "of": one.load.get("of")}
-        records.add("turn", round=0, **given, calibration=calibrated, **measured)
+        records.add("turn", round=0, sitting=sitting, **given, calibration=calibrated, **measured)
 
 
 def task_of(bench: Bench) -> Task:
@@ -170,11 +168,6 @@ def own(bench: Bench, task: Task, one: Contestant) -> dict[str, Any]:
     whole, spent = trained["whole"], trained["validating"]
     last = {"seconds": whole, "training": whole - spent, "bleu": scores["bleu"], "end": True}
     return {**trained, **scores, "curve": [*trained["curve"], last]}
-
-
-def digest(found: Any) -> str:
-    """Return a short hash."""
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]
 
 
 def section(records: Sequence[Record], pictures: Path) -> list[str]:
