@@ -7,11 +7,18 @@ from pathlib import Path
 from benchmarks.speed.bench import Bench
 from benchmarks.speed.children import ROOT
 from benchmarks.speed.page import Section, write_page
-from benchmarks.speed.parts import growth, recurrent, startup, train, translate
+from benchmarks.speed.parts import growth, quality, recurrent, startup, train, translate
 
 from dragoman.errors import DragomanError
 
-PARTS = {"train": train, "recurrent": recurrent, "translate": translate, "startup": startup, "growth": growth}
+PARTS = {
+    "train": train,
+    "recurrent": recurrent,
+    "quality": quality,
+    "translate": translate,
+    "startup": startup,
+    "growth": growth,
+}
 """Modules with a TITLE, `run(bench)`, which measures what has no record yet, and `section(records, pictures)`."""
 
 
@@ -27,6 +34,10 @@ def main(arguments: list[str] | None = None) -> int:
         peers=tuple(options.peer),
         again=options.again,
         quick=options.quick,
+        minutes=options.minutes,
+        own_minutes=tuple(options.own_minutes),
+        batch_tokens=options.batch_tokens,
+        recipe=options.recipe,
         say=lambda sentence: print(sentence, flush=True),
     )
     sections: dict[str, tuple[str, Section]] = {name: (part.TITLE, part.section) for name, part in PARTS.items()}
@@ -52,6 +63,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of Multi30k; without it, pairs are generated")
     parser.add_argument("--rounds", type=int, default=8, help="turns of each peer")
     parser.add_argument("--seconds-per-turn", type=float, default=6.0, help="about so long is one turn")
+    parser.add_argument("--minutes", type=float, help="training of each peer in the part quality; by default 30")
+    parser.add_argument(
+        "--own-minutes", type=float, nargs="+", default=[], help="Dragoman's there; by default a third of it"
+    )
+    parser.add_argument(
+        "--batch-tokens", type=int, help="batches of the peers there; by default those of the part train"
+    )
+    parser.add_argument("--recipe", default=Bench.recipe, help="Dragoman's recipe there, a file or a name")
     parser.add_argument("--peer", nargs="+", default=[], help="only these peers, by the names of their scripts")
     parser.add_argument("--again", action="store_true", help="measure also what is finished, and try what was skipped")
     parser.add_argument("--quick", action="store_true", help="tiny models and batches: does everything run?")
@@ -64,6 +83,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.seconds_per_turn <= 0:
         parser.error("--rounds must be at least 1 and --seconds-per-turn above 0")
+    options.minutes = options.minutes or (0.2 if options.quick else Bench.minutes)
+    if min([options.minutes, *options.own_minutes]) <= 0:
+        parser.error("--minutes and --own-minutes must be above 0")
     options.out = options.out or options.work / ("quick" if options.quick else "results")
     options.page = options.page or (options.out if options.quick else ROOT / "docs") / "benchmarks.md"
     return options

@@ -1,9 +1,10 @@
 """What every part is handed, and how contestants take turns."""
 
 import hashlib
-import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from benchmarks.speed.calibration import rates
 from benchmarks.speed.children import ROOT, Child, Peer, PeerError, python_of
-from benchmarks.speed.records import Record, Records
+from benchmarks.speed.records import Record, Records, digest
 
 from dragoman.circumstances import commit, machine
 
@@ -37,15 +38,33 @@ class Bench:
     """Measure also what is finished."""
     quick: bool = False
     """Tiny models and batches: does everything run?"""
+    minutes: float = 30.0
+    """How long each peer trains for the part `quality`."""
+    own_minutes: tuple[float, ...] = ()
+    """How long Dragoman does, once each; by default a third of `minutes`."""
+    batch_tokens: int | None = None
+    """Cells of the longer side in a batch of the peers there; by default those of the part `train`."""
+    recipe: str = str(ROOT / "recipes" / "multi30k-en-fr-fast.yaml")
+    """Dragoman's for that part: a file, or a name."""
     say: Callable[[str], None] = print
 
-    def records(self, part: str, settings: Mapping[str, Any]) -> Records:
-        """Return the records of a part, of these settings and this code; with `again`, none yet."""
-        table = json.dumps([dict(settings), code(), machine(), torch.get_num_threads()], sort_keys=True, default=str)
-        records = Records(self.results, part, hashlib.sha256(table.encode()).hexdigest()[:12])
-        if self.again:
+    def records(
+        self, part: str, settings: Mapping[str, Any], *, of_code: bool = True, of_peers: bool = True
+    ) -> Records:
+        """Return the records of a part, of these settings and, unless `of_code` is off, this code.
+
+        With `again` there are none yet; but where only some peers are asked for, those of all stay (`of_peers`: whether there
+        are peers in the part at all), and it lets go of theirs when they have their turns.
+        """
+        given = [dict(settings), code() if of_code else "", machine(), torch.get_num_threads()]
+        records = Records(self.results, part, digest(given))
+        if self.again and not (of_peers and self.peers):
             records.forget()
         return records
+
+    def wants(self, peer: Peer) -> bool:
+        """Say whether a peer is to be measured."""
+        return not self.peers or peer.name in self.peers
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,8 @@ class Contestant:
     """What `load` is told."""
     note: str = ""
     """In what it differs from the others."""
+    missing: str = ""
+    """Why it cannot be measured here, where that is known beforehand."""
 
 
 Turn = Callable[[Child, int, str], Mapping[str, Any]]
@@ -79,11 +100,11 @@ def about() -> dict[str, Any]:
 
 def code() -> str:
     """Return a hash of Dragoman's source: numbers of other code are another run's."""
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     sources = (path for kind in ("*.py", "*.cpp") for path in (ROOT / "src" / "dragoman").rglob(kind))
     for path in sorted(sources):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+        found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
 
 
 def take_turns(
@@ -97,14 +118,16 @@ def take_turns(
     """Measure all contestants, alive at the same time, in turns; what has a record is not measured again.
 
     In each round every contestant has one turn, beginning with another one each time, with a matrix product before and
-    after it. A round that was broken off is taken anew as a whole, so that the turns of a round always stand side by
-    side. `ready` warms a child up. A contestant that fails is recorded with its reason, and the others go on.
+    after it. A round that was broken off is taken anew as a whole, and each turn says in which sitting it was taken, so that
+    only turns that stood side by side are compared. `ready` warms a child up. A contestant that fails is recorded with its
+    reason, and the others go on.
     """
-    if bench.peers:
-        contestants = [one for one in contestants if one.peer.name in bench.peers]
+    contestants = [one for one in contestants if bench.wants(one.peer)]
+    if bench.again and bench.peers:
+        records.forget([one.name for one in contestants])
     if all(_finished(records, one, bench.rounds) for one in contestants):
         return
-    records.add("about", **about())
+    sitting = begin_sitting(records)
     with ExitStack() as stack:
         live = {one.name: child for one in contestants if (child := _start(bench, records, one, stack, ready))}
         for number in range(bench.rounds):
@@ -113,25 +136,45 @@ def take_turns(
                 continue
             bench.say(f"{records.part}: round {number + 1} of {bench.rounds}")
             first = number % max(len(wanted), 1)
-            _round(records, [*wanted[first:], *wanted[:first]], live, number, turn)
+            for one, numbers in _round([*wanted[first:], *wanted[:first]], live, number, turn):
+                if isinstance(numbers, PeerError):
+                    _skip(records, one, f"in round {number + 1}, {numbers}")
+                else:
+                    records.add("turn", contestant=one.name, round=number, sitting=sitting, **numbers)
+
+
+def own_folder(parent: Path, name: str, settings: Any) -> Path:
+    """Return the folder of a name for these settings, and remove those of other settings, which nothing reads any more."""
+    key = digest(settings)
+    for old in parent.glob(f"{name}-*"):
+        if re.fullmatch(f"{re.escape(name)}-[0-9a-f]{{12}}", old.name) and not old.name.endswith(key):
+            shutil.rmtree(old)
+    return parent / f"{name}-{key}"
+
+
+def begin_sitting(records: Records) -> int:
+    """Record the circumstances, and return the number of the sitting that begins."""
+    sitting = len(records.all("about")) + 1
+    records.add("about", sitting=sitting, **about())
+    return sitting
 
 
 def _round(
-    records: Records, contestants: Iterable[Contestant], live: dict[str, Child], number: int, turn: Turn
-) -> None:
-    """Give each contestant its turn."""
+    contestants: Iterable[Contestant], live: dict[str, Child], number: int, turn: Turn
+) -> Iterator[tuple[Contestant, Mapping[str, Any] | PeerError]]:
+    """Give each contestant its turn, and yield its numbers, or what went wrong."""
     before = rates()
     for one in contestants:
         try:
             numbers = turn(live[one.name], number, one.name)
         except PeerError as error:
             live.pop(one.name).close()
-            _skip(records, one, f"in round {number + 1}, {error}")
+            yield one, error
             before = rates()
             continue
         after = rates()
         calibrated = {name: (before[name] + after[name]) / 2 for name in before}
-        records.add("turn", contestant=one.name, round=number, calibration=calibrated, **numbers)
+        yield one, {"calibration": calibrated, **numbers}
         before = after
 
 
@@ -141,6 +184,8 @@ def _start(
     """Start, load and warm up a contestant, and record what it says; None where that fails."""
     bench.say(f"{records.part}: starting {one.title}")
     try:
+        if one.missing:
+            raise PeerError(one.missing)
         python = python_of(one.peer, bench.work, bench.say)
         child = Child(one.peer, python, bench.work / "logs" / f"{records.part}-{one.name}.log")
         stack.callback(child.close)

@@ -1,6 +1,11 @@
 """How fast this machine multiplies matrices just now: measured beside each turn, since its speed drifts."""
 
+import os
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
@@ -13,6 +18,29 @@ SECONDS = 0.15
 def rates() -> dict[str, float]:
     """Return the FLOPs per second of matrix products just now: `float32` and `bfloat16`, with the threads torch has."""
     return {name: _rate(*_pair(name)) for name in ("float32", "bfloat16")}
+
+
+@contextmanager
+def pauses(group: int, every: float) -> Iterator[list[dict[str, float]]]:
+    """Hold a group of processes for a moment every so many seconds, and give the rates measured meanwhile."""
+    over, found = threading.Event(), list[dict[str, float]]()
+
+    def measure() -> None:
+        while not over.wait(every):
+            try:
+                os.killpg(group, signal.SIGSTOP)
+                found.append(rates())
+                os.killpg(group, signal.SIGCONT)
+            except ProcessLookupError:
+                return
+
+    thread = threading.Thread(target=measure, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
 
 
 def _rate(left: Tensor, right: Tensor) -> float:

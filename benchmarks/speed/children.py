@@ -3,10 +3,12 @@
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,13 @@ def _install(command: Sequence[str], peer: Peer) -> None:
         raise PeerError(f"it would not install: {reason[:300]}")
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a group, and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 class Child:
     """The controller's end of the conversation with a peer."""
 
@@ -87,6 +96,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | dict(peer.environment),
+                process_group=0,
             )
         self._rest = b""
 
@@ -113,8 +123,7 @@ class Child:
             self.process.stdin.close()
             self.process.wait(5)
         except (OSError, subprocess.TimeoutExpired):
-            self.process.kill()
-            self.process.wait()
+            end(self.process)
         self.process.stdout.close()
 
     def _line(self, do: str, until: float) -> bytes:
@@ -124,7 +133,7 @@ class Child:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._rest:
                 if not selector.select(max(until - time.monotonic(), 0)):
-                    self.process.kill()
+                    end(self.process)
                     raise PeerError(f"`{do}` had no answer in time")
                 part = os.read(self.process.stdout.fileno(), 1 << 16)
                 if not part:

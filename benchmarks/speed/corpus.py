@@ -1,7 +1,6 @@
 """What all peers are given: pairs of a folder or generated ones, one joint vocabulary, and batches of ids."""
 
 import gzip
-import hashlib
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from benchmarks.speed.records import digest
 
 from dragoman.data.buckets import batches
 from dragoman.errors import InputError
@@ -20,6 +20,7 @@ Pair = tuple[str, str]
 Ids = tuple[list[int], list[int]]
 
 FILES = ("train.en.gz", "train.fr.gz")
+DEV_FILES = ("val.en.gz", "val.fr.gz")
 SYLLABLES = [first + second for first in "bdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "el", "or")]
 
 
@@ -45,12 +46,41 @@ def pairs_of(data: Path | None, *, count: int = 29_000) -> tuple[list[Pair], str
     """Return the pairs of a folder that holds Multi30k, or generated ones, and the name of the corpus."""
     if data is None:
         return list(generated(count, seed=1)), f"{count:,} generated pairs with the lengths of captions"
-    files = [data / name for name in FILES]
+    pairs = read_pairs(data, FILES)
+    return pairs, f"{len(pairs):,} pairs of {' and '.join(FILES)}"
+
+
+def read_pairs(data: Path, names: Sequence[str]) -> list[Pair]:
+    """Return the pairs of two files of a folder."""
+    files = [data / name for name in names]
     missing = next((path for path in files if not path.exists()), None)
     if missing is not None:
-        raise InputError(f"there is no {missing}; --data must name a folder with {' and '.join(FILES)}")
-    sides = [gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1] for path in files]
-    return list(zip(*sides, strict=True)), f"{len(sides[0]):,} pairs of {' and '.join(FILES)}"
+        raise InputError(f"there is no {missing}; --data must name a folder with {' and '.join(names)}")
+    source, target = (gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1] for path in files)
+    return list(zip(source, target, strict=True))
+
+
+def folder_of(work: Path, data: Path | None, *, train: int | None = None, dev: int = 500) -> Path:
+    """Return a folder with the files of Multi30k: the one given, or one written with the first pairs of it or generated ones.
+
+    `train` bounds the training pairs; without it a folder that was given is taken as it is.
+    """
+    if data is not None and train is None:
+        read_pairs(data, DEV_FILES)
+        return data
+    count = train or 29_000
+    if data is None:
+        pairs = list(generated(count + dev, seed=1))
+        chosen = {FILES: pairs[:count], DEV_FILES: pairs[count:]}
+    else:
+        chosen = {FILES: read_pairs(data, FILES)[:count], DEV_FILES: read_pairs(data, DEV_FILES)[:dev]}
+    folder = work / "data" / f"files-{digest(list(chosen.items()))}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for names, found in chosen.items():
+        for side, name in enumerate(names):
+            text = "".join(pair[side] + "\n" for pair in found)
+            (folder / name).write_bytes(gzip.compress(text.encode(), mtime=0))
+    return folder
 
 
 def generated(count: int, *, seed: int, words: float = 12.0) -> Iterator[Pair]:
@@ -79,8 +109,8 @@ def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int 
     """Learn pieces from the first `most` pairs, and cut their ids into batches of up to `tokens` cells a side, once."""
     pairs, name = pairs_of(data)
     pairs = pairs[:most]
-    digest = hashlib.sha256(json.dumps([pairs, size, tokens]).encode()).hexdigest()[:12]
-    folder = work / "data" / digest
+    key = digest([pairs, size, tokens])
+    folder = work / "data" / key
     path = folder / "batches.json"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +119,7 @@ def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int 
         write_text(folder / "vocabulary.txt", "".join(f"{piece}\n" for piece in codec.tokenizer.vocabulary))
         encoded = [(codec.encode(source), codec.encode(target)) for source, target in pairs]
         write_text(path, json.dumps(cut(encoded, tokens)))
-    return Prepared(folder, name, digest, len(Codec.load(folder, "pieces")), path)
+    return Prepared(folder, name, key, len(Codec.load(folder, "pieces")), path)
 
 
 def cut(encoded: Sequence[Ids], tokens: int) -> list[dict[str, list[list[int]]]]:

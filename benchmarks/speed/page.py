@@ -16,8 +16,9 @@ HEAD = """# Benchmarks
 
 Written by `make bench` (see [benchmarks/speed](../benchmarks/speed)) from what it measured; do not edit by hand. Every number
 is the median of turns that were taken side by side, the quartiles in brackets behind it. Machines like this drift in speed by
-a factor of two, so only ratios of one run mean anything; a matrix product is timed beside each turn, and MFU is the share
-of its rate that the model's own arithmetic reaches (padding and work done twice do not count as work).
+a factor of two, so ratios are taken of turns that stood side by side, in the same round of the same sitting; `-` stands where
+two never did. A matrix product is timed beside each turn, and MFU is the share of its rate that the model's own arithmetic
+reaches (padding and work done twice do not count as work).
 """
 
 
@@ -79,17 +80,20 @@ def skipped(records: Sequence[Record]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def turns(records: Sequence[Record]) -> dict[str, dict[int, Record]]:
-    """Return the turns of each contestant by round; of a round that was taken anew, the newest."""
-    found: dict[str, dict[int, Record]] = {}
+def turns(records: Sequence[Record]) -> dict[str, dict[tuple[int, int], Record]]:
+    """Return the turns of each contestant by sitting and round; of a round that was taken anew, the newest."""
+    newest: dict[str, dict[int, Record]] = {}
     for record in matching(records, what="turn"):
-        found.setdefault(record["contestant"], {})[record["round"]] = record
-    return found
+        newest.setdefault(record["contestant"], {})[record["round"]] = record
+    return {
+        name: {(record.get("sitting", 0), number): record for number, record in rounds.items()}
+        for name, rounds in newest.items()
+    }
 
 
-def compare(speeds: Mapping[str, Mapping[int, float]], one: str, other: str | None) -> str:
-    """Return the spread of the ratios of two contestants' speeds over the rounds that both have."""
-    if other is None or other not in speeds:
+def compare(speeds: Mapping[str, Mapping[tuple[int, int], float]], one: str, other: str | None) -> str:
+    """Return the spread of the ratios of two contestants' speeds over the turns that both had side by side."""
+    if other is None or other not in speeds or one not in speeds:
         return "-"
     found = ratios(speeds[one], speeds[other])
     return f"{spread(found):.2f}" if found else "-"

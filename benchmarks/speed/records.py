@@ -1,7 +1,8 @@
 """What was measured: JSON objects, one a line, that only ever grow. The page is written from them alone."""
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,22 @@ class Records:
         wanted |= {"key": self.key} | ({} if what is None else {"what": what})
         return matching(read(self.path), **wanted)
 
-    def forget(self) -> None:
-        """Let go of the records of this key, to measure anew."""
-        kept = [record for record in read(self.path) if record.get("key") != self.key]
+    def forget(self, contestants: Collection[str] | None = None) -> None:
+        """Let go of the records of this key, or of those of some contestants, to measure anew."""
+        kept = [
+            record
+            for record in read(self.path)
+            if record.get("key") != self.key
+            or (contestants is not None and record.get("contestant") not in contestants)
+        ]
         beside = self.path.with_name(f"{self.path.name}.partial")
         beside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
         beside.replace(self.path)
+
+
+def digest(found: Any) -> str:
+    """Return a short hash of what JSON can say."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def read(path: Path) -> list[Record]:
@@ -63,11 +74,3 @@ def latest(records: Iterable[Record]) -> list[Record]:
 def matching(records: Iterable[Record], **wanted: Any) -> list[Record]:
     """Return the records that have what is wanted."""
     return [record for record in records if all(record.get(name) == value for name, value in wanted.items())]
-
-
-def by(records: Iterable[Mapping[str, Any]], name: str) -> dict[Any, list[Mapping[str, Any]]]:
-    """Group records by what they have under a name, in the order of their first."""
-    groups: dict[Any, list[Mapping[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(record[name], []).append(record)
-    return groups

@@ -3,6 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
+from typing import Any
+
+ENOUGH = 100
+"""So many values tell what one in a hundred exceeds."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +38,23 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(low, middle, high)
 
 
-def percentile(values: Sequence[float], share: int) -> float:
-    """Return the value that `share` percent of the values do not exceed.
+def tail(values: Sequence[float]) -> tuple[str, float]:
+    """Return what is called p99 where there are values enough to know it, else the largest one; and its name.
 
-    >>> percentile([float(value) for value in range(101)], 99)
-    99.0
+    >>> tail([1.0, 3.0, 2.0])
+    ('largest', 3.0)
+    >>> tail([float(value) for value in range(101)])
+    ('p99', 99.0)
     """
-    return quantiles(values, n=100, method="inclusive")[share - 1] if len(values) > 1 else values[0]
+    if len(values) < ENOUGH:
+        return "largest", max(values)
+    return "p99", quantiles(values, n=100, method="inclusive")[98]
 
 
-def ratios(speeds: Mapping[int, float], others: Mapping[int, float]) -> list[float]:
-    """Return the ratio of speeds in each round that both were measured in.
+def ratios(speeds: Mapping[Any, float], others: Mapping[Any, float]) -> list[float]:
+    """Return the ratio of speeds in each turn (a sitting and a round in it) that both had.
 
-    >>> ratios({0: 4.0, 1: 9.0, 2: 1.0}, {0: 2.0, 1: 3.0})
+    >>> ratios({(1, 0): 4.0, (1, 1): 9.0, (2, 2): 1.0}, {(1, 0): 2.0, (1, 1): 3.0, (1, 2): 1.0})
     [2.0, 3.0]
     """
     return [speeds[number] / others[number] for number in sorted(speeds.keys() & others.keys())]

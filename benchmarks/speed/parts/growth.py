@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.bench import Bench, about
+from benchmarks.speed.bench import Bench, begin_sitting
 from benchmarks.speed.calibration import rates
 from benchmarks.speed.children import Child, Peer, PeerError, python_of
 from benchmarks.speed.page import memory, table
@@ -13,7 +13,7 @@ from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread
 
 TITLE = "Cost against work"
-DRAGOMAN = Peer("growth", "Dragoman")
+DRAGOMAN = Peer("dragoman", "Dragoman", script=Path(__file__).parents[1] / "peers" / "growth.py")
 USUAL = {"length": 16, "rows": 128, "vocabulary": 8000, "width": 256}
 
 
@@ -42,9 +42,11 @@ CELLS = 2048
 
 def run(bench: Bench) -> None:
     """Measure each size in a process of its own, in rounds, as often as there is no record yet."""
+    if not bench.wants(DRAGOMAN):
+        return
     rounds = min(bench.rounds, 2)
     settings = {"usual": USUAL, "quick": bench.quick, "seconds": bench.seconds}
-    records = bench.records("growth", settings)
+    records = bench.records("growth", settings, of_peers=False)
     wanted = [
         (axis, value, number)
         for number in range(rounds)
@@ -52,8 +54,7 @@ def run(bench: Bench) -> None:
         for value in (QUICK[axis.name] if bench.quick else axis.values)
         if (number == 0 or axis.name != "pairs") and not records.all("turn", axis=axis.name, value=value, round=number)
     ]
-    if wanted:
-        records.add("about", **about())
+    sitting = begin_sitting(records) if wanted else 0
     for axis, value, number in wanted:
         bench.say(f"growth: round {number + 1} of {rounds}, {value:,} {axis.title.split(',')[0]}")
         message = sized(axis, value, quick=bench.quick)
@@ -74,8 +75,9 @@ def run(bench: Bench) -> None:
         finally:
             child.close()
         calibrated = {name: (before[name] + after[name]) / 2 for name in before}
-        given = {"axis": axis.name, "title": axis.title, "value": value, "round": number, "calibration": calibrated}
-        records.add("turn", **given, **{**loaded, **answer}, tokens=2 * message["rows"] * message["length"])
+        given = {"axis": axis.name, "title": axis.title, "value": value, "round": number, "sitting": sitting}
+        tokens = 2 * message["rows"] * message["length"]
+        records.add("turn", **given, **{**loaded, **answer}, calibration=calibrated, tokens=tokens)
 
 
 def sized(axis: Axis, value: int, *, quick: bool) -> dict[str, Any]:

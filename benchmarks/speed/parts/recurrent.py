@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from benchmarks.speed.bench import Bench, Contestant, take_turns
 from benchmarks.speed.children import Child, Peer
 from benchmarks.speed.page import compare, memory, table, turns
 from benchmarks.speed.parts.train import DRAGOMAN, ENDLESS, prepared, warm_up
-from benchmarks.speed.records import Record, matching
+from benchmarks.speed.records import Record, digest, matching
 from benchmarks.speed.statistics import spread
 
 from dragoman.data.buckets import sort_by_length
@@ -137,7 +137,7 @@ def recipe(model: Mapping[str, Any], precision: str) -> dict[str, Any]:
 def batches_of(size: Size, bench: Bench) -> Path:
     """Write the batches of a size: 10 steps of made-up words for the toy, else the corpus sorted by length."""
     corpus = prepared(bench)
-    path = corpus.folder / f"rows-{size.name}.json"
+    path = corpus.folder / f"rows-{size.name}-{digest(asdict(size))}.json"
     if path.exists():
         return path
     rng = random.Random(1)

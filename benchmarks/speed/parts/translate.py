@@ -1,18 +1,21 @@
 """Translating: one model with random weights, the same sentences, one at a time and many, greedy and with a beam."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.speed.bench import Bench, Contestant, take_turns
+from benchmarks.speed.bench import Bench, Contestant, code, own_folder, take_turns
 from benchmarks.speed.children import Child, Peer
 from benchmarks.speed.page import compare, memory, table, turns
+from benchmarks.speed.parts.train import PEERS
 from benchmarks.speed.records import Record, matching
-from benchmarks.speed.statistics import spread
+from benchmarks.speed.statistics import spread, tail
 
-from dragoman.export.job import export
+from dragoman.errors import DragomanError
+from dragoman.export.job import Quantization, export
+from dragoman.exported.folder import is_export
 from dragoman.models.transformer import TransformerDecoder
 from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run
@@ -28,41 +31,43 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "base": {"width": 512, "feed_forward": 2048, "heads": 8, "layers": 6, "vocabulary": 32000},
 }
 QUICK = {"tiny": {"width": 32, "feed_forward": 64, "heads": 2, "layers": 1, "vocabulary": 200}}
+STUDENTS = {"base": ((6, 1), (12, 1)), "tiny": ((2, 1),)}
+"""Layers of encoder and decoder of models that a user would teach to translate as one of a size does."""
 TARGET = 16
 """Tokens of every translation, before </s>."""
-WORK = ((1, 1, 8), (1, 5, 4), (64, 1, 128), (64, 5, 64))
-"""Batch, beam, and how many sentences a turn translates so."""
+WORK = ((1, 1, 8), (1, 5, 13), (64, 1, 128), (64, 5, 64))
+"""Batch, beam, and how many sentences a turn translates so; with a beam one by one so many that 8 rounds tell a p99."""
 LENGTHS = (6, 24)
 """Shortest and longest source, in tokens; every length is as frequent as any other."""
 
 SCRIPTS = Path(__file__).parents[1] / "peers"
-PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Threads that spin while they wait stop everyone where cores are shared; Dragoman's command line sets this by itself."""
-OWN = Peer("dragoman", "Dragoman", script=SCRIPTS / "dragoman_translating.py", environment=PASSIVE)
-RAW = Peer("ctranslate2", "CTranslate2", environment=PASSIVE)
-HUGGINGFACE = Peer(
-    "huggingface",
-    "Hugging Face MarianMT",
-    ("transformers",),
-    script=SCRIPTS / "huggingface_translating.py",
-    environment=PASSIVE,
+OWN = Peer("dragoman", "Dragoman", script=SCRIPTS / "dragoman_translating.py")
+RAW = Peer("ctranslate2", "CTranslate2")
+TORCH_PEERS = tuple(
+    Peer(one.name, one.title, one.requirements, one.without_dependencies, SCRIPTS / f"{one.name}_translating.py")
+    for one, _ in PEERS
+    if one.name in ("huggingface", "opennmt", "eole")
 )
+"""They search with torch."""
+Found = Mapping[str, Mapping[tuple[int, int], Record]]
+"""The turns of each contestant, by sitting and round."""
 
 
 def run(bench: Bench) -> None:
     """Measure what has no record yet."""
     sizes = QUICK if bench.quick else SIZES
-    records = bench.records("translate", {"sizes": sizes, "work": WORK, "target": TARGET, "lengths": LENGTHS})
+    students = {name: [list(layers) for layers in STUDENTS.get(name, ())] for name in sizes}
+    given = {"sizes": sizes, "students": students, "work": WORK, "target": TARGET}
+    records = bench.records("translate", {**given, "lengths": LENGTHS})
     if not records.all("plan"):
-        records.add("plan", sizes=sizes, work=WORK, target=TARGET)
-    made = {name: model(bench.work / "models" / f"{name}-{records.key}", size) for name, size in sizes.items()}
+        records.add("plan", **given)
 
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
-        size = sizes[name.partition("/")[0]]
+        vocabulary = sizes[name.partition("/")[0]]["vocabulary"]
         numbers: dict[str, Any] = {}
         for batch, beam, count in WORK:
-            given = sentences(size["vocabulary"], count, seed=number)
-            answer = child.ask("translate", sentences=given, batch=batch, beam=beam)
+            wanted = sentences(vocabulary, count, seed=number)
+            answer = child.ask("translate", sentences=wanted, batch=batch, beam=beam)
             numbers[f"{batch}x{beam}"] = answer["seconds"]
             numbers["memory"] = answer["memory"]
         return numbers
@@ -70,34 +75,39 @@ def run(bench: Bench) -> None:
     def ready(child: Child) -> None:
         child.ask("translate", sentences=sentences(100, 2, seed=99), batch=2, beam=5)
 
-    everyone = [one for name, folder in made.items() for one in contestants(name, folder, sizes[name])]
-    take_turns(bench, records, everyone, turn, ready=ready)
+    for name, size in sizes.items():  # one after another: all models of all sizes may not fit into memory
+        take_turns(bench, records, contestants(bench, name, size), turn, ready=ready)
 
 
-def contestants(name: str, folder: Path, size: Mapping[str, int]) -> list[Contestant]:
-    """Return what translates with the model in `folder`, of the size called `name`."""
-    exports = {kind: str(folder / "exports" / f"ctranslate2-{kind}") for kind in ("float32", "int8")}
+def contestants(bench: Bench, name: str, size: Mapping[str, int]) -> list[Contestant]:
+    """Return what translates with models of a size; the models of Dragoman and CTranslate2 are made unless they are there."""
+    folder, reasons = model(bench, name, size, (size["layers"], size["layers"]), kinds=("float32", "int8"))
+    run = {"folder": str(folder)}
     own = [
-        ("torch", "fp32, torch", str(folder)),
-        *((kind, f"{kind}, exported", place) for kind, place in exports.items()),
+        Contestant(f"{name}/dragoman-torch", "Dragoman, fp32, own engine", OWN, run),
+        Contestant(f"{name}/dragoman-torch-int8", "Dragoman, int8, own engine", OWN, {**run, "precision": "int8"}),
     ]
-    return [
-        *(
-            Contestant(f"{name}/dragoman-{key}", f"Dragoman, {what}", OWN, {"folder": place})
-            for key, what, place in own
-        ),
-        *(
-            Contestant(f"{name}/ctranslate2-{kind}", f"CTranslate2, {kind}", RAW, {"folder": place}, "its own API")
-            for kind, place in exports.items()
-        ),
-        Contestant(
-            f"{name}/huggingface",
-            "Hugging Face MarianMT",
-            HUGGINGFACE,
-            {"model": dict(size), "target": TARGET + 1},
-            "fp32; length forced",
-        ),
+    exports = [
+        Contestant(f"{name}/{key}-{kind}", title.format(word), peer, place(folder, kind), missing=reasons[kind])
+        for key, title, peer in (("dragoman", "Dragoman, {}, exported", OWN), ("ctranslate2", "CTranslate2, {}", RAW))
+        for kind, word in (("float32", "fp32"), ("int8", "int8"))
     ]
+    drawn = {"model": {**size, "dropout": 0.0}, "target": TARGET + 1}
+    peers = [Contestant(f"{name}/{peer.name}", f"{peer.title}, fp32", peer, drawn) for peer in TORCH_PEERS]
+    return [*own, *exports, *peers, *(student(bench, name, size, layers) for layers in STUDENTS.get(name, ()))]
+
+
+def student(bench: Bench, name: str, size: Mapping[str, int], layers: tuple[int, int]) -> Contestant:
+    """Return Dragoman with the int8 export of a model of other layers."""
+    folder, reasons = model(bench, name, size, layers, kinds=("int8",))
+    stack = f"{layers[0]}+{layers[1]}"
+    title = f"Dragoman, int8, exported, student of {stack} layers"
+    return Contestant(f"{name}/student-{stack}", title, OWN, place(folder, "int8"), missing=reasons["int8"])
+
+
+def place(folder: Path, kind: str) -> dict[str, str]:
+    """Say where an export stands."""
+    return {"folder": str(folder / "exports" / f"ctranslate2-{kind}")}
 
 
 def sentences(vocabulary: int, count: int, *, seed: int) -> list[list[int]]:
@@ -106,18 +116,31 @@ def sentences(vocabulary: int, count: int, *, seed: int) -> list[list[int]]:
     return [rng.choices(range(len(SPECIAL), vocabulary), k=rng.randint(*LENGTHS)) for _ in range(count)]
 
 
-def model(folder: Path, size: Mapping[str, int]) -> Path:
-    """Make a run with random weights whose every translation has `TARGET` tokens, and its exports, unless they are there."""
-    if not (folder / "exports" / "ctranslate2-int8" / "export.json").exists():
-        run = new_run(folder, recipe(size), (codec(size), codec(size)), {"data": {}})
+def model(
+    bench: Bench, name: str, size: Mapping[str, int], layers: tuple[int, int], *, kinds: Sequence[Quantization]
+) -> tuple[Path, dict[str, str]]:
+    """Make a run with random weights whose every translation has `TARGET` tokens, and exports of it, unless they are there.
+
+    Return its folder, and for each export why it could not be made ("": it was).
+    """
+    settings = recipe(size, layers)
+    key = [settings.model_dump(mode="json"), dict(size), TARGET, code()]
+    folder = own_folder(bench.work / "models", f"{name}-{layers[0]}+{layers[1]}", key)
+    if not (folder / "model.safetensors").exists():
+        run = new_run(folder, settings, (codec(size), codec(size)), {"data": {}})
         drawn = run.fresh_model()
         decoder = drawn.decoder if hasattr(drawn, "decoder") else None
         assert isinstance(decoder, TransformerDecoder)
         end_at(decoder, TARGET)
         save(run, drawn)
-        for kind in ("float32", "int8"):
-            export(folder, quantization=kind)  # type: ignore[arg-type]  # a name of one
-    return folder
+    reasons = dict.fromkeys(map(str, kinds), "")
+    for kind in kinds:
+        try:
+            if not is_export(Path(place(folder, kind)["folder"])):
+                export(folder, quantization=kind)
+        except DragomanError as error:
+            reasons[kind] = str(error)
+    return folder, reasons
 
 
 def save(run: Run, drawn: torch.nn.Module) -> None:
@@ -142,17 +165,17 @@ def codec(size: Mapping[str, int]) -> Codec:
     return Codec(Words(Vocabulary([f"w{index}" for index in range(len(SPECIAL), size["vocabulary"])])))
 
 
-def recipe(size: Mapping[str, int]) -> Recipe:
+def recipe(size: Mapping[str, int], layers: tuple[int, int]) -> Recipe:
     """Return the recipe of a model; nothing is trained by it."""
     phrasebook = [{"phrasebook": "train", "pairs": 20}]
     sizes = {name: size[name] for name in ("width", "feed_forward", "heads")}
-    layers = {"encoder_layers": size["layers"], "decoder_layers": size["layers"]}
+    stacks = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
     return parse(
         Recipe,
         {
             "data": {"source": "en", "target": "fr", "train": phrasebook, "dev": phrasebook},
             "text": {"kind": "words"},
-            "model": {"kind": "transformer", **layers, **sizes, "positions": "learned", "dropout": 0.0},
+            "model": {"kind": "transformer", **stacks, **sizes, "positions": "learned", "dropout": 0.0},
             "training": {"steps": 1, "learning_rate": 0.001},
             "decoding": {"stopping": "full"},
         },
@@ -167,36 +190,93 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         f"Random weights, sources of {LENGTHS[0]} to {LENGTHS[1]} tokens, every translation of {plan['target']} tokens and </s>. "
         "Sentences a second; behind each the ratio to CTranslate2 int8 used directly. Latency is that of one sentence with a "
         "beam of 5, batch 1. Peak memory is that of the whole process. Dragoman ends a beam as CTranslate2 does "
-        "(`decoding.stopping: full`).",
+        "(`decoding.stopping: full`); Hugging Face, OpenNMT-py and eole are given their length. A student is a model with fewer "
+        "decoder layers that `dragoman distill` teaches to translate as the larger one does; here it is its speed alone.",
         "",
     ]
     for size, numbers in plan["sizes"].items():
         layers = f"{numbers['layers']}+{numbers['layers']} layers"
         about = f"width {numbers['width']}, feed-forward {numbers['feed_forward']}, {numbers['heads']} heads"
         lines += [f"### {size}: {about}, {layers}, {numbers['vocabulary']:,} pieces", ""]
-        names = [name for name in found if name.partition("/")[0] == size]
-        head = ["engine", *(f"batch {b}, {'greedy' if k == 1 else f'beam {k}'}" for b, k, _ in plan["work"])]
-        rows = [
-            [loaded[name]["title"], *cells(found, names, name, plan), *rest(found[name], loaded[name])]
-            for name in names
-        ]
-        lines += table([*head, "p50 ms", "p99 ms", "load s", "peak MB"], rows)
+        here = {name: rounds for name, rounds in found.items() if name.partition("/")[0] == size}
+        titles = {name: loaded[name]["title"] for name in here}
+        lines += table_of(here, loaded, plan) if here else ["Nothing was measured.", ""]
+        lines += [*goals(size, here, titles, plan), ""]
     return lines
 
 
-def cells(found: Mapping[str, Mapping[int, Record]], names: Iterable[str], name: str, plan: Record) -> list[str]:
+def table_of(found: Found, loaded: Mapping[str, Record], plan: Record) -> list[str]:
+    """Write the table of a size."""
+    waits = {name: [one for turn in rounds.values() for one in turn["1x5"]] for name, rounds in found.items()}
+    tails = {name: tail(values) for name, values in waits.items()}
+    named = " or ".join(sorted({called for called, _ in tails.values()}))
+    rows = [
+        [
+            loaded[name]["title"],
+            *cells(found, name, plan),
+            f"{spread(waits[name]).median * 1000:,.0f}",
+            f"{tails[name][1] * 1000:,.0f}",
+            f"{loaded[name]['load_seconds']:.2f}" if loaded[name].get("load_seconds") else "-",
+            memory(rounds.values()),
+        ]
+        for name, rounds in found.items()
+    ]
+    head = ["engine", *(work_of(batch, beam) for batch, beam, _ in plan["work"])]
+    return table([*head, "p50 ms", f"{named} ms", "load s", "peak MB"], rows)
+
+
+def work_of(batch: int, beam: int) -> str:
+    """Name a kind of work."""
+    return f"batch {batch}, {'greedy' if beam == 1 else f'beam {beam}'}"
+
+
+def speeds_of(found: Found, batch: int, beam: int, count: int) -> dict[str, dict[tuple[int, int], float]]:
+    """Return the sentences a second of each contestant in each turn."""
+    key = f"{batch}x{beam}"
+    return {name: {at: count / sum(turn[key]) for at, turn in rounds.items()} for name, rounds in found.items()}
+
+
+def cells(found: Found, name: str, plan: Record) -> list[str]:
     """Return the speed of each kind of work, with its ratio."""
     made = []
-    for batch, beam, count in plan["work"]:
-        key = f"{batch}x{beam}"
-        speeds = {one: {at: count / sum(turn[key]) for at, turn in found[one].items()} for one in names}
+    for work in plan["work"]:
+        speeds = speeds_of(found, *work)
         ratio = compare(speeds, name, f"{name.partition('/')[0]}/ctranslate2-int8")
         made.append(f"{spread(list(speeds[name].values())).median:,.1f} ({ratio})")
     return made
 
 
-def rest(rounds: Mapping[int, Record], loaded: Record) -> list[str]:
-    """Return latency, load time and memory."""
-    waits = sorted(seconds for turn in rounds.values() for seconds in turn["1x5"])
-    p50, p99 = (waits[min(int(len(waits) * share), len(waits) - 1)] * 1000 for share in (0.5, 0.99))
-    return [f"{p50:,.0f}", f"{p99:,.0f}", f"{loaded['load_seconds']:.2f}", memory(rounds.values())]
+def goals(size: str, found: Found, titles: Mapping[str, str], plan: Record) -> list[str]:
+    """Say how Dragoman stands to its goals: its own engine to the best of torch, and students to what they would replace."""
+    lines = []
+    speeds = {(batch, beam): speeds_of(found, batch, beam, count) for batch, beam, count in plan["work"]}
+    for batch, beam in [at for at in speeds if at[1] > 1]:
+        here = speeds[batch, beam]
+        peers = {name: spread(list(here[name].values())).median for name in here if name in torch_names(size)}
+        best = max(peers, key=peers.__getitem__, default=None)
+        if best is None:
+            continue
+        own = {
+            word: compare(here, f"{size}/dragoman-torch{key}", best) for word, key in (("fp32", ""), ("int8", "-int8"))
+        }
+        lines.append(
+            f"- Own engine, {work_of(batch, beam)}, to the best peer that searches with torch ({titles[best]}; goal 1.5): fp32 "
+            f"{own['fp32']}, int8 {own['int8']}."
+        )
+    usual, depth = f"{size}/ctranslate2-int8", plan["sizes"][size]["layers"]
+    for name in [name for name in found if "/student-" in name]:
+        against = []
+        for (batch, beam), here in speeds.items():
+            base = speeds[batch, max(other for one, other in speeds if one == batch)]
+            ratio = compare({name: here[name], usual: base.get(usual, {})}, name, usual)
+            against.append(f"{work_of(batch, beam)} {ratio}")
+        lines.append(
+            f"- {titles[name]}, to CTranslate2 int8 of {depth}+{depth} layers with a beam of 5 (goals: 4 at batch 1, 3 in bulk): "
+            f"{'; '.join(against)}."
+        )
+    return lines
+
+
+def torch_names(size: str) -> set[str]:
+    """Return the names of contestants that are peers with torch."""
+    return {f"{size}/{peer.name}" for peer in TORCH_PEERS}

@@ -21,7 +21,8 @@ class Peer:
 
         begin = time.perf_counter()
         folder = Path(message["folder"])
-        self.translator = load_translator(folder, engine="auto" if is_export(folder) else "torch")
+        settings = {"precision": message["precision"]} if "precision" in message else {}
+        self.translator = load_translator(folder, engine="auto" if is_export(folder) else "torch", **settings)
         return {"load_seconds": time.perf_counter() - begin}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:

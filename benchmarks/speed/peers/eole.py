@@ -1,48 +1,38 @@
-"""eole: its model, loss, optimiser and trainer, over the given batches."""
+"""eole: its model, loss, optimiser, trainer and translator, over the given batches."""
 
-import time
 from typing import Any
 
 import torch
-from benchmarks.speed.peers.child import serve, versions
-from benchmarks.speed.peers.hand import PAD, Rectangles, parameters, read_batches
+from benchmarks.speed.peers.child import serve
+from benchmarks.speed.peers.family import Family
+from benchmarks.speed.peers.hand import PAD, Rectangles
 
 _NOWHERE: dict[str, list[int]] = {"cid": [], "cid_line_number": []}
 """Where a sentence stands in its corpus, which only estimators of quality ask."""
 
 
-class Peer:
-    """eole's Trainer, fed batch by batch."""
+class Peer(Family):
+    """eole's Trainer and Translator."""
 
-    def load(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make all that `eole train` makes, but the reader of files."""
+    packages = ("eole", "torch")
+
+    def build(self, message: dict[str, Any]) -> None:
+        """Make the model."""
         from eole.inputters.inputter import build_vocab
         from eole.models.model import get_model_class
+
+        self.settings = configuration(message)
+        self.vocabularies = build_vocab(self.settings, {"src": [], "tgt": []})
+        kind = get_model_class(self.settings.model)
+        self.model = kind.for_training(self.settings.model, self.vocabularies, self.settings.training, device_id=-1)
+
+    def prepare(self) -> None:
+        """Make optimiser and trainer."""
         from eole.trainer import build_trainer
         from eole.utils.optimizers import Optimizer
 
-        torch.manual_seed(1)
-        self.batches = read_batches(message["batches"])
-        settings = configuration(message)
-        vocabularies = build_vocab(settings, {"src": [], "tgt": []})
-        kind = get_model_class(settings.model)
-        self.model = kind.for_training(settings.model, vocabularies, settings.training, device_id=-1)
-        self.optimizer = Optimizer.from_config(self.model, settings)
-        self.trainer = build_trainer(settings, -1, self.model, vocabularies, self.optimizer)
-        self.model.train()
-        return {
-            "parameters": parameters(self.model),
-            "threads": torch.get_num_threads(),
-            "versions": versions("eole", "torch"),
-        }
-
-    def steps(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Take a step over each batch named."""
-        begin = time.perf_counter()
-        statistics = self.trainer.train(
-            ((self.given(self.batches[number]), 0) for number in message["batches"]), train_steps=0
-        )
-        return {"seconds": time.perf_counter() - begin, "loss": statistics.xent()}
+        self.optimizer = Optimizer.from_config(self.model, self.settings)
+        self.trainer = build_trainer(self.settings, -1, self.model, self.vocabularies, self.optimizer)
 
     def given(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Make a batch as eole's reader does."""
@@ -50,6 +40,34 @@ class Peer:
         target = torch.cat([made.inputs[:, :1], made.labels], 1)
         lengths = {"srclen": (made.source != PAD).sum(1), "tgtlen": (target != PAD).sum(1)}
         return {"src": made.source, "tgt": target, **lengths, "images": None, "prefix_len": None, **_NOWHERE}
+
+    def translator(self, *, beam: int, least: int, longest: int) -> Any:
+        """Make eole's Translator."""
+        from eole.config.run import PredictConfig
+        from eole.predict import GNMTGlobalScorer, Translator
+
+        settings = PredictConfig.model_construct(
+            model_path=[],
+            src="",
+            beam_size=beam,
+            top_k=1 if beam == 1 else 0,
+            min_length=least,
+            max_length=longest,
+            max_length_ratio=0,
+        )
+        return Translator(
+            self.model,
+            self.vocabularies,
+            settings,
+            self.settings.model,
+            device_id=-1,
+            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none", "none"),
+            report_score=False,
+        )
+
+    def search(self, translator: Any, source: torch.Tensor, lengths: torch.Tensor) -> dict[str, Any]:
+        """Let it translate."""
+        return translator.predict_batch({"src": source, "srclen": lengths}, False)
 
 
 def configuration(message: dict[str, Any]) -> Any:

@@ -1,7 +1,9 @@
 """The hand-written loop that every PyTorch peer is driven by: given batches, Adam, clipping at 1."""
 
 import json
+import random
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ class Rectangles:
     """A batch as tensors: `source` with EOS, `inputs` with BOS, `labels` with EOS; `tokens` counts sources and labels."""
 
     def __init__(self, batch: dict[str, Any]) -> None:
-        self.source = _rectangle([[*ids, EOS] for ids in batch["source"]])
-        self.inputs = _rectangle([[BOS, *ids] for ids in batch["target"]])
-        self.labels = _rectangle([[*ids, EOS] for ids in batch["target"]])
+        self.source = rectangle([[*ids, EOS] for ids in batch["source"]])
+        self.inputs = rectangle([[BOS, *ids] for ids in batch["target"]])
+        self.labels = rectangle([[*ids, EOS] for ids in batch["target"]])
         self.target_tokens = int((self.labels != PAD).sum())
 
 
@@ -37,8 +39,59 @@ def parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+class Fitting:
+    """Batches until the time is over, in a new order each epoch, and the learning rate of the step that takes the last one."""
+
+    def __init__(self, batches: Sequence[dict[str, Any]], message: dict[str, Any]) -> None:
+        self.batches = batches
+        self.allowed = message["seconds"]
+        self.peak, self.warm = message["learning_rate"], message["warm"]
+        self.rng = random.Random(1)
+        self.taken = self.source = self.target = 0
+        self.begin = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since it was made."""
+        return time.perf_counter() - self.begin
+
+    @property
+    def rate(self) -> float:
+        """Return the learning rate: a rise over the first steps, then down in a line to 0, where the time is over."""
+        return self.peak * max(min(self.taken / self.warm, 1 - self.seconds / self.allowed), 0.0)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield batches."""
+        while True:
+            for number in self.rng.sample(range(len(self.batches)), len(self.batches)):
+                if self.seconds >= self.allowed:
+                    return
+                batch = self.batches[number]
+                self.taken += 1
+                self.source += sum(len(sentence) + 1 for sentence in batch["source"])
+                self.target += sum(len(sentence) + 1 for sentence in batch["target"])
+                yield batch
+
+    def numbers(self) -> dict[str, float]:
+        """Say what was done."""
+        epochs = self.taken / len(self.batches)
+        done = {"source": self.source, "target": self.target, "steps": self.taken, "epochs": epochs}
+        return {"seconds": self.seconds, **done}
+
+
+def most(source: Tensor) -> int:
+    """Return the most tokens that a translation may have: what Dragoman's validation allows."""
+    return int(1.5 * source.shape[1]) + 10
+
+
+def ended(ids: Sequence[int]) -> list[int]:
+    """Return the tokens before the first EOS, without special ones."""
+    ids = list(ids)
+    return [number for number in (ids[: ids.index(EOS)] if EOS in ids else ids) if number > EOS]
+
+
 class HandLoop:
-    """A peer whose model gives logits; `build` makes the model, `logits` calls it."""
+    """A peer whose model gives logits; `build` makes the model, `logits` calls it, `greedy` translates."""
 
     model: nn.Module
 
@@ -48,6 +101,10 @@ class HandLoop:
 
     def logits(self, batch: Rectangles) -> Tensor:
         """Return the logits of each target position."""
+        raise NotImplementedError
+
+    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
+        """Return the likeliest next token, again and again, for rows of sources; at most `length` tokens."""
         raise NotImplementedError
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +124,27 @@ class HandLoop:
             loss = self.step(Rectangles(self.batches[number]))
         return {"seconds": time.perf_counter() - begin, "loss": loss}
 
+    def fit(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Train for so many seconds."""
+        fitting = Fitting(self.batches, message)
+        for batch in fitting:
+            for group in self.optimizer.param_groups:
+                group["lr"] = fitting.rate
+            loss = self.step(Rectangles(batch))
+        return {"loss": loss, **fitting.numbers()}
+
+    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Translate batch by batch, greedily."""
+        given, seconds, found = message["sentences"], [], list[list[int]]()
+        self.model.eval()
+        for first in range(0, len(given), message["batch"]):
+            begin = time.perf_counter()
+            source = rectangle([[*ids, EOS] for ids in given[first : first + message["batch"]]])
+            with torch.inference_mode():
+                found += map(ended, self.greedy(source, most(source)))
+            seconds.append(time.perf_counter() - begin)
+        return {"seconds": seconds, "hypotheses": found}
+
     def step(self, batch: Rectangles) -> float:
         """Take one step."""
         self.optimizer.zero_grad()
@@ -80,7 +158,7 @@ class HandLoop:
         return loss.item()
 
 
-def _rectangle(sentences: list[list[int]]) -> Tensor:
+def rectangle(sentences: list[list[int]]) -> Tensor:
     """Pad on the right."""
     longest = max(map(len, sentences))
     return torch.tensor([[*ids, *[PAD] * (longest - len(ids))] for ids in sentences])

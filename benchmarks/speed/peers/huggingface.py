@@ -50,6 +50,18 @@ class Peer(HandLoop):
             input_ids=batch.source, attention_mask=(batch.source != PAD).long(), decoder_input_ids=batch.inputs
         ).logits
 
+    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
+        """Let the library generate."""
+        found = self.model.generate(
+            input_ids=source,
+            attention_mask=(source != PAD).long(),
+            num_beams=1,
+            do_sample=False,
+            use_cache=True,
+            max_new_tokens=length,
+        )
+        return found[:, 1:].tolist()
+
 
 if __name__ == "__main__":
     serve(Peer())

@@ -16,7 +16,6 @@ class Peer:
         """Make the model."""
         from transformers import MarianConfig, MarianMTModel
 
-        begin = time.perf_counter()
         sizes = message["model"]
         sides = {
             f"{side}_{name}": sizes[size]
@@ -29,7 +28,7 @@ class Peer:
             MarianConfig(**settings, **special, **sides, activation_function="relu", forced_eos_token_id=None)
         ).eval()
         self.length = message["target"]
-        return {"load_seconds": time.perf_counter() - begin, "versions": versions("transformers")}
+        return {"versions": versions("transformers")}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
         """Translate batch by batch."""

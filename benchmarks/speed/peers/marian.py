@@ -1,20 +1,26 @@
 """Marian, in the wheel pymarian: its own trainer on files of the same pairs, held (SIGSTOP) while others have their turns."""
 
+import json
 import os
 import random
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.speed.peers.child import memory, serve, versions
 
 SPECIAL = 4
+THREADS = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
+FLAGS = ["--tied-embeddings-all", "--sync-sgd", "--disp-label-counts", "--overwrite"]
 UPDATE = re.compile(r"Up\. (\d+) .*Cost ([\d.]+) .*\* ([\d,]+) ")
 """What Marian prints of an update: its number, its cost per label, its labels."""
 
@@ -22,40 +28,49 @@ UPDATE = re.compile(r"Up\. (\d+) .*Cost ([\d.]+) .*\* ([\d,]+) ")
 class Peer:
     """`marian train`, whose batches are its own: about as many target tokens, sorted within a hundred batches."""
 
+    folder: Path | None = None
+    process: subprocess.Popen[bytes] | None = None
+
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Write the corpus, one word for each id, and begin to train."""
-        import json
+        self.write(message)
+        self.start(message)
+        self.update(600)
+        self.process.send_signal(signal.SIGSTOP)
+        return {"threads": THREADS, "versions": versions("pymarian")}
 
+    def write(self, message: dict[str, Any]) -> None:
+        """Write the pairs of the batches and the words."""
         batches = json.loads(Path(message["batches"]).read_text(encoding="utf-8"))
-        folder = Path(tempfile.mkdtemp(prefix="marian-speed-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="marian-speed-"))
         pairs = [pair for batch in batches for pair in zip(batch["source"], batch["target"], strict=True)]
         random.Random(1).shuffle(pairs)
         for side, name in enumerate(("source", "target")):
             text = "".join(" ".join(f"p{number}" for number in pair[side]) + "\n" for pair in pairs)
-            (folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).write_text(text, encoding="utf-8")
         self.ratio = sum(len(source) + 1 for source, _ in pairs) / sum(len(target) + 1 for _, target in pairs)
-        size = message["model"]["vocabulary"]
-        words = ["</s>", "<unk>", *(f"p{number}" for number in range(SPECIAL, size))]
-        (folder / "words.yml").write_text(
+        self.labels = sum(len(target) + 1 for _, target in pairs)
+        self.pairs = len(pairs)
+        self.batch = round(self.labels / len(batches))
+        words = ["</s>", "<unk>", *(f"p{number}" for number in range(SPECIAL, message["model"]["vocabulary"]))]
+        self.words = len(words)
+        (self.folder / "words.yml").write_text(
             "".join(f'"{word}": {at}\n' for at, word in enumerate(words)), encoding="utf-8"
         )
-        target = sum(len(sentence) + 1 for batch in batches for sentence in batch["target"]) / len(batches)
-        threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
-        command = [
-            sys.executable,
-            "-m",
-            "pymarian",
-            "train",
-            *options(message, folder, len(words), round(target), threads),
-        ]
+
+    def start(self, message: dict[str, Any], more: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Begin to train."""
+        given = options(message, self.words, self.batch) | dict(more)
+        words = [word for name, value in given.items() for word in (f"--{name}", *str(value).split())]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder
+            [sys.executable, "-m", "pymarian", "train", *words, *FLAGS],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
         )
         self.rest = b""
         self.last = ""
-        self.update(600)
-        self.process.send_signal(signal.SIGSTOP)
-        return {"threads": threads, "versions": versions("pymarian")}
 
     def steps(self, message: dict[str, Any]) -> dict[str, Any]:
         """Take as many steps as batches are named; the step that was held half-way comes first and does not count."""
@@ -78,7 +93,12 @@ class Peer:
 
     def update(self, seconds: float) -> tuple[float, int]:
         """Wait for the next update, and return its cost and labels."""
-        assert self.process.stderr is not None
+        found = self.line(UPDATE, seconds)
+        return float(found[2]), int(found[3].replace(",", ""))
+
+    def line(self, wanted: str | re.Pattern[str], seconds: float) -> re.Match[str]:
+        """Wait for a line that Marian prints."""
+        assert self.process is not None and self.process.stderr is not None
         until = time.monotonic() + seconds
         while True:
             while b"\n" not in self.rest:
@@ -90,20 +110,23 @@ class Peer:
             line, _, self.rest = self.rest.partition(b"\n")
             self.last = line.decode(errors="replace")
             print(self.last, file=sys.stderr)
-            found = UPDATE.search(self.last)
+            found = re.search(wanted, self.last)
             if found:
-                return float(found[2]), int(found[3].replace(",", ""))
+                return found
 
     def close(self) -> None:
-        """End the training."""
-        self.process.kill()
-        self.process.wait()
+        """End the training, and delete its files."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def options(message: dict[str, Any], folder: Path, words: int, target: int, threads: int) -> list[str]:
+def options(message: dict[str, Any], words: int, target: int) -> dict[str, Any]:
     """Return the options of `marian train`."""
     sizes = message["model"]
-    given = {
+    return {
         "type": "transformer",
         "model": "model.npz",
         "train-sets": "source target",
@@ -120,7 +143,7 @@ def options(message: dict[str, Any], folder: Path, words: int, target: int, thre
         "optimizer-params": "0.9 0.98 1e-09",
         "learn-rate": message["learning_rate"],
         "clip-norm": 1,
-        "cpu-threads": threads,
+        "cpu-threads": THREADS,
         "mini-batch": 1000,
         "mini-batch-words": target,
         "maxi-batch": 100,
@@ -132,8 +155,6 @@ def options(message: dict[str, Any], folder: Path, words: int, target: int, thre
         "after-batches": 100_000_000,
         "seed": 1,
     }
-    flags = ["--tied-embeddings-all", "--sync-sgd", "--disp-label-counts", "--overwrite"]
-    return [*(word for name, value in given.items() for word in (f"--{name}", *str(value).split())), *flags]
 
 
 if __name__ == "__main__":

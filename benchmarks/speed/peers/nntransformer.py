@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from benchmarks.speed.peers.child import serve
-from benchmarks.speed.peers.hand import PAD, HandLoop, Rectangles
+from benchmarks.speed.peers.hand import BOS, EOS, PAD, HandLoop, Rectangles
 from torch import Tensor, nn
 
 
@@ -41,17 +41,35 @@ class Translation(nn.Module):
 
     def forward(self, source: Tensor, inputs: Tensor) -> Tensor:
         """Return the logits of each target position."""
+        features = self.decode(inputs, self.encode(source), source == PAD, hidden=inputs == PAD)
+        return features @ self.embedding.weight.T
+
+    def encode(self, source: Tensor) -> Tensor:
+        """Return the states of the source."""
+        return self.transformer.encoder(self.embed(source), src_key_padding_mask=source == PAD)
+
+    def decode(self, inputs: Tensor, states: Tensor, padding: Tensor, *, hidden: Tensor | None = None) -> Tensor:
+        """Return the features of each target position."""
         length = inputs.shape[1]
-        features = self.transformer(
-            self.embed(source),
+        return self.transformer.decoder(
             self.embed(inputs),
+            states,
             tgt_mask=torch.ones(length, length, dtype=torch.bool).triu(1),
-            src_key_padding_mask=source == PAD,
-            tgt_key_padding_mask=inputs == PAD,
-            memory_key_padding_mask=source == PAD,
+            tgt_key_padding_mask=hidden,
+            memory_key_padding_mask=padding,
             tgt_is_causal=True,
         )
-        return features @ self.embedding.weight.T
+
+    def greedy(self, source: Tensor, length: int) -> Tensor:
+        """Return the likeliest next token, again and again; all positions are computed anew each time."""
+        states, padding = self.encode(source), source == PAD
+        ids = torch.full((len(source), 1), BOS)
+        for _ in range(length):
+            features = self.decode(ids, states, padding)[:, -1]
+            ids = torch.cat([ids, (features @ self.embedding.weight.T).argmax(-1, keepdim=True)], 1)
+            if (ids == EOS).any(1).all():
+                break
+        return ids[:, 1:]
 
 
 class Peer(HandLoop):
@@ -64,6 +82,10 @@ class Peer(HandLoop):
     def logits(self, batch: Rectangles) -> Tensor:
         """Return the logits of each target position."""
         return self.model(batch.source, batch.inputs)
+
+    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
+        """Search by hand."""
+        return self.model.greedy(source, length).tolist()
 
 
 if __name__ == "__main__":

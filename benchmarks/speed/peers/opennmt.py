@@ -1,51 +1,61 @@
-"""OpenNMT-py: its model, loss, optimiser and trainer, over the given batches."""
+"""OpenNMT-py: its model, loss, optimiser, trainer and translator, over the given batches."""
 
-import time
 from typing import Any
 
 import torch
-from benchmarks.speed.peers.child import serve, versions
-from benchmarks.speed.peers.hand import PAD, Rectangles, parameters, read_batches, read_pieces
+from benchmarks.speed.peers.child import serve
+from benchmarks.speed.peers.family import Family
+from benchmarks.speed.peers.hand import PAD, Rectangles, read_pieces
 
 
-class Peer:
-    """onmt's Trainer, fed batch by batch."""
+class Peer(Family):
+    """onmt's Trainer and Translator."""
 
-    def load(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make all that `onmt_train` makes, but the reader of files."""
+    packages = ("OpenNMT-py", "torch")
+
+    def build(self, message: dict[str, Any]) -> None:
+        """Make the model."""
         from onmt.inputters.inputter import dict_to_vocabs
         from onmt.model_builder import build_model
+
+        pieces = ["<blank>", "<s>", "</s>", "<unk>", *read_pieces(message["vocabulary"])[4:]]
+        self.vocabularies = dict_to_vocabs({"src": pieces, "tgt": pieces, "data_task": "seq2seq"})
+        self.settings = options(message)
+        self.model = build_model(self.settings, self.settings, self.vocabularies, None, -1)
+
+    def prepare(self) -> None:
+        """Make optimiser and trainer."""
         from onmt.trainer import build_trainer
         from onmt.utils.optimizers import Optimizer
 
-        torch.manual_seed(1)
-        self.batches = read_batches(message["batches"])
-        pieces = ["<blank>", "<s>", "</s>", "<unk>", *read_pieces(message["vocabulary"])[4:]]
-        vocabularies = dict_to_vocabs({"src": pieces, "tgt": pieces, "data_task": "seq2seq"})
-        settings = options(message)
-        self.model = build_model(settings, settings, vocabularies, None, -1)
-        self.optimizer = Optimizer.from_opt(self.model, settings)
-        self.trainer = build_trainer(settings, -1, self.model, vocabularies, self.optimizer)
-        self.model.train()
-        return {
-            "parameters": parameters(self.model),
-            "threads": torch.get_num_threads(),
-            "versions": versions("OpenNMT-py", "torch"),
-        }
-
-    def steps(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Take a step over each batch named."""
-        begin = time.perf_counter()
-        statistics = self.trainer.train(
-            ((self.given(self.batches[number]), 0) for number in message["batches"]), train_steps=0
-        )
-        return {"seconds": time.perf_counter() - begin, "loss": statistics.xent()}
+        self.optimizer = Optimizer.from_opt(self.model, self.settings)
+        self.trainer = build_trainer(self.settings, -1, self.model, self.vocabularies, self.optimizer)
 
     def given(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Make a batch as onmt's reader does."""
         made = Rectangles(batch)
         target = torch.cat([made.inputs[:, :1], made.labels], 1)
         return {"src": made.source[..., None], "srclen": (made.source != PAD).sum(1), "tgt": target[..., None]}
+
+    def translator(self, *, beam: int, least: int, longest: int) -> Any:
+        """Make onmt's Translator."""
+        from onmt.translate import GNMTGlobalScorer, Translator
+
+        return Translator(
+            self.model,
+            self.vocabularies,
+            beam_size=beam,
+            random_sampling_topk=1 if beam == 1 else 0,
+            min_length=least,
+            max_length=longest,
+            max_length_ratio=0,
+            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none", "none"),
+            dump_beam="",
+        )
+
+    def search(self, translator: Any, source: torch.Tensor, lengths: torch.Tensor) -> dict[str, Any]:
+        """Let it translate."""
+        return translator.translate_batch({"src": source[..., None], "srclen": lengths}, False)
 
 
 def options(message: dict[str, Any]) -> Any:

@@ -26,6 +26,14 @@ class Peer:
             time.sleep(60)
         return {"seconds": self.message["seconds"], "loss": 1.0}
 
+    def fit(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Say that all of the time was used."""
+        return {"seconds": message["seconds"], "steps": 3, "epochs": 0.5, "source": 90, "target": 120, "loss": 1.0}
+
+    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Say that the source is its own translation."""
+        return {"seconds": [0.5], "hypotheses": message["sentences"]}
+
 
 if __name__ == "__main__":
     serve(Peer())

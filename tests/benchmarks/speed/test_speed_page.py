@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from benchmarks.speed import __main__ as program
-from benchmarks.speed import page, records, statistics
+from benchmarks.speed import own_training, page, quality_page, records, statistics
 from benchmarks.speed.page import write_page
 from benchmarks.speed.parts import growth, recurrent, startup, train
 from benchmarks.speed.records import Records
@@ -53,7 +53,7 @@ def row(text: str, title: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-@pytest.mark.parametrize("module", [page, records, statistics])
+@pytest.mark.parametrize("module", [page, records, statistics, own_training, quality_page])
 def test_examples_are_right(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -78,6 +78,16 @@ def test_the_newest_turn_of_a_round_counts(tmp_path: Path) -> None:
     assert row(written(tmp_path, train), "Slow")[1] == "1,500 (1,125-3,750)"
 
 
+def test_turns_of_different_sittings_are_not_compared(tmp_path: Path) -> None:
+    found = trained(tmp_path)
+    for turn in found.all("turn", contestant="slow"):
+        newer = {**turn, "sitting": 2}
+        found.add("turn", **{name: value for name, value in newer.items() if name not in ("part", "key", "what")})
+    text = written(tmp_path, train)
+    assert row(text, "Slow")[1:4] == ["750 (625-1,125)", "-", "1.00 (1.00-1.00)"]
+    assert row(text, "Dragoman, fp32")[3] == "-" and "in the same round of the same sitting" in text
+
+
 def test_a_part_without_records_keeps_the_section_it_had(tmp_path: Path) -> None:
     found = trained(tmp_path)
     before = written(tmp_path, train)
@@ -88,7 +98,7 @@ def test_a_part_without_records_keeps_the_section_it_had(tmp_path: Path) -> None
         starts.add("turn", contestant="help", title="help", round=number, seconds=0.25 * number)
     after = written(tmp_path, train, startup)
     assert after.startswith(before.rstrip("\n"))
-    assert row(after, "help")[1:] == ["0.38 (0.19-0.56)", "0.74", "4"]
+    assert row(after, "help")[1:] == ["0.38 (0.19-0.56)", "0.75", "4", "0.3"]
     assert written(tmp_path, train, startup) == after
 
 

@@ -1,13 +1,18 @@
 """Peers live in processes of their own and take turns; what is finished is not repeated, and what fails is said."""
 
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.speed import bench as benching
-from benchmarks.speed.bench import Bench, Contestant, take_turns
-from benchmarks.speed.children import Child, Peer, PeerError, python_of
+from benchmarks.speed import calibration
+from benchmarks.speed.bench import Bench, Contestant, own_folder, take_turns
+from benchmarks.speed.children import Child, Peer, PeerError, end, python_of
 from benchmarks.speed.records import Records, latest, read
 
 FAKE = Peer("fake", "Fake", script=Path(__file__).parent / "fake.py")
@@ -20,9 +25,9 @@ def calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benching, "rates", lambda: CALIBRATION)
 
 
-def contestant(name: str, **load: Any) -> Contestant:
+def contestant(name: str, *, peer: str = "fake", missing: str = "", **load: Any) -> Contestant:
     """Return a fake contestant."""
-    return Contestant(name, name.capitalize(), FAKE, {"seconds": 0.5, **load})
+    return Contestant(name, name.capitalize(), replace(FAKE, name=peer), {"seconds": 0.5, **load}, missing=missing)
 
 
 def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
@@ -121,3 +126,64 @@ def test_a_peer_that_will_not_install_is_skipped_with_what_pip_said(tmp_path: Pa
 def test_only_the_peers_asked_for_are_measured(tmp_path: Path) -> None:
     records = go(bench(tmp_path, peers=("other",)), contestant("a"))
     assert records.all() == []
+
+
+def test_measuring_a_peer_again_lets_go_of_its_own_turns_alone(tmp_path: Path) -> None:
+    both = (contestant("a", peer="one"), contestant("b", peer="two"))
+    go(bench(tmp_path), *both)
+    records = go(bench(tmp_path, again=True, peers=("two",)), *both)
+    assert [(turn["sitting"], turn["round"]) for turn in records.all("turn", contestant="a")] == [
+        (1, 0),
+        (1, 1),
+        (1, 2),
+    ]
+    assert [(turn["sitting"], turn["round"]) for turn in records.all("turn", contestant="b")] == [
+        (2, 0),
+        (2, 1),
+        (2, 2),
+    ]
+    assert [about["sitting"] for about in records.all("about")] == [1, 2]
+
+
+def test_what_cannot_be_measured_here_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    records = go(bench(tmp_path), contestant("bad", missing="it is not installed"), contestant("good"))
+    assert [(one["contestant"], one["reason"]) for one in records.all("skipped")] == [("bad", "it is not installed")]
+    assert {name for _, name in order(records)} == {"good"}
+
+
+def test_a_folder_of_other_settings_is_removed_and_others_are_left(tmp_path: Path) -> None:
+    first = own_folder(tmp_path, "small", [1])
+    first.mkdir()
+    (tmp_path / "small-quick-0123456789ab").mkdir()
+    assert own_folder(tmp_path, "small", [1]) == first and first.exists()
+    assert own_folder(tmp_path, "small", [2]) != first and not first.exists()
+    assert (tmp_path / "small-quick-0123456789ab").exists()
+
+
+def status(process: int) -> str:
+    """Return the letter by which the system says whether a process runs (R), waits (S) or is held (T)."""
+    return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not say how processes are")
+def test_a_group_of_processes_is_held_while_the_machine_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[str] = []
+
+    def state() -> dict[str, float]:
+        until = time.monotonic() + 5
+        while (now := status(process.pid)) != "T" and time.monotonic() < until:
+            time.sleep(0.01)
+        states.append(now)
+        return CALIBRATION
+
+    monkeypatch.setattr(calibration, "rates", state)
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], process_group=0)
+    try:
+        with calibration.pauses(process.pid, 0.05) as found:
+            time.sleep(0.5)
+        assert found and set(states) == {"T"} and process.poll() is None
+    finally:
+        end(process)
+    with calibration.pauses(process.pid, 0.01) as found:
+        time.sleep(0.1)
+    assert found == []
