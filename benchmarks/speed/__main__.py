@@ -7,15 +7,17 @@ from pathlib import Path
 from benchmarks.speed.bench import Bench
 from benchmarks.speed.children import ROOT
 from benchmarks.speed.page import Section, write_page
-from benchmarks.speed.parts import growth, quality, recurrent, startup, train, translate
+from benchmarks.speed.parts import growth, profile, quality, recurrent, startup, student, train, translate
 
 from dragoman.errors import DragomanError
 
 PARTS = {
     "train": train,
     "recurrent": recurrent,
+    "profile": profile,
     "quality": quality,
     "translate": translate,
+    "student": student,
     "startup": startup,
     "growth": growth,
 }
@@ -38,6 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         own_minutes=tuple(options.own_minutes),
         batch_tokens=options.batch_tokens,
         recipe=options.recipe,
+        teacher=options.teacher,
+        students=tuple(options.student),
         say=lambda sentence: print(sentence, flush=True),
     )
     sections: dict[str, tuple[str, Section]] = {name: (part.TITLE, part.section) for name, part in PARTS.items()}
@@ -71,6 +75,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--batch-tokens", type=int, help="batches of the peers there; by default those of the part train"
     )
     parser.add_argument("--recipe", default=Bench.recipe, help="Dragoman's recipe there, a file or a name")
+    parser.add_argument("--teacher", type=Path, help="a run, for the part student")
+    parser.add_argument("--student", type=Path, nargs="+", default=[], help="runs that were distilled from it")
     parser.add_argument("--peer", nargs="+", default=[], help="only these peers, by the names of their scripts")
     parser.add_argument("--again", action="store_true", help="measure also what is finished, and try what was skipped")
     parser.add_argument("--quick", action="store_true", help="tiny models and batches: does everything run?")

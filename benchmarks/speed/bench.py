@@ -46,6 +46,10 @@ class Bench:
     """Cells of the longer side in a batch of the peers there; by default those of the part `train`."""
     recipe: str = str(ROOT / "recipes" / "multi30k-en-fr-fast.yaml")
     """Dragoman's for that part: a file, or a name."""
+    teacher: Path | None = None
+    """A run, for the part `student`."""
+    students: tuple[Path, ...] = ()
+    """Runs that were distilled from it."""
     say: Callable[[str], None] = print
 
     def records(

@@ -21,6 +21,7 @@ Ids = tuple[list[int], list[int]]
 
 FILES = ("train.en.gz", "train.fr.gz")
 DEV_FILES = ("val.en.gz", "val.fr.gz")
+TEST_FILES = ("test_2016_flickr.en.gz", "test_2016_flickr.fr.gz")
 SYLLABLES = [first + second for first in "bdfghklmnprstvz" for second in ("a", "e", "i", "o", "u", "an", "el", "or")]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from benchmarks.speed.bench import Bench, Contestant, take_turns
 from benchmarks.speed.children import Child, Peer
+from benchmarks.speed.corpus import Prepared
 from benchmarks.speed.page import compare, memory, table, turns
 from benchmarks.speed.parts.train import DRAGOMAN, ENDLESS, prepared, warm_up
 from benchmarks.speed.records import Record, digest, matching
@@ -46,9 +47,7 @@ def run(bench: Bench) -> None:
     """Measure what has no record yet."""
     corpus = prepared(bench)
     places = {size.name: batches_of(size, bench) for size in SIZES}
-    models = {size.name: {"vocabulary": corpus.vocabulary, **size.model} for size in SIZES}
-    if bench.quick:
-        models["large"] |= {"embedding": 16, "hidden": 16}
+    models = {size.name: model_of(size, bench, corpus) for size in SIZES}
     settings = {"models": models, "corpus": corpus.fingerprint, "seconds": bench.seconds}
     records = bench.records("recurrent", settings)
     plans = {record["size"]: record for record in records.all("plan")}
@@ -72,6 +71,12 @@ def run(bench: Bench) -> None:
         return {"size": size.name, "steps": count, "target": target, **child.ask("steps", batches=numbers)}
 
     take_turns(bench, records, contestants, turn, ready=partial(warm_up, steps=3))
+
+
+def model_of(size: Size, bench: Bench, corpus: Prepared) -> dict[str, Any]:
+    """Return the model of a size."""
+    small = {"embedding": 16, "hidden": 16} if bench.quick and size.name == "large" else {}
+    return {"vocabulary": corpus.vocabulary, **size.model, **small}
 
 
 def contestants_of(size: Size, model: Mapping[str, Any], batches: str) -> list[Contestant]:

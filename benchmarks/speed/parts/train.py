@@ -51,15 +51,13 @@ PEERS = (
 def run(bench: Bench) -> None:
     """Measure what has no record yet."""
     corpus = prepared(bench)
-    model = (QUICK if bench.quick else MODEL) | {"vocabulary": corpus.vocabulary}
+    model = model_of(bench, corpus)
     settings = {"model": model, "corpus": corpus.fingerprint, **MESSAGE, "seconds": bench.seconds}
     records = bench.records("train", settings)
     batches = corpus.read()
     costs = [cost(batch, model) for batch in batches]
     found = records.all("plan")
     plan = found[-1] if found else {}
-    folder = corpus.folder.resolve()
-    files = {"batches": str(folder / "batches.json"), "vocabulary": str(folder / "vocabulary.txt")}
 
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
         if not plan:
@@ -69,11 +67,19 @@ def run(bench: Bench) -> None:
         return measured(child, batches, costs, first=number * plan["count"], count=plan["count"])
 
     ready = partial(warm_up, steps=WARM)
-    take_turns(bench, records, contestants({**MESSAGE, "model": model, **files}, model), turn, ready=ready)
+    take_turns(bench, records, contestants(corpus, model), turn, ready=ready)
 
 
-def contestants(load: Mapping[str, Any], model: Mapping[str, Any]) -> list[Contestant]:
+def model_of(bench: Bench, corpus: Prepared) -> dict[str, Any]:
+    """Return the sizes of the model."""
+    return (QUICK if bench.quick else MODEL) | {"vocabulary": corpus.vocabulary}
+
+
+def contestants(corpus: Prepared, model: Mapping[str, Any]) -> list[Contestant]:
     """Return Dragoman in both precisions, and its peers."""
+    folder = corpus.folder.resolve()
+    files = {"batches": str(folder / "batches.json"), "vocabulary": str(folder / "vocabulary.txt")}
+    load = {**MESSAGE, "model": model, **files}
     own = [
         Contestant(
             f"dragoman-{precision}",

@@ -26,19 +26,19 @@ class Peer:
         return {"load_seconds": time.perf_counter() - begin}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate batch by batch."""
+        """Translate `texts`, or `sentences` of ids, batch by batch."""
         beam = message["beam"]
         translator = self.translator
         translator.settings = translator.settings.model_copy(
             update={"method": "greedy" if beam == 1 else "beam", "beam": beam}
         )
-        texts = [" ".join(f"w{index}" for index in ids) for ids in message["sentences"]]
-        seconds = []
+        texts = message.get("texts") or [" ".join(f"w{index}" for index in ids) for ids in message["sentences"]]
+        seconds, hypotheses = [], []
         for first in range(0, len(texts), message["batch"]):
             begin = time.perf_counter()
-            translator.translate(texts[first : first + message["batch"]])
+            hypotheses += [found.text for found in translator.translate(texts[first : first + message["batch"]])]
             seconds.append(time.perf_counter() - begin)
-        return {"seconds": seconds}
+        return {"seconds": seconds, "hypotheses": hypotheses if "texts" in message else []}
 
 
 if __name__ == "__main__":
