@@ -6,8 +6,9 @@
 'Tôi yêu mèo.'
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dragoman.lazy import importer as _importer
 
 if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
@@ -51,12 +52,7 @@ _PLACES = {
     "open_run": "run",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `import dragoman` is quick."""
-    if name not in _PLACES:
-        raise AttributeError(f"module `dragoman` has no attribute `{name}`")
-    return getattr(import_module(f"dragoman.{_PLACES[name]}"), name)
+__getattr__ = _importer(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:

@@ -4,8 +4,9 @@ Names are fetched when they are first used: settings and hypotheses are needed w
 functions of modules of their own name, so they are imported from there.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dragoman.lazy import importer as _importer
 
 if TYPE_CHECKING:
     from dragoman.decoding.beam import beam_search
@@ -57,9 +58,4 @@ _PLACES = {
     "step_of": "step",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in _PLACES:
-        raise AttributeError(f"module `dragoman.decoding` has no attribute `{name}`")
-    return getattr(import_module(f"dragoman.decoding.{_PLACES[name]}"), name)
+__getattr__ = _importer(__name__, _PLACES)
