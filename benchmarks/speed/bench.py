@@ -44,7 +44,7 @@ class Bench:
     """How long Dragoman does, once each; by default a third of `minutes`."""
     batch_tokens: int | None = None
     """Cells of the longer side in a batch of the peers there; by default those of the part `train`."""
-    recipe: str = str(ROOT / "recipes" / "multi30k-en-fr-fast.yaml")
+    recipe: str = "multi30k-en-fr-fast"
     """Dragoman's for that part: a file, or a name."""
     teacher: Path | None = None
     """A run, for the part `student`."""

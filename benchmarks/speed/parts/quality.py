@@ -15,7 +15,9 @@ from benchmarks.speed.parts.train import MODEL, PEERS, PIECES, QUICK, TOKENS
 from benchmarks.speed.quality_page import described, draw, own_rows, peer_rows
 from benchmarks.speed.records import Record, Records, digest, matching
 
+from dragoman.errors import DragomanError
 from dragoman.metrics.scores import bleu, chrf
+from dragoman.recipe import load_recipe
 from dragoman.text.codec import Codec
 
 TITLE = "Time to a peer's BLEU"
@@ -108,19 +110,25 @@ def contestants(bench: Bench, load: Mapping[str, Any]) -> list[Contestant]:
         for one, _ in PEERS
         if one.name in NOTES
     ]
-    recipe = Path(bench.recipe)
-    text = recipe.read_text(encoding="utf-8") if recipe.is_file() else ""
     own_minutes = bench.own_minutes or (bench.minutes / 3,)
     return peers + [
         Contestant(
             f"dragoman-{minutes:.3g}",
             f"Dragoman, {minutes:.3g} minutes",
             OWN,
-            {"minutes": minutes, "of": digest([code(), text, bench.recipe])},
-            f"`dragoman train {recipe.stem}`; best weights by dev BLEU",
+            {"minutes": minutes, "of": digest([code(), resolved(bench.recipe)])},
+            f"`dragoman train {Path(bench.recipe).stem}`; best weights by dev BLEU",
         )
         for minutes in own_minutes
     ]
+
+
+def resolved(recipe: str) -> Any:
+    """Return all settings of a recipe, or what is wrong with it."""
+    try:
+        return load_recipe(recipe).model_dump(mode="json")
+    except DragomanError as error:
+        return str(error)
 
 
 def finished(records: Records, one: Contestant) -> bool:
