@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.product import linear
 from dragoman.native.recurrence import Layers, Looped, Source, loop
 from dragoman.rounding import at_least_float32
@@ -160,11 +161,14 @@ class BidirectionalStack(nn.Module):
 def switch_native(model: nn.Module, *, on: bool) -> bool:
     """Let the loops of all recurrent stacks in `model` run as one operation each, or not; tell whether there are any.
 
+    Where there are, the loss of output layers is computed in C++ too.
+
     `native/compilation.py::prepare` must have been called before they run.
     """
     stacks = [module for module in model.modules() if isinstance(module, RecurrentStack | BidirectionalStack)]
-    for stack in stacks:
-        stack.native = on
+    heads = [module for module in model.modules() if isinstance(module, OutputLayer)] if stacks else []
+    for module in (*stacks, *heads):
+        module.native = on
     return bool(stacks)
 
 

@@ -6,6 +6,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <bit>
@@ -90,9 +91,10 @@ void rows_of(const Tensor& logits, const Tensor& bias, const int64_t* labels, R 
 
 // features (tokens, width) and weight (vocabulary, width) in one type; labels int64. Returns the label-smoothed and the plain
 // sum over tokens and, where `gradients`, those of the first by features, weight and bias.
-Many cross_entropy(const Tensor& features, const Tensor& weight, const Tensor& bias, const Tensor& labels, double smoothing,
+Many cross_entropy(const Tensor& features, const Tensor& weight, const Maybe& given, const Tensor& labels, double smoothing,
                    bool low, int64_t piece, bool gradients) {
   const at::AutoDispatchBelowADInplaceOrView below;
+  const Tensor bias = given.has_value() ? *given : at::zeros({weight.size(0)}, weight.options());
   const auto kind = low ? at::kBFloat16 : features.scalar_type();
   const Tensor read_all = features.to(kind), matrix = weight.to(kind);
   const int64_t rows = features.size(0);
