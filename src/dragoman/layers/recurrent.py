@@ -67,7 +67,9 @@ class RecurrentStack(nn.Module):
         first = torch.stack([part.transpose(0, 1) for part in state])
         done = loop(inputs.transpose(0, 1), first, layers, source=source)
         parts = [t.transpose(0, 1) if t.dim() == 3 else t for t in (done.states, done.contexts, done.fed)]
-        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(part.transpose(0, 1) for part in done.last.unbind())
+        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(
+            part.transpose(0, 1) for part in done.last.unbind()
+        )
 
     def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
         """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""

@@ -57,7 +57,9 @@ def translation_loss(
     return Loss(total, tokens, plain)
 
 
-def real_rows(values: Shaped[Tensor, "batch target *dim"], real: Bool[Tensor, "batch target"]) -> Shaped[Tensor, "tokens *dim"]:
+def real_rows(
+    values: Shaped[Tensor, "batch target ..."], real: Bool[Tensor, "batch target"]
+) -> Shaped[Tensor, "tokens ..."]:
     """Return the values of real tokens, one after the other."""
     flat, places = values.flatten(0, 1), real.flatten().nonzero().squeeze(1)
     return flat if len(places) == len(flat) else flat.index_select(0, places)

@@ -69,7 +69,7 @@ class QuickAdam(Adam):
         operation = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
         operation(
             parameters,
-            [p.grad for p in parameters],
+            [p.grad for p in parameters if p.grad is not None],
             means,
             squares,
             [],
