@@ -59,8 +59,9 @@ def train_step(
     norm = get_total_norm(gradients, foreach=True).item()
     if not (math.isfinite(total) and math.isfinite(norm)):
         raise NotFiniteError(f"the loss is {total / tokens} and the norm of the gradient {norm}")
-    if norm > clip:
-        torch._foreach_mul_(gradients, clip / norm)
+    share = clip / (norm + 1e-6)
+    if share < 1:
+        torch._foreach_mul_(gradients, share)
     optimizer.step()
     return StepResult(total, plain, tokens, norm)
 
