@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch, Padded
+from dragoman.layers.cross_entropy import linear_cross_entropy
 from dragoman.layers.recurrent import BidirectionalStack, switch_native
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
@@ -188,6 +189,53 @@ def test_under_bfloat16_both_round_alike(settings: dict[str, Any]) -> None:
             (found[name].float() - true).norm() / true.norm().clamp_min(1e-3) for found in (others, gradients)
         )
         assert error < 2 * its + 0.01, f"{name}: {error} from the exact gradient, the plain one {its}"
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_the_loss_in_one_pass_is_that_of_autograd(dtype: torch.dtype, bias: bool, smoothing: float) -> None:
+    low = dtype == torch.bfloat16
+    torch.manual_seed(2)
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    features, weight = torch.randn(1100, 6, dtype=wide), torch.randn(40, 6, dtype=wide)
+    given = [features * 3, weight, *([torch.randn(40, dtype=wide)] if bias else [])]
+    labels = torch.randint(0, 40, (1100,))
+    labels[0] = (features @ weight.T)[0].argmin()
+    found = []
+    for native in (True, False):
+        leaves = [tensor.clone().requires_grad_() for tensor in given]
+        shift = leaves[2] if bias else None
+        if native:
+            with torch.autocast("cpu", torch.bfloat16, enabled=low):
+                loss, plain = linear_cross_entropy(
+                    leaves[0], leaves[1], shift, labels, smoothing=smoothing, native=native
+                )
+        else:
+            logits = torch.nn.functional.linear(leaves[0], leaves[1], shift)
+            loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+            plain = torch.nn.functional.cross_entropy(logits, labels, reduction="sum").detach()
+        (loss * 0.5).backward()
+        found.append([loss, plain, *(leaf.grad for leaf in leaves)])
+        assert not plain.requires_grad
+    scale = 0.02 if low else 1e-5 if dtype == torch.float32 else 1e-12
+    for own, true in zip(*found, strict=True):
+        assert (own - true).norm() <= scale * true.norm()
+
+
+def test_the_loss_without_gradients_is_the_same() -> None:
+    features, weight, labels = torch.randn(9, 6), torch.randn(40, 6), torch.randint(0, 40, (9,))
+    native, plain = (
+        linear_cross_entropy(features, weight, None, labels, smoothing=0.1, native=on) for on in (True, False)
+    )
+    torch.testing.assert_close(native, plain)
+
+
+def test_a_loss_that_is_no_number_says_so() -> None:
+    features, weight = torch.randn(3, 6), torch.randn(40, 6)
+    features[1, 2] = torch.nan
+    total, plain = linear_cross_entropy(features, weight, None, torch.tensor([1, 2, 3]), native=True)
+    assert total.isnan() and plain.isnan()
 
 
 def test_dropout_between_layers_drops_in_training_alone() -> None:

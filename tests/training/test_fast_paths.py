@@ -33,7 +33,13 @@ SETTINGS = TrainingSettings(steps=STEPS, weight_decay=0.01, learning_rate=0.003)
 
 
 def plain_cross_entropy(
-    features: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, *, smoothing: float = 0.0
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    labels: Tensor,
+    *,
+    smoothing: float = 0.0,
+    native: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """All logits at once, and torch's loss."""
     logits = F.linear(features, weight, bias)

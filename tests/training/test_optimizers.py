@@ -45,9 +45,31 @@ def test_a_tied_output_layer_is_an_embedding_and_an_untied_one_decays() -> None:
 def test_settings_reach_the_optimiser(name: Any, kind: type) -> None:
     settings = TrainingSettings(steps=1, optimizer=name, learning_rate=0.25, betas=(0.5, 0.75), epsilon=1e-3)
     optimizer = build_optimizer(torch.nn.Linear(2, 2), settings)
-    assert type(optimizer) is kind
+    assert isinstance(optimizer, kind)
+    assert all(group["decoupled_weight_decay"] == (name == "adamw") for group in optimizer.param_groups)
     for group in optimizer.param_groups:
         assert (group["lr"], group["betas"], group["eps"]) == (0.25, (0.5, 0.75), 1e-3)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adam", Adam), ("adamw", AdamW)])
+def test_quick_steps_are_those_of_torch(name: Any, kind: type) -> None:
+    settings = TrainingSettings(steps=1, optimizer=name, learning_rate=0.1, weight_decay=0.1 * (name == "adamw"))
+    results = []
+    for quick in (True, False):
+        torch.manual_seed(1)
+        layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
+        optimizer = build_optimizer(layers, settings)
+        if not quick:
+            optimizer = kind(optimizer.param_groups)
+        for step in range(6):
+            optimizer.zero_grad()
+            used = layers[:1] if step % 3 else layers
+            sum(layer(torch.randn(5, 3)).square().sum() for layer in used).backward()
+            optimizer.step()
+        results.append((list(layers.parameters()), optimizer.state_dict()["state"]))
+    (weights, state), (others, other_state) = results
+    assert all(torch.equal(a, b) for a, b in zip(weights, others, strict=True))
+    assert all(torch.equal(state[at][key], other_state[at][key]) for at in state for key in state[at])
 
 
 def test_nesterov_has_its_momentum() -> None:

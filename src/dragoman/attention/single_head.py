@@ -28,23 +28,16 @@ class SingleHead(nn.Module):
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
 
-    def in_loop(
-        self,
-        memory: KeyValues,
-        real: Bool[Tensor, "batch key"],
-        order: Order,
-        *,
-        into: Float[Tensor, "gates _"],
-    ) -> Source | None:
+    def in_loop(self, memory: KeyValues, real: Bool[Tensor, "batch key"], order: Order) -> Source | None:
         """Return what a recurrent loop as one operation reads; None where this is more than softmax and average.
 
-        `order`: attend before or after the recurrent step; `into`: the matrix by which what is read enters that step.
+        `order`: attend before or after the recurrent step.
         """
         parts = self.score.parts(self.query_dim)
         if parts is None or not self.lookup.plain or (self.training and self.lookup.dropout > 0):
             return None
         keys, values = memory.keys[:, 0], memory.values[:, 0]
-        return Source(order, keys, values, real, into, parts.query, parts.energy, parts.scale)
+        return Source(order, keys, values, real, parts.query, parts.energy, parts.scale)
 
     def forward(
         self,

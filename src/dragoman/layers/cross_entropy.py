@@ -24,14 +24,16 @@ def linear_cross_entropy(
     labels: Int[Tensor, " tokens"],
     *,
     smoothing: float = 0.0,
+    native: bool = False,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Sum over tokens the cross-entropy of softmax(W x + b), label-smoothed and plain; the plain sum has no gradient.
 
     Label smoothing gives the label 1 - e + e/V and every other piece e/V (Szegedy et al. 2016, section 7), as torch's
     cross_entropy does. Gradients are computed in the forward pass, piece by piece. Under autocast products and probabilities
     are in its type; what a probability near 1 lacks to 1 is added up from the others, so that it keeps its digits.
+    `native`: let the C++ parts, which are loaded, go over the logits where these are on a CPU.
     """
-    total, plain = _LinearCrossEntropy.apply(features, weight, bias, labels, smoothing)
+    total, plain = _LinearCrossEntropy.apply(features, weight, bias, labels, smoothing, native)
     return total, plain
 
 
@@ -44,10 +46,25 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, smoothing: float
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        labels: Tensor,
+        smoothing: float,
+        native: bool,
     ) -> tuple[Tensor, Tensor]:
         """Compute both sums, and keep the gradients of the first."""
         kind = product_type(features)
+        low = kind == torch.bfloat16
+        if native and features.device.type == "cpu" and weight.dtype == (torch.float32 if low else kind):
+            wanted = any(ctx.needs_input_grad[:3])
+            total, plain, *kept = torch.ops.dragoman_native.cross_entropy(
+                features, weight, bias, labels.contiguous(), smoothing, low, PIECE, wanted
+            )
+            ctx.save_for_backward(*kept[: 2 if bias is None else 3], *[None] * (bias is None))
+            ctx.mark_non_differentiable(plain)
+            return total, plain
         with torch.autocast(features.device.type, enabled=False):
             read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
             by_features = torch.empty_like(read)
@@ -84,7 +101,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         scale = gradients[0]
         kept = ctx.saved_tensors
         scaled = [None if gradient is None else gradient * scale for gradient in kept]
-        return (*scaled, None, None)
+        return (*scaled, None, None, None)
 
 
 def _softmax_loss(

@@ -1,5 +1,6 @@
 """Dropout that costs little on a CPU."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -24,15 +25,30 @@ class Dropout(nn.Module):
         """Drop in training; return `states` as they are otherwise."""
         if not self.training or self.dropped == 0:
             return states
-        kept: Tensor = _Kept.apply(states, self._keep(states), 256 / (256 - self.dropped), None)
+        if states.dtype in _EXACT:
+            return states * self._keep(states).mul_(self._scale)
+        kept: Tensor = _Kept.apply(states, self._keep(states), self._scale, None)
         return kept
 
     def add(self, states: Float[Tensor, "*shape"], output: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Return `states` and what is left of `output`, added up in the same pass."""
         if not self.training or self.dropped == 0:
             return states + output
-        added: Tensor = _Kept.apply(output, self._keep(output), 256 / (256 - self.dropped), states)
+        if states.dtype in _EXACT:
+            return torch.addcmul(states, output, self._keep(output), value=self._scale)
+        added: Tensor = _Kept.apply(output, self._keep(output), self._scale, states)
         return added
+
+    def keep(self, shape: Sequence[int]) -> Tensor | None:
+        """Return what numbers of a shape on a CPU are to be multiplied by; None where nothing is dropped."""
+        if not self.training or self.dropped == 0:
+            return None
+        return self._keep(torch.empty(shape)).mul_(self._scale)
+
+    @property
+    def _scale(self) -> float:
+        """Return by how much the mean shrinks."""
+        return 256 / (256 - self.dropped)
 
     def _keep(self, states: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Draw 1 for each number that is kept, and 0 for the others."""
@@ -43,6 +59,10 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Show the rate."""
         return f"rate={self.rate}"
+
+
+_EXACT = (torch.float32, torch.float64)
+"""Types in which the scale may be part of what is multiplied by; others would round it."""
 
 
 class _Kept(torch.autograd.Function):

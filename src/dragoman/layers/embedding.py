@@ -34,7 +34,10 @@ class TokenEmbedding(nn.Module):
 
 
 class OutputLayer(nn.Module):
-    """Maps features to logits over the vocabulary; `tied` is an embedding whose matrix it shares."""
+    """Maps features to logits over the vocabulary; `tied` is an embedding whose matrix it shares.
+
+    Where `native` is set, the C++ parts compute the loss.
+    """
 
     def __init__(self, width: int, vocabulary: int, tied: TokenEmbedding | None = None, *, bias: bool = True) -> None:
         super().__init__()
@@ -42,6 +45,7 @@ class OutputLayer(nn.Module):
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, width))) if tied is None else tied.weight
         )
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+        self.native = False
 
     def forward(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch vocab"]:
         """Multiply features by the matrix."""
@@ -51,4 +55,4 @@ class OutputLayer(nn.Module):
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
-        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing)
+        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing, native=self.native)

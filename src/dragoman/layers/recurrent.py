@@ -6,12 +6,12 @@ The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GR
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.product import linear
 from dragoman.native.recurrence import Layers, Looped, Source, loop
 from dragoman.rounding import at_least_float32
@@ -62,19 +62,14 @@ class RecurrentStack(nn.Module):
         Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
         """
         rows, time, _ = inputs.shape
-        keep = None
-        if self.training and self.layers > 1 and self.dropout.dropped:
-            keep = self.dropout(inputs.new_ones(self.layers - 1, time, rows, self.hidden, dtype=torch.float32))
-        weights = [_weights(self.stack, str(layer)) for layer in range(self.layers)]
-        layers = Layers(tuple(w[2:] for w in weights), tuple(w[:2] for w in weights[1:]), keep)
+        keep = self.dropout.keep((self.layers - 1, time, rows, self.hidden)) if self.layers > 1 else None
+        layers = Layers(tuple(_weights(self.stack, str(layer)) for layer in range(self.layers)), keep)
         first = torch.stack([part.transpose(0, 1) for part in state])
-        done = loop(self.project(inputs.transpose(0, 1)), first, layers, source=source)
+        done = loop(inputs.transpose(0, 1), first, layers, source=source)
         parts = [t.transpose(0, 1) if t.dim() == 3 else t for t in (done.states, done.contexts, done.fed)]
-        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(part.transpose(0, 1) for part in done.last)
-
-    def matrix(self, first: int) -> Float[Tensor, "gates part"]:
-        """Return the first layer's matrix for features `first` and later of its input."""
-        return _weights(self.stack, "0")[0][:, first:]
+        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(
+            part.transpose(0, 1) for part in done.last.unbind()
+        )
 
     def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
         """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
@@ -119,6 +114,7 @@ class BidirectionalStack(nn.Module):
         between = dropout if layers > 1 else 0.0
         self.layers = layers
         self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=between, bidirectional=bidirectional)
+        self.dropout = Dropout(between)
         self.native = False
         initialise(self.stack)
 
@@ -137,24 +133,26 @@ class BidirectionalStack(nn.Module):
     def _loop(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
-        """Do each layer and direction as one operation, over padding too, where states stay as they are."""
+        """Do all layers as one operation or, in both directions, each layer and direction.
+
+        Padding is read too; there states stay as they are.
+        """
         rows, time, _ = inputs.shape
         alive = torch.arange(time, device=inputs.device)[:, None] < lengths
-        zeros = torch.zeros(2 if isinstance(self.stack, nn.LSTM) else 1, 1, rows, self.stack.hidden_size)
-        sequence, last = inputs.transpose(0, 1), []
-        for layer in range(self.layers):
-            if layer:
-                sequence = F.dropout(sequence, self.stack.dropout, self.training)
-            done = []
-            for name in (f"{layer}", f"{layer}_reverse")[: 1 + self.stack.bidirectional]:
-                into, bias, *recurrent = _weights(self.stack, name)
-                entering = F.linear(sequence, into, bias)
-                layers = Layers(((recurrent[0], recurrent[1]),))
-                done.append(
-                    loop(entering, zeros.to(inputs.dtype), layers, alive=alive, reverse=name.endswith("reverse"))
-                )
-            sequence = torch.cat([one.states for one in done], -1) if len(done) > 1 else done[0].states
-            last += [one.last[:, 0] for one in done]
+        weights = [_weights(self.stack, str(layer)) for layer in range(self.layers)]
+        parts, sequence = 2 if isinstance(self.stack, nn.LSTM) else 1, inputs.transpose(0, 1)
+        if not self.stack.bidirectional:
+            zeros = inputs.new_zeros(parts, self.layers, rows, self.stack.hidden_size)
+            keep = self.dropout.keep((self.layers - 1, time, rows, self.stack.hidden_size)) if self.layers > 1 else None
+            done = loop(sequence, zeros, Layers(tuple(weights), keep), alive=alive)
+            return done.states.transpose(0, 1), tuple(part.transpose(0, 1) for part in done.last.unbind())
+        zeros, last = inputs.new_zeros(parts, 1, rows, self.stack.hidden_size), []
+        for layer, there in enumerate(weights):
+            back = _weights(self.stack, f"{layer}_reverse")
+            entering = self.dropout(sequence) if layer else sequence
+            both = [loop(entering, zeros, Layers((one,)), alive=alive, reverse=one is back) for one in (there, back)]
+            sequence = torch.cat([one.states for one in both], -1)
+            last += [one.last[:, 0] for one in both]
         return sequence.transpose(0, 1), tuple(self._join(part) for part in torch.stack(last, 1))
 
     def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
@@ -165,18 +163,21 @@ class BidirectionalStack(nn.Module):
 def switch_native(model: nn.Module, *, on: bool) -> bool:
     """Let the loops of all recurrent stacks in `model` run as one operation each, or not; tell whether there are any.
 
+    Where there are, the loss of output layers is computed in C++ too.
+
     `native/compilation.py::prepare` must have been called before they run.
     """
     stacks = [module for module in model.modules() if isinstance(module, RecurrentStack | BidirectionalStack)]
-    for stack in stacks:
-        stack.native = on
+    heads = [module for module in model.modules() if isinstance(module, OutputLayer)] if stacks else []
+    for module in (*stacks, *heads):
+        module.native = on
     return bool(stacks)
 
 
 def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return weight_ih, bias_ih, weight_hh and bias_hh of a layer; `1_reverse` is the second layer's other direction."""
     into, bias, recurrent, more = (
-        stack.get_parameter(f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        getattr(stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
     )
     return into, bias, recurrent, more
 

@@ -180,10 +180,10 @@ class AttendingDecoder(RecurrentDecoder, ABC):
 
     def _in_loop(self, embedded: Tensor, state: RecurrentState, order: Order, need_weights: bool) -> Source | None:
         """Return what a loop over all positions as one operation reads, or None where the plain loop has to run."""
-        memory, into = state.source.memory, self.stack.matrix(embedded.shape[-1])
+        memory = state.source.memory
         if need_weights or isinstance(self.head, MixtureHead) or memory is None or not self.stack.loops(embedded):
             return None
-        return self.attention.in_loop(memory, state.source.mask, order, into=into)
+        return self.attention.in_loop(memory, state.source.mask, order)
 
     def _mixture(
         self,

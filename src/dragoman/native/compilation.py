@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 SOURCE = Path(__file__).with_name("recurrence.cpp")
+HEADERS = ("arithmetic.h", "cells.h", "loss.h", "reading.h")
 FLAGS = (
     "-O3",
     "-march=native",
@@ -49,7 +50,7 @@ def prepare(say: Callable[[str], object] = lambda text: None) -> None:
 @cache
 def loaded() -> bool:
     """Tell whether the C++ parts can be called."""
-    return hasattr(torch.ops.dragoman_recurrence, "forward")
+    return hasattr(torch.ops.dragoman_native, "forward")
 
 
 def _compiled(say: Callable[[str], object]) -> Path:
@@ -118,7 +119,8 @@ def _fingerprint(compiler: str) -> str:
         if processor.exists()
         else ()
     )
-    about = (SOURCE.read_text(encoding="utf-8"), FLAGS, compiler, torch.__version__, torch.__file__)
+    texts = [SOURCE.with_name(name).read_text(encoding="utf-8") for name in (SOURCE.name, *HEADERS)]
+    about = (texts, FLAGS, compiler, torch.__version__, torch.__file__)
     return hashlib.sha256(repr((about, platform.machine(), features)).encode()).hexdigest()[:16]
 
 

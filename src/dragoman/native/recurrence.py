@@ -24,24 +24,22 @@ Order = Literal["before", "after"]
 
 @dataclass(frozen=True)
 class Layers:
-    """Weights of the layers: for each weight_hh and bias_hh, and for each but the first weight_ih and bias_ih."""
+    """Weights of the layers, each weight_ih, bias_ih, weight_hh and bias_hh; the first weight_ih takes what is read too."""
 
-    recurrent: tuple[tuple[Tensor, Tensor], ...]
-    lower: tuple[tuple[Tensor, Tensor], ...] = ()
+    weights: tuple[tuple[Tensor, Tensor, Tensor, Tensor], ...]
     keep: Tensor | None = None
     """(layer - 1, time, batch, hidden): what dropout between layers multiplies by."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is read in each step: prepared keys, values, where they are real, and the matrix by which what is read enters."""
+    """What is read in each step: prepared keys, values, and where they are real."""
 
     order: Order
     """Attend before the step, with the state of the step before, or after it, feeding an attention vector into the next."""
     keys: Tensor
     values: Tensor
     real: Tensor
-    into: Tensor
     query: Tensor | None = None
     energy: Tensor | None = None
     """v of the additive score; without it the score is a product of query and key, times `scale`."""
@@ -68,14 +66,13 @@ class _Plan:
 
     lstm: bool
     reverse: bool
+    low: bool
     order: int
     scale: float
-    low: bool
-    layers: int
 
 
 def loop(
-    entering: Tensor,
+    inputs: Tensor,
     first: Tensor,
     layers: Layers,
     *,
@@ -83,30 +80,22 @@ def loop(
     alive: Tensor | None = None,
     reverse: bool = False,
 ) -> Looped:
-    """Run a GRU (one part in `first`) or LSTM (two) over (time, batch, gates) inputs from `first` (part, layer, batch, hidden).
+    """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first` (part, layer, batch, hidden).
 
     `alive` (time, batch): where it is False the state stays as it was and what comes out is zero. `reverse`: from the last
-    position to the first. Products are done in bfloat16 inside autocast where that is large enough to pay.
+    position to the first. Products are done in bfloat16 inside autocast where that is large enough to pay. What comes out
+    shares memory with what is kept for the gradient, so nobody may write into it.
     """
-    kind = torch.promote_types(entering.dtype, torch.float32)
-    device = entering.device.type
-    low = torch.is_autocast_enabled(device) and min(entering.shape[1], first.shape[-1]) >= SMALL
+    kind = torch.promote_types(inputs.dtype, torch.float32)
+    device = inputs.device.type
+    low = torch.is_autocast_enabled(device) and min(inputs.shape[1], first.shape[-1]) >= SMALL
     order = 0 if source is None else 1 if source.order == "before" else 2
-    plan = _Plan(len(first) == 2, reverse, order, 1.0 if source is None else source.scale, low, first.shape[1])
-    read: tuple[Tensor | None, ...] = (None,) * 8
+    plan = _Plan(len(first) == 2, reverse, low, order, 1.0 if source is None else source.scale)
+    read: tuple[Tensor | None, ...] = (None,) * 7
     if source is not None:
-        read = (
-            source.keys,
-            source.values,
-            source.real,
-            source.into,
-            source.query,
-            source.energy,
-            source.combine,
-            source.fed,
-        )
-    flat = [part for pair in (*layers.recurrent, *layers.lower) for part in pair]
-    given = [entering, first, None if alive is None else alive.to(kind), layers.keep, *read, *flat]
+        read = (source.keys, source.values, source.real, source.query, source.energy, source.combine, source.fed)
+    flat = [part for layer in layers.weights for part in layer]
+    given = [inputs, first, None if alive is None else alive.to(kind), layers.keep, *read, *flat]
     with torch.autocast(device, enabled=False):
         ready = [t if t is None else (t if t.dtype == torch.bool else t.to(kind)).contiguous() for t in given]
         return Looped(*_Loop.apply(plan, *ready))
@@ -118,122 +107,70 @@ class _Loop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: _Plan, *tensors: Any) -> tuple[Tensor, ...]:
         """Run the loop and keep what its gradient needs."""
-        entering, first, alive, _, *rest = tensors
-        arguments = _arguments(plan, tensors)
-        saved = torch.ops.dragoman_recurrence.forward(entering, first, rest[7], *arguments)
-        states, cells = saved[0], saved[2]
-        after, end = (states[-1, :-1], 0) if plan.reverse else (states[-1, 1:], -1)
-        outputs = after * alive[..., None] if alive is not None else after.clone()
-        last = torch.stack([states[:, end], cells[:, end]]) if plan.lstm else states[None, :, end].clone()
+        outputs, last, *saved = torch.ops.dragoman_native.forward(
+            tensors[0], tensors[1], tensors[10], *_arguments(plan, tensors)
+        )
         ctx.plan, ctx.count = plan, len(tensors)
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, *saved)
-        return outputs, last, saved[4].clone(), saved[6][1:].clone()
+        return outputs, last, saved[4], saved[6][1:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Run the loop backwards, then take the products that give the gradients of weights."""
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Run the loop backwards; a gradient that is None is zero."""
         plan: _Plan = ctx.plan
-        tensors, saved = ctx.saved_tensors[: ctx.count], list(ctx.saved_tensors[ctx.count :])
-        alive = tensors[2]
-        by_states, by_last, by_contexts, by_fed = gradients
-        by_states = (by_states if alive is None else by_states * alive[..., None]).contiguous()
-        found = torch.ops.dragoman_recurrence.backward(
-            saved,
-            by_states,
-            by_last.contiguous(),
-            by_contexts.contiguous() if plan.order else None,
-            by_fed.contiguous() if plan.order == 2 else None,
-            *_arguments(plan, tensors),
-        )
-        by_source = _by_source(plan, tensors, saved, found) if plan.order else (None,) * 8
-        return (None, found[0][0], found[2], None, None, *by_source, *_by_layers(plan, tensors, saved, found))
+        kept = ctx.saved_tensors
+        tensors, saved = kept[: ctx.count], kept[ctx.count :]
+        found = torch.ops.dragoman_native.backward(tensors[0], saved, *gradients, *_arguments(plan, tensors))
+        layers = 2 + ctx.count - 11
+        by_inputs, by_first, by_layers, by_source = found[0], found[1], found[2:layers], iter(found[layers:])
+        read = tensors[4:11]
+        by_read = [None if t is None or t.dtype == torch.bool else next(by_source) for t in read]
+        return (None, by_inputs, by_first, None, None, *by_read, *by_layers)
 
 
 def _arguments(plan: _Plan, tensors: Any) -> tuple[Any, ...]:
-    """Put what both passes need into the order that C++ wants, matrices in the precision of products."""
-
-    def small(matrix: Tensor | None) -> Tensor | None:
-        return matrix.bfloat16() if plan.low and matrix is not None else matrix
-
-    _, _, alive, keep, keys, values, real, into, query, energy, combine, _, *flat = tensors
-    layers = [small(part) if part.dim() == 2 else part for part in flat]
-    read = [keys, values, real, small(into)] if plan.order else []
-    shared = (plan.lstm, plan.reverse, plan.order, plan.scale, layers, alive, keep, read)
-    return (*shared, small(query), energy, small(combine))
-
-
-def _product(plan: _Plan, gradient: Tensor, inputs: Tensor) -> Tensor:
-    """Return the gradient of a matrix: the sum over all positions of gradient x input."""
-    left, right = gradient.flatten(0, -2).T, inputs.flatten(0, -2)
-    return (left.bfloat16() @ right.bfloat16()).to(left.dtype) if plan.low else left @ right
-
-
-def _by_layers(plan: _Plan, tensors: Any, saved: list[Tensor], found: list[Tensor]) -> list[Tensor]:
-    """Return the gradients of the weights of all layers."""
-    states, keep = saved[0], tensors[3]
-    by_in, by_recurrent = found[:2]
-    before, after = (states[:, 1:], states[:, :-1]) if plan.reverse else (states[:, :-1], states[:, 1:])
-    gradients: list[Tensor] = []
-    for layer in range(plan.layers):
-        gradients += [_product(plan, by_recurrent[layer], before[layer]), by_recurrent[layer].sum((0, 1))]
-    for layer in range(1, plan.layers):
-        under = after[layer - 1] if keep is None else after[layer - 1] * keep[layer - 1]
-        gradients += [_product(plan, by_in[layer], under), by_in[layer].sum((0, 1))]
-    return gradients
-
-
-def _by_source(plan: _Plan, tensors: Any, saved: list[Tensor], found: list[Tensor]) -> tuple[Tensor | None, ...]:
-    """Return the gradients of all that a `Source` holds, in the order in which the loop takes it."""
-    query, energy, combine = tensors[8:11]
-    states, _, _, weights, contexts, queries, fed = saved
-    by_in, _, _, by_read, by_queries, by_scores, by_keys, by_energy, by_squashed, by_fed = found
-    asking = states[-1, :-1] if plan.order == 1 else states[-1, 1:]
-    if energy is None:
-        asked = asking if query is None else queries
-        by_keys = by_scores.permute(1, 2, 0) @ asked.transpose(0, 1)
-    by_values = weights.permute(1, 2, 0) @ by_read.transpose(0, 1)
-    entered = contexts if plan.order == 1 else fed[:-1]
-    return (
-        by_keys,
-        by_values,
-        None,
-        _product(plan, by_in[0], entered),
-        None if query is None else _product(plan, by_queries, asking),
-        None if energy is None else by_energy.sum(0),
-        None if combine is None else _product(plan, by_squashed, torch.cat([contexts, asking], -1)),
-        by_fed if plan.order == 2 else None,
-    )
+    """Put what both passes need into the order that C++ wants."""
+    _, _, alive, keep, keys, values, real, query, energy, combine, _, *layers = tensors
+    read = [keys, values, real] if plan.order else []
+    numbers = (plan.lstm, plan.reverse, plan.low, plan.order, plan.scale)
+    return (*numbers, layers, alive, keep, read, query, energy, combine)
 
 
 def formulas() -> dict[Any, Any]:
     """Return the FLOPs of both passes in terms of shapes, for torch's counter; nothing where nothing is loaded."""
     if not loaded():
         return {}
-    library = torch.ops.dragoman_recurrence
-    return {library.forward: _forward_cost, library.backward: _backward_cost}
+    library = torch.ops.dragoman_native
+    return {library.forward: _forward_cost, library.backward: _backward_cost, library.cross_entropy: _loss_cost}
 
 
-def _forward_cost(entering: Any, first: Any, fed: Any, *arguments: Any, **_: Any) -> int:
-    """Return the cost of the products of all steps, and of attention."""
-    return _cost(prod(entering[:2]), arguments)
+def _forward_cost(inputs: Any, first: Any, fed: Any, *arguments: Any, **_: Any) -> int:
+    """Return the cost of all products, and of attention."""
+    return _cost(prod(inputs[:2]), arguments)
 
 
 def _backward_cost(
-    saved: Any, by_states: Any, by_last: Any, by_contexts: Any, by_fed: Any, *arguments: Any, **_: Any
+    inputs: Any, saved: Any, by_outputs: Any, by_last: Any, by_contexts: Any, by_feds: Any, *arguments: Any, **_: Any
 ) -> int:
-    """Return the cost of the products of all steps, of attention and of additive scores, which are computed again."""
-    steps, read, energy = prod(by_states[:2]), arguments[7], arguments[9]
+    """Return twice the cost, for gradients of inputs and of weights, and that of additive scores, computed again."""
+    steps, read, energy = prod(inputs[:2]), arguments[8], arguments[10]
     again = 0 if energy is None else 2 * steps * prod(read[0][1:])
-    return _cost(steps, arguments) + again
+    return 2 * _cost(steps, arguments) + again
 
 
 def _cost(steps: int, arguments: Any) -> int:
     """Return the cost of `steps` rows through all matrices, and of scores, softmax and average over the source."""
-    _, _, _, _, layers, _, _, read, query, _, combine = arguments
-    matrices = [shape for shape in (*layers, query, combine, *read[3:]) if shape is not None and len(shape) == 2]
+    *_, layers, _, _, read, query, _, combine = arguments
+    matrices = [shape for shape in (*layers, query, combine) if shape is not None and len(shape) == 2]
     total = 2 * steps * sum(prod(shape) for shape in matrices)
     if read:
         keys, values = read[:2]
         total += steps * keys[1] * (2 * keys[2] + 2 * values[2] + 5)
     return total
+
+
+def _loss_cost(features: Any, weight: Any, bias: Any, labels: Any, *arguments: Any, **_: Any) -> int:
+    """Return the cost of one product, of three where gradients are asked for, and of the softmax."""
+    return features[0] * weight[0] * (2 * weight[1] * (3 if arguments[3] else 1) + 5)

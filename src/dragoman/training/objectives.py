@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from dragoman.interfaces import Batch, DecoderOutput, Loss
@@ -43,8 +43,9 @@ def translation_loss(
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
     real = batch.real
-    tokens = int(real.sum())
-    total, plain = output.head.loss(output.features[real], batch.labels[real], smoothing)
+    features, labels = real_rows(output.features, real), real_rows(batch.labels, real)
+    tokens = len(labels)
+    total, plain = output.head.loss(features, labels, smoothing)
     if output.penalty is not None:
         total = total + output.penalty * tokens
     if output.choice is not None and model.reinforcement is not None:
@@ -54,6 +55,14 @@ def translation_loss(
     if reward is not None:
         total = reward.alpha * total + expected_cost(model, batch, reward)
     return Loss(total, tokens, plain)
+
+
+def real_rows(
+    values: Shaped[Tensor, "batch target ..."], real: Bool[Tensor, "batch target"]
+) -> Shaped[Tensor, "tokens ..."]:
+    """Return the values of real tokens, one after the other."""
+    flat, places = values.flatten(0, 1), real.flatten().nonzero().squeeze(1)
+    return flat if len(places) == len(flat) else flat.index_select(0, places)
 
 
 @torch.no_grad()

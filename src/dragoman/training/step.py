@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
@@ -53,9 +54,14 @@ def train_step(
         (loss.total / tokens).backward()
         total += loss.total.item()
         plain += loss.plain.item()
-    norm = clip_grad_norm_(model.parameters(), clip, foreach=True).item()
+    owned = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
+    norm = get_total_norm(gradients, foreach=True).item()
     if not (math.isfinite(total) and math.isfinite(norm)):
         raise NotFiniteError(f"the loss is {total / tokens} and the norm of the gradient {norm}")
+    share = clip / (norm + 1e-6)
+    if share < 1:
+        torch._foreach_mul_(gradients, share)
     optimizer.step()
     return StepResult(total, plain, tokens, norm)
 
