@@ -42,9 +42,9 @@ def translation_loss(
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
-    real = batch.real
-    tokens = int(real.sum())
-    total, plain = output.head.loss(output.features[real], batch.labels[real], smoothing)
+    real, places = batch.real, batch.places
+    tokens = len(places)
+    total, plain = output.head.loss(output.features.flatten(0, 1)[places], batch.labels.flatten()[places], smoothing)
     if output.penalty is not None:
         total = total + output.penalty * tokens
     if output.choice is not None and model.reinforcement is not None:
