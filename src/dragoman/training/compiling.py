@@ -21,6 +21,7 @@ from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer_settings import BlockSettings, TransformerSettings
+from dragoman.training.flops import is_counting
 from dragoman.training.objectives import Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Objectives
@@ -47,8 +48,8 @@ def check_compile(training: TrainingSettings, model: ModelSettings, device: torc
             reason = "records what a GPU does, and training is on a CPU"
         elif not _goes_by_positions(model):
             reason = "is for decoders that go position by position: bahdanau and posterior, luong with input feeding, and gnmt"
-        elif isinstance(model, RecurrentSettings) and model.hard is not None:
-            reason = "cannot be had with `model.hard`, which draws positions"
+        elif isinstance(model, RecurrentSettings) and (model.hard is not None or model.score == "location"):
+            reason = "cannot be had with `model.hard` or `model.score: location`"
         elif training.guided is not None or training.reward is not None or training.tokens_per_step is not None:
             reason = "cannot be had with `training.guided`, `training.reward` or `training.tokens_per_step`"
         elif any(phase.reward is not None for phase in training.phases):
@@ -75,7 +76,7 @@ class Compiled:
     for the recording runs on a CPU, where tests can see it. A decoder's parameters are copied at each call.
 
     Beyond `most` programs, or where compiling fails, it says so once and goes on without making more. Random numbers are those
-    of the plain model. Steps whose FLOPs are counted run plainly, as torch sees to.
+    of the plain model. Steps whose FLOPs are counted run plainly: called there, torch would give up compiling for good.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Compiled:
         """Compute the loss; once more, plainly where need be, if no further program can be made."""
         from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
 
-        if self.stance == "force_eager":
+        if self.stance == "force_eager" or is_counting():
             return objective(model, batch)
         if self.graphs:
             torch.compiler.cudagraph_mark_step_begin()
