@@ -118,9 +118,9 @@ def test_few_shapes_are_left() -> None:
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 def test_a_rounded_batch_has_the_loss_and_the_gradient_of_the_batch(decoder: str) -> None:
-    given = batch([5, 9, 4, 3, 2, 6, 7, 1, 3], [11, 3, 2, 4, 5, 6, 7, 3, 3])
+    given = batch([5, 9, 4, 3, 2, 6, 7, 1, 3], [12, 3, 2, 4, 5, 6, 7, 3, 3])
     wider = rounded(given)
-    assert wider.source.ids.shape == (10, 10) and wider.inputs.shape == (10, 10)
+    assert wider.source.ids.shape == (10, 10) and wider.inputs.shape == (10, 12)
     found = []
     for one in (given, wider, rounded(wider)):
         torch.manual_seed(1)

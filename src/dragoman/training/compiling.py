@@ -90,7 +90,8 @@ class Compiled:
     ) -> None:
         """Compile nothing yet: that begins with the first batch. `backend` is torch's name of what makes programs."""
         whole = model.encoder if isinstance(model, MaskedLanguageModel) else model
-        self.part: Any = model.decoder if way == "graphs" and isinstance(model, Seq2Seq) else whole
+        part: Any = model.decoder if way == "graphs" and isinstance(model, Seq2Seq) else whole
+        self.part = part
         self.graphs = way == "graphs"
         self.say = say
         self.most = most or MOST[way]
@@ -131,11 +132,16 @@ class Compiled:
         """Let the part be called as compiled, with settings of the compiler that nobody else sees."""
         from torch._dynamo import config
 
-        limits = {"recompile_limit": self.most, "accumulated_recompile_limit": 4 * self.most}
+        limits: dict[str, Any] = {
+            "recompile_limit": self.most,
+            "accumulated_recompile_limit": 4 * self.most,
+            "fail_on_recompile_limit_hit": self.stance == "default",
+            "allow_rnn": True,
+        }
         self.part.forward = self.forward
         try:
             with (
-                config.patch(**limits, fail_on_recompile_limit_hit=self.stance == "default", allow_rnn=True),
+                config.patch(limits),
                 torch.compiler.set_stance(self.stance),
             ):
                 yield
