@@ -80,13 +80,24 @@ def test_a_run_goes_on_compiled_and_back_with_the_same_losses() -> None:
     ("model", "assignments", "device", "reason"),
     [
         ("rnn", ["training.compile=model"], GPU, "is for `model.kind` transformer, masked_lm, decoder_only, not rnn"),
-        ("transformer", ["training.compile=model", "model.experts.experts=2"], CPU, "`model.experts`"),
+        ("transformer", ["training.compile=model", "model.experts.experts=4"], CPU, "`model.experts`"),
         ("transformer", ["training.compile=model", "model.hard.training=gumbel"], CPU, "`model.hard`"),
         ("rnn", ["training.compile=graphs"], CPU, "training is on a CPU"),
         ("transformer", ["training.compile=graphs"], GPU, "position by position"),
         ("rnn", ["training.compile=graphs", "model.input_feeding=false"], GPU, "position by position"),
-        ("rnn", ["training.compile=graphs", "training.tokens_per_step=9"], GPU, "`training.tokens_per_step`"),
-        ("rnn", ["training.compile=graphs", "training.guided.weight=1"], GPU, "`training.guided`"),
+        ("rnn", ["training.compile=graphs", "model.decoder=bahdanau", "model.score=location"], GPU, "location"),
+        (
+            "rnn",
+            ["training.compile=graphs", "model.input_feeding=true", "training.tokens_per_step=9"],
+            GPU,
+            "`training.tokens_per_step`",
+        ),
+        (
+            "rnn",
+            ["training.compile=graphs", "model.input_feeding=true", "training.guided.weight=1"],
+            GPU,
+            "`training.guided`",
+        ),
     ],
 )
 def test_what_cannot_be_compiled_is_refused(
@@ -102,7 +113,7 @@ def test_what_cannot_be_compiled_is_refused(
     ("model", "way", "device"), [("rnn", "none", CPU), ("rnn", "graphs", GPU), ("transformer", "model", CPU)]
 )
 def test_what_can_be_compiled_is_taken(model: str, way: str, device: torch.device) -> None:
-    given = recipe(model, f"training.compile={way}")
+    given = recipe(model, f"training.compile={way}", *(["model.input_feeding=true"] if model == "rnn" else []))
     check_compile(given.training, given.model, device)
 
 
