@@ -113,7 +113,8 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         start(run, model)
     model = model.to(device)
     use_recurrence(run.manifest.get("recurrence"), model, ear.say)
-    if not switch_packing(model, device, on=recipe.training.unpadded) and recipe.training.unpadded:
+    packed = recipe.training.padding == "packed"
+    if not switch_packing(model, device, on=packed) and packed:
         ear.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
     validation = build_validation(run, model, device)
     store, summary = build_store(

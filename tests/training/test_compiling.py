@@ -118,7 +118,7 @@ def test_what_can_be_compiled_is_taken(model: str, way: str, device: torch.devic
 
 
 def test_nothing_is_compiled_unless_it_is_asked_for() -> None:
-    assert TrainingSettings(steps=1).compile == "none" and not TrainingSettings(steps=1).unpadded
+    assert TrainingSettings(steps=1).compile == "none" and TrainingSettings(steps=1).padding == "masked"
 
 
 def test_few_shapes_are_left() -> None:

@@ -73,7 +73,7 @@ def kernel_works(device: torch.device) -> bool:
                 parts = [part.clone().requires_grad_() for part in given]
                 context = way(parts[0], parts[1], parts[2], real)
                 results.append([context, *torch.autograd.grad(context.float().square().sum(), parts)])
-    except (RuntimeError, NotImplementedError):
+    except RuntimeError:
         return False
     return all(torch.allclose(one, other, rtol=0.05, atol=0.05) for one, other in zip(*results, strict=True))
 

@@ -49,7 +49,7 @@ class ClassifierTrainingSettings(TrainingSettings):
     """A classifier's weights are not kept for averaging."""
     compile: Literal["none"] = "none"
     """A classifier is not compiled."""
-    unpadded: Literal[False] = False
+    padding: Literal["masked"] = "masked"
     """A classifier has no attention with heads."""
     guided: None = None
     """Documents have no word alignments to learn from."""

@@ -108,10 +108,10 @@ class TrainingSettings(Settings):
     """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
     hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
     each shape of batches; it pays where models are small and the GPU waits for Python. Neither was measured on a GPU yet."""
-    unpadded: bool = False
-    """On a GPU and in bfloat16, attention with heads leaves padding out rather than masking it, by torch's kernel for sentences
-    of different lengths (not with `attention_dropout`, nor where relative positions or other scores need more). Not measured
-    yet."""
+    padding: Literal["masked", "packed"] = "masked"
+    """Padding in attention with heads. packed: on a GPU and in bfloat16 it is left out, by torch's kernel for sentences of
+    different lengths; masked elsewhere, with `attention_dropout`, and where relative positions or other scores need more. Not
+    measured yet."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)
