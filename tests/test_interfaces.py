@@ -66,3 +66,12 @@ def test_selected_rows_take_their_source_along() -> None:
 def test_logits_are_what_the_head_makes_of_the_features() -> None:
     head, features = OutputLayer(4, 9), torch.randn(2, 3, 4)
     assert torch.equal(DecoderOutput(features, head).logits, head(features))
+
+
+def test_places_are_those_of_real_labels_and_found_before_a_batch_moves() -> None:
+    batch = Batch(PADDED, PADDED)
+    assert batch.places.tolist() == [0, 1, 2]
+    assert Batch(PADDED, PADDED, found=torch.tensor([1])).places.tolist() == [1]
+    assert batch.to(torch.device("cpu")).found is None
+    moved = batch.to(torch.device("meta"))
+    assert moved.found is not None and moved.found.shape == (3,)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dragoman.attention.multi_head import switch_packing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
@@ -30,6 +31,7 @@ from dragoman.run import Run, new_run, open_run
 from dragoman.starting import checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
+from dragoman.training.compiling import Compiled, check_compile
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
@@ -41,7 +43,7 @@ from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.threads import probe_threads
-from dragoman.training.trainer import Progress, Trainer
+from dragoman.training.trainer import Objectives, Progress, Trainer
 from dragoman.validation import build_validation
 
 
@@ -63,6 +65,7 @@ def fit(
     RunError where the folder already holds a run and `resume` is not asked for.
     """
     ear = listener or Silent()
+    check_compile(recipe.training, recipe.model, choose_device(recipe.training.device))
     run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear, codecs)
     run = replace(run, manifest={**run.manifest, **(about or {})})
     goes_on = resume and (folder / "training" / "last.safetensors").exists()
@@ -110,6 +113,9 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         start(run, model)
     model = model.to(device)
     use_recurrence(run.manifest.get("recurrence"), model, ear.say)
+    packed = recipe.training.padding == "packed"
+    if not switch_packing(model, device, on=packed) and packed:
+        ear.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
     validation = build_validation(run, model, device)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
@@ -130,9 +136,12 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
         previous=model.previous if isinstance(model, Seq2Seq) else 0,
     )
     masked = isinstance(model, MaskedLanguageModel)
+    objectives: Objectives = _masked_objective if masked else build_objective
+    if recipe.training.compile != "none":
+        objectives = Compiled(model, recipe.training.compile, ear.say).around(objectives)
     return Trainer(
         model,
-        _masked_objective if masked else build_objective,
+        objectives,
         HidingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
         precision=run.manifest.get("precision") or choose(recipe.training.precision, device, width_of(model)),
@@ -144,7 +153,8 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
 
 def _with_threads(run: Run, trainer: Trainer) -> Run:
     """Choose the number of threads of a new run on a CPU, and keep the choice, so that a resumed run computes as before."""
-    settled = run.recipe.training.threads or run.manifest.get("threads")
+    training = run.recipe.training
+    settled = training.threads or run.manifest.get("threads") or training.compile != "none"
     if settled or (run.folder / "manifest.json").exists() or trainer.device.type != "cpu":
         return run
     threads = probe_threads(trainer)

@@ -4,7 +4,7 @@ A decoder maps (tokens, state) to (output, state), and one method serves trainin
 in as an argument and goes out as a result. True in a mask means "may attend" or "is a real token".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -46,6 +46,8 @@ class Batch:
     target: Padded
     links: Bool[Tensor, "batch target source"] | None = None
     """Where word alignments are known: the source pieces that each label translates; a row without any says nothing."""
+    found: Int[Tensor, " tokens"] | None = None
+    """What `places` returns, where it is known already."""
 
     @property
     def inputs(self) -> Int[Tensor, "batch target"]:
@@ -62,9 +64,19 @@ class Batch:
         """True where a label is a token rather than padding."""
         return self.target.mask[:, 1:]
 
+    @property
+    def places(self) -> Int[Tensor, " tokens"]:
+        """The numbers of the positions with a real label, counted row by row; as many as the target has tokens."""
+        return self.real.flatten().nonzero()[:, 0] if self.found is None else self.found
+
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on `device`."""
-        return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), self)
+        """Return the batch on `device`; `places` are found before, since asking a GPU for them would wait for it."""
+        if device.type == "cpu":
+            return map_tensors(lambda tensor: tensor.to(device), self)
+        known = replace(self, found=self.places)
+        if device.type == "cuda":
+            known = map_tensors(lambda tensor: tensor if tensor.is_cuda else tensor.pin_memory(), known)
+        return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), known)
 
 
 @dataclass(frozen=True)

@@ -71,3 +71,10 @@ def test_on_a_cpu_bfloat16_gives_what_float32_gives_within_rounding(
         results.append([context.float(), *(one.grad.float() for one in own if one.grad is not None)])
     for exact, rounded in zip(*results, strict=True):
         torch.testing.assert_close(rounded, exact, rtol=0.03, atol=0.03)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 2, 0, 4)])
+def test_nothing_is_attended_to_by_nobody(shape: tuple[int, ...]) -> None:
+    queries, keys = numbers(*shape).bfloat16(), numbers(*shape[:2], 5, 4).bfloat16()
+    for mask in (None, torch.ones(1, 1, 1, 5, dtype=torch.bool)):
+        assert attend_scaled_dot(queries, keys, keys, mask).shape == shape

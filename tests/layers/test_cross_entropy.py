@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.layers.cross_entropy import linear_cross_entropy
+from dragoman.layers.cross_entropy import _rare_surprise, _softmax_loss, linear_cross_entropy
 
 
 def test_no_tokens_cost_nothing() -> None:
@@ -50,3 +50,13 @@ def test_it_trains_in_bfloat16_with_sums_in_float32() -> None:
         results.append((total.detach(), own.grad))
     torch.testing.assert_close(results[1][0], results[0][0], rtol=0.01, atol=0.1)
     torch.testing.assert_close(results[1][1], results[0][1], rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_improbable_labels_cost_the_same_where_the_device_is_not_asked_for_them(dtype: torch.dtype) -> None:
+    logits = torch.tensor([[0.0, 120.0, 3.0], [200.0, 200.0, 0.0], [-150.0, 0.0, 0.0], [300.0, 0.0, 0.0]]).to(dtype)
+    label = torch.tensor([[0], [2], [0], [1]])
+    expected, own, _ = _softmax_loss(logits, label, 0.0)
+    assert expected.tolist() == pytest.approx([120.0, 200.7, 150.7, 300.0], abs=0.05)
+    chances = logits.softmax(1).scatter(1, label, 0.0)
+    torch.testing.assert_close(_rare_surprise(logits, chances, own), expected, rtol=1e-3, atol=0.02)

@@ -86,3 +86,13 @@ def test_in_bfloat16_the_mean_is_kept() -> None:
     dropped, kept = Dropout(0.1)(states).double(), 1 - round(0.1 * 256) / 256
     through = dropped != 0
     assert dropped.sum().item() / states.double()[through].sum().item() == pytest.approx(1 / kept, rel=3e-4)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (1000, 33)])
+def test_a_compiler_draws_the_same(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for compiling in (False, True):
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
+        torch.manual_seed(3)
+        found.append((Dropout(0.4)(torch.ones(shape)), torch.rand(2)))
+    assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])

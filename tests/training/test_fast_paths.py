@@ -47,7 +47,9 @@ def plain_cross_entropy(
     return total, F.cross_entropy(logits, labels, reduction="sum").detach()
 
 
-def plain_attention(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, dropout: float) -> Tensor:
+def plain_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, dropout: float, causal: bool
+) -> Tensor:
     """Scores, softmax, average, one after the other."""
     scores = queries @ keys.transpose(-1, -2) / queries.shape[-1] ** 0.5
     return attend(scores, values, mask, dropout=dropout)[0]

@@ -49,6 +49,17 @@ def test_a_native_run_goes_on_plainly_where_there_is_no_compiler(missing: None) 
     assert model(source([5, 3]), target(2, 4)).logits.shape == (2, 4, 17)
 
 
+def test_a_native_run_goes_on_plainly_on_a_gpu_and_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(say: object) -> None:
+        raise AssertionError("nothing is compiled for a GPU")
+
+    monkeypatch.setattr(recurrence, "prepare", refuse)
+    model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17)).to("meta")
+    said: list[str] = []
+    use_recurrence("native", model, said.append)
+    assert len(said) == 1 and "GPU" in said[0] and not model.decoder.stack.native
+
+
 def test_a_run_of_earlier_days_is_plain() -> None:
     model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17))
     use_recurrence(None, model, print)

@@ -81,3 +81,18 @@ def test_every_group_gets_the_rate(model: Seq2Seq) -> None:
     optimizer = SGD([{"params": [p]} for p in model.parameters()], lr=1.0)
     set_learning_rate(optimizer, 0.25)
     assert {group["lr"] for group in optimizer.param_groups} == {0.25}
+
+
+@pytest.mark.parametrize("name", ["transformer, gated", "transformer, rotary"])
+def test_nothing_is_asked_of_a_device_between_a_batch_and_its_gradient(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A meta device cannot answer: where it is asked for a number, this breaks. It knows nothing of autocast either."""
+    monkeypatch.setattr("dragoman.layers.cross_entropy.product_type", lambda features: features.dtype)
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+    elsewhere = torch.device("meta")
+    model = fresh_model(ARCHITECTURES[name]).to(elsewhere).train()
+    loss = translation_loss(model, PAIRS.to(elsewhere), smoothing=0.1)
+    loss.total.backward()
+    assert loss.tokens == 5 + 2 and loss.total.is_meta
+    assert all(parameter.grad is not None for parameter in model.parameters())

@@ -1,6 +1,7 @@
 """Where attention is computed: mask, softmax (or a sparse kin of it), average. No other module takes a softmax over keys."""
 
 from contextlib import nullcontext
+from math import prod
 
 import torch
 import torch.nn.functional as F
@@ -74,13 +75,17 @@ def attend_scaled_dot(
     mask: Bool[Tensor, "*#batch #query key"] | None = None,
     *,
     dropout: float = 0.0,
+    causal: bool = False,
 ) -> Float[Tensor, "*batch query value_dim"]:
     """Compute `attend` for the scaled dot product without showing the weights, in one fused kernel.
 
     Equal to `attend` within rounding (a law). A query that may see nothing gets zeros. Where a CPU does products in bfloat16,
     up to SHORT keys are attended to by batched products: the kernel's bfloat16 backward pass is several times slower than
-    they are, and beyond so many keys it works in float32.
+    they are, and beyond so many keys it works in float32. A GPU is quicker where it need not read a mask: `causal` says
+    that `mask` is the causal one of as many queries as keys.
     """
+    if causal and queries.device.type == "cuda":
+        return F.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout, is_causal=True)
     sees_any = None if mask is None else mask.any(-1, keepdim=True)
     open_mask = None if mask is None or sees_any is None else mask | ~sees_any
     on_cpu = queries.device.type == "cpu"
@@ -102,10 +107,11 @@ def _by_products(
 ) -> Float[Tensor, "*batch query value_dim"]:
     """Attend by two products and a softmax between them; every query sees a key. Sums are in float32, results are rounded."""
     *batch, count, dim = queries.shape
-    rows, columns, averaged = (x.reshape(-1, *x.shape[-2:]) for x in (queries, keys.transpose(-1, -2), values))
+    together = prod(batch)
+    rows, columns, averaged = (x.reshape(together, *x.shape[-2:]) for x in (queries, keys.transpose(-1, -2), values))
     hidden = queries.new_zeros(()) if mask is None else torch.zeros_like(mask, dtype=queries.dtype)
     if mask is not None:
         hidden.masked_fill_(~mask, -torch.inf)
-    added = hidden.expand(*batch, count, keys.shape[-2]).reshape(len(rows), count, -1)
+    added = hidden.expand(*batch, count, keys.shape[-2]).reshape(together, count, keys.shape[-2])
     scores = torch.baddbmm(added, rows, columns, alpha=dim**-0.5)
-    return (scores.softmax(-1) @ averaged).view(*batch, count, -1)
+    return (scores.softmax(-1) @ averaged).view(*batch, count, values.shape[-1])

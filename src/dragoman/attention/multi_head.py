@@ -1,11 +1,13 @@
 """Attention with several heads (Vaswani et al. 2017, section 3.2.2), around any score."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.attend import attend_scaled_dot
 from dragoman.attention.lookup import Kind, Lookup
+from dragoman.attention.packed import attend_packed, can_pack, kernel_works
 from dragoman.attention.relative import Relative
 from dragoman.attention.scores import ScaledDot, ScoreName, build_score
 from dragoman.errors import SettingsError
@@ -42,6 +44,7 @@ class MultiHead(nn.Module):
         self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
         self.lookup = Lookup(head_dim, kind or Kind(), dropout=dropout)
         self.relative = relative or Relative()
+        self.packs = False
         self.query = nn.Linear(width, width)
         self.key_value = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
@@ -74,20 +77,36 @@ class MultiHead(nn.Module):
         *,
         first: int = 0,
         need_weights: bool = False,
+        causal: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query and head; `first` is the position of the first query."""
+        """Average the values in `memory` for each query and head; `first` is the position of the first query.
+
+        `causal` says that `mask` is the causal one, which fused kernels of a GPU know by name.
+        """
         split = self.relative.rotate(self._split(self.query(queries)), first)
         every_head = None if mask is None else mask[:, None]
         if isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights:
-            dropout = self.lookup.dropout if self.training else 0.0
-            context = attend_scaled_dot(split, memory.keys, memory.values, every_head, dropout=dropout)
-            return Attended(self._joined(context), None)
+            return Attended(self._joined(self._fused(split, memory, every_head, causal=causal and first == 0)), None)
         scores = self.score(split, memory.keys)
         bias = self.relative.bias(split, first, memory.keys.shape[2])
         found = self.lookup(split, scores if bias is None else scores + bias, memory.values, every_head, first=first)
         from_distances = self.relative.values(found.weights, first)
         context = found.context if from_distances is None else found.context + from_distances
         return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
+
+    def _fused(
+        self,
+        queries: Float[Tensor, "batch head query head_dim"],
+        memory: KeyValues,
+        mask: Bool[Tensor, "#batch 1 #query key"] | None,
+        *,
+        causal: bool,
+    ) -> Float[Tensor, "batch head query head_dim"]:
+        """Attend in one kernel: without padding where that was switched on and the kernel can, else with the mask."""
+        dropout = self.lookup.dropout if self.training else 0.0
+        if self.packs and mask is not None and not dropout and can_pack(queries, memory.values, mask):
+            return attend_packed(queries, memory.keys, memory.values, mask[:, 0, 0])
+        return attend_scaled_dot(queries, memory.keys, memory.values, mask, dropout=dropout, causal=causal)
 
     def _split(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch head time head_dim"]:
         """Cut features into heads."""
@@ -96,3 +115,12 @@ class MultiHead(nn.Module):
     def _joined(self, context: Float[Tensor, "batch head time head_dim"]) -> Float[Tensor, "batch time width"]:
         """Put the heads side by side and project them."""
         return self.output(context.transpose(1, 2).flatten(2))
+
+
+def switch_packing(model: nn.Module, device: torch.device, *, on: bool) -> bool:
+    """Let all attention with heads in `model` leave padding out where a kernel of `device` can; tell whether it may now."""
+    works = on and device.type == "cuda" and kernel_works(device)
+    for module in model.modules():
+        if isinstance(module, MultiHead):
+            module.packs = works
+    return works

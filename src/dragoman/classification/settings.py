@@ -47,6 +47,10 @@ class ClassifierTrainingSettings(TrainingSettings):
     """Dev metric that chooses the best weights: the loss tells more than the accuracy of a few documents."""
     keep: Literal[0] = 0
     """A classifier's weights are not kept for averaging."""
+    compile: Literal["none"] = "none"
+    """A classifier is not compiled."""
+    padding: Literal["masked"] = "masked"
+    """A classifier has no attention with heads."""
     guided: None = None
     """Documents have no word alignments to learn from."""
     log_every: int = Field(20, ge=1)

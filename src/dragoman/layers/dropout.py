@@ -53,7 +53,11 @@ class Dropout(nn.Module):
     def _keep(self, states: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Draw 1 for each number that is kept, and 0 for the others."""
         count = states.numel()
-        words = torch.empty((count + 7) // 8, dtype=torch.int64, device=states.device).random_(-(2**63), None)
+        size, low = (count + 7) // 8, -(2**63)
+        if torch.compiler.is_compiling():  # which knows no random numbers in place; these are the same, but for a bit
+            words = torch.randint(low, 2**63 - 1, (size,), device=states.device) ^ low
+        else:
+            words = torch.empty(size, dtype=torch.int64, device=states.device).random_(low, None)
         return words.view(torch.uint8)[:count].view(states.shape).ge_(self.dropped).to(states.dtype)
 
     def extra_repr(self) -> str:

@@ -31,7 +31,7 @@ def linear(
     inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
 ) -> Float[Tensor, "*batch output"]:
     """Compute W x + b, as the `Products` that are in use do it."""
-    products = _in_use.get()
+    products = None if torch.compiler.is_compiling() else _in_use.get()
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 

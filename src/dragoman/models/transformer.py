@@ -145,7 +145,8 @@ class DecoderLayer(nn.Module):
         seen = new if past is None else past.extend(new)
         count = read.shape[1]
         may_see = None if count == 1 else masks.causal(count, first + count, read.device)
-        states = self.after_self.leave(states, self.self_attention(read, seen, may_see, first=first).context)
+        attended = self.self_attention(read, seen, may_see, first=first, causal=count > 1)
+        states = self.after_self.leave(states, attended.context)
         source: Attended | None = None
         if self.cross_attention is not None and self.after_cross is not None and memory is not None:
             read = self.after_cross.enter(states)

@@ -53,11 +53,16 @@ def loaded() -> bool:
     return hasattr(torch.ops.dragoman_native, "forward")
 
 
+def find_compiler() -> str | None:
+    """Return the command of a C++ compiler, or None."""
+    return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+
+
 def _compiled(say: Callable[[str], object]) -> Path:
     """Return the library for this source, this torch and this processor."""
     if sys.platform != "linux":
         raise NativeError(f"C++ parts are compiled on Linux alone, and this is {sys.platform}")
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    compiler = find_compiler()
     if not compiler:
         raise NativeError("there is no C++ compiler here (g++ or c++)")
     try:

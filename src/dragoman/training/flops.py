@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -39,9 +40,21 @@ def counting() -> Iterator[Count]:
     count = Count()
     counter = FlopCounterMode(display=False, custom_mapping=_formulas())
     counter.mod_tracker = _NoModules()  # type: ignore[assignment]
-    with counter:
-        yield count
+    token = _counts.set(True)
+    try:
+        with counter:
+            yield count
+    finally:
+        _counts.reset(token)
     count.flops = counter.get_total_flops()
+
+
+def is_counting() -> bool:
+    """Tell whether this runs inside `counting`, which sees nothing of what is compiled."""
+    return _counts.get()
+
+
+_counts: ContextVar[bool] = ContextVar("counts", default=False)
 
 
 class _NoModules:

@@ -76,7 +76,7 @@ def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 
 
     Experts out of balance add their penalty once per chosen token.
     """
-    real, encoded = batch.real, model.encoder(batch.source)
-    tokens = int(real.sum())
-    total, plain = model.head.loss(encoded.states[real], batch.labels[real], smoothing)
+    places, encoded = batch.places, model.encoder(batch.source)
+    tokens = len(places)
+    total, plain = model.head.loss(encoded.states.flatten(0, 1)[places], batch.labels.flatten()[places], smoothing)
     return Loss(total if encoded.penalty is None else total + encoded.penalty * tokens, tokens, plain)

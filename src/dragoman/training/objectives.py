@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from dragoman.interfaces import Batch, DecoderOutput, Loss
@@ -42,8 +42,8 @@ def translation_loss(
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
-    real = batch.real
-    features, labels = real_rows(output.features, real), real_rows(batch.labels, real)
+    real, places = batch.real, batch.places
+    features, labels = rows_at(output.features, places), rows_at(batch.labels, places)
     tokens = len(labels)
     total, plain = output.head.loss(features, labels, smoothing)
     if output.penalty is not None:
@@ -57,11 +57,9 @@ def translation_loss(
     return Loss(total, tokens, plain)
 
 
-def real_rows(
-    values: Shaped[Tensor, "batch target ..."], real: Bool[Tensor, "batch target"]
-) -> Shaped[Tensor, "tokens ..."]:
-    """Return the values of real tokens, one after the other."""
-    flat, places = values.flatten(0, 1), real.flatten().nonzero().squeeze(1)
+def rows_at(values: Shaped[Tensor, "batch target ..."], places: Int[Tensor, " tokens"]) -> Shaped[Tensor, "tokens ..."]:
+    """Return the values at `Batch.places`, one after the other; without padding these are all, and nothing is copied."""
+    flat = values.flatten(0, 1)
     return flat if len(places) == len(flat) else flat.index_select(0, places)
 
 

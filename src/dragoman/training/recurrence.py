@@ -20,7 +20,7 @@ def choose_recurrence(
     """
     if wish == "plain":
         return "plain"
-    reason = "the C++ parts are for CPUs, and training is on a GPU" if device.type != "cpu" else _obstacle(say)
+    reason = _obstacle(device, say)
     if reason and wish == "native":
         raise SettingsError(f"`training.recurrence: native` cannot be had, because {reason}; set it to auto or plain")
     if reason:
@@ -32,14 +32,16 @@ def use_recurrence(chosen: str | None, model: nn.Module, say: Callable[[str], ob
     """Let the loops of `model` run as `choose_recurrence` said; says so where they cannot, as in a run from elsewhere."""
     if chosen != "native":
         return
-    reason = _obstacle(say)
+    reason = _obstacle(next(model.parameters()).device, say)
     if reason:
         say(f"This run's recurrent loops were native; here they are plain and slower, because {reason}.")
     switch_native(model, on=not reason)
 
 
-def _obstacle(say: Callable[[str], object]) -> str:
+def _obstacle(device: torch.device, say: Callable[[str], object]) -> str:
     """Return why the C++ parts cannot be had, or nothing where they are loaded."""
+    if device.type != "cpu":
+        return "the C++ parts are for CPUs, and training is on a GPU"
     try:
         prepare(say)
     except NativeError as error:

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.errors import RunError, SettingsError
 
 FREE = frozenset({"steps", "epochs", "minutes", "tokens", "flops", "patience", "save_minutes", "log_every", "keep"})
-FREE |= {"average", "threads", "learning_rate", "clip"}
+FREE |= {"average", "threads", "learning_rate", "clip", "compile", "padding"}
 """Settings of the section `training` that may differ when a run goes on."""
 
 

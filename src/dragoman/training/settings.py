@@ -104,6 +104,14 @@ class TrainingSettings(Settings):
     recurrence: Literal["auto", "native", "plain"] = "auto"
     """Loops of the models rnn and gnmt. native: as one operation each in C++, compiled once on this machine. plain: position
     by position. auto: native on a CPU where a C++ compiler is found."""
+    compile: Literal["none", "model", "graphs"] = "none"
+    """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
+    hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
+    each shape of batches; it pays where models are small and the GPU waits for Python. Neither was measured on a GPU yet."""
+    padding: Literal["masked", "packed"] = "masked"
+    """Padding in attention with heads. packed: on a GPU and in bfloat16 it is left out, by torch's kernel for sentences of
+    different lengths; masked elsewhere, with `attention_dropout`, and where relative positions or other scores need more. Not
+    measured yet."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)

@@ -12,7 +12,7 @@ from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
-from dragoman.interfaces import Batch
+from dragoman.interfaces import Batch, Loss
 from dragoman.training.objectives import Objective
 
 
@@ -43,20 +43,20 @@ def train_step(
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
     Uneven batches weigh by their tokens: the gradient is that of one big batch. NotFiniteError leaves the weights as they
-    were.
+    were. Nothing is read from the device before the whole gradient has been asked of it.
     """
     optimizer.zero_grad(set_to_none=True)
-    tokens = sum(int(batch.real.sum()) for batch in batches)
-    total = plain = 0.0
+    tokens = sum(len(batch.places) for batch in batches)
+    losses: list[Loss] = []
     for batch in batches:
         with precision:
             loss = objective(model, batch)
         (loss.total / tokens).backward()
-        total += loss.total.item()
-        plain += loss.plain.item()
+        losses.append(Loss(loss.total.detach(), loss.tokens, loss.plain))
     owned = (parameter for group in optimizer.param_groups for parameter in group["params"])
     gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
     norm = get_total_norm(gradients, foreach=True).item()
+    total, plain = (sum(sums) for sums in zip(*((one.total.item(), one.plain.item()) for one in losses), strict=True))
     if not (math.isfinite(total) and math.isfinite(norm)):
         raise NotFiniteError(f"the loss is {total / tokens} and the norm of the gradient {norm}")
     share = clip / (norm + 1e-6)

@@ -254,7 +254,7 @@ class Trainer:
             self.model,
             self.objective,
             self.optimizer,
-            batches=batches,
+            batches=[batch.to(self.device) for batch in batches],
             clip=self.settings.clip,
             precision=self.precision,
         )
@@ -279,11 +279,11 @@ class Trainer:
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 
     def _gather(self) -> list[Batch]:
-        """Take batches until they hold the target tokens of one step."""
-        batches = [next(self.stream).to(self.device)]
+        """Take batches until they hold the target tokens of one step; they stay on the CPU, where they can be counted."""
+        batches = [next(self.stream)]
         wanted = self.settings.tokens_per_step
-        while wanted and sum(int(batch.real.sum()) for batch in batches) < wanted:
-            batches.append(next(self.stream).to(self.device))
+        while wanted and sum(len(batch.places) for batch in batches) < wanted:
+            batches.append(next(self.stream))
         return batches
 
     def _diverged(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:

@@ -1,0 +1,183 @@
+"""A training step's model as one program that torch compiles, or its loop as CUDA graphs, which a GPU replays without Python.
+
+Unmeasured on a GPU: none was at hand when this was written. Tests compare losses and gradients on a CPU.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dragoman.errors import SettingsError
+from dragoman.interfaces import EOS, PAD, Batch, Loss, Padded
+from dragoman.models.build import ModelSettings
+from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.masked_lm import MaskedLanguageModel
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.transformer_settings import BlockSettings, TransformerSettings
+from dragoman.training.flops import is_counting
+from dragoman.training.objectives import Objective
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.trainer import Objectives
+
+MOST = {"model": 8, "graphs": 64}
+"""Programs that are made; beyond them nothing is compiled any more, and what no program fits is computed as without."""
+
+KINDS = ("transformer", "masked_lm", "decoder_only")
+"""Models that can be one program."""
+
+
+def check_compile(training: TrainingSettings, model: ModelSettings, device: torch.device) -> None:
+    """Refuse (SettingsError) to compile what torch cannot make one program of, or to record it where there is no GPU."""
+    reason = ""
+    if training.compile == "model":
+        if not isinstance(model, BlockSettings) or model.kind not in KINDS:
+            reason = f"is for `model.kind` {', '.join(KINDS)}, not {model.kind}"
+        elif model.experts is not None:
+            reason = "cannot be had with `model.experts`, which read what their gates say"
+        elif isinstance(model, TransformerSettings) and model.hard is not None:
+            reason = "cannot be had with `model.hard`, which draws positions"
+    elif training.compile == "graphs":
+        if device.type != "cuda":
+            reason = "records what a GPU does, and training is on a CPU"
+        elif not _goes_by_positions(model):
+            reason = "is for decoders that go position by position: bahdanau and posterior, luong with input feeding, and gnmt"
+        elif isinstance(model, RecurrentSettings) and (model.hard is not None or model.score == "location"):
+            reason = "cannot be had with `model.hard` or `model.score: location`"
+        elif training.guided is not None or training.reward is not None or training.tokens_per_step is not None:
+            reason = "cannot be had with `training.guided`, `training.reward` or `training.tokens_per_step`"
+        elif any(phase.reward is not None for phase in training.phases):
+            reason = "cannot be had with the `reward` of a phase"
+    if reason:
+        raise SettingsError(f"`training.compile: {training.compile}` {reason}; set it to none")
+
+
+def _goes_by_positions(model: ModelSettings) -> bool:
+    """Tell whether a decoder is a loop, which no kernel runs as one."""
+    if isinstance(model, RecurrentSettings):
+        return model.decoder in ("bahdanau", "posterior") or (model.decoder == "luong" and model.input_feeding)
+    return isinstance(model, GnmtSettings)
+
+
+class Compiled:
+    """Computes objectives with a model's `forward` compiled; everything else of the model, and its names, stay as they are.
+
+    `model`: the whole model is one program for batches of all shapes; output layer and loss stay outside. `graphs`: the loop of
+    a recurrent decoder is recorded, forward and backward, for each shape that `rounded` leaves. The recording is that of
+    torch's compiler with nothing but CUDA graphs behind it ("cudagraphs"), for three reasons: it knows which memory of one
+    recording another may use and when gradients may be overwritten, which `torch.cuda.make_graphed_callables` leaves to its
+    caller; writing kernels for an unrolled loop ("reduce-overhead") would take minutes for each shape; and what it does but
+    for the recording runs on a CPU, where tests can see it. A decoder's parameters are copied at each call.
+
+    Beyond `most` programs, or where compiling fails, it says so once and goes on without making more. Random numbers are those
+    of the plain model. Steps whose FLOPs are counted run plainly: called there, torch would give up compiling for good.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        way: Literal["model", "graphs"],
+        say: Callable[[str], object],
+        *,
+        backend: str | Callable[..., Any] | None = None,
+        most: int | None = None,
+    ) -> None:
+        """Compile nothing yet: that begins with the first batch. `backend` is torch's name of what makes programs."""
+        whole = model.encoder if isinstance(model, MaskedLanguageModel) else model
+        part: Any = model.decoder if way == "graphs" and isinstance(model, Seq2Seq) else whole
+        self.part = part
+        self.graphs = way == "graphs"
+        self.say = say
+        self.most = most or MOST[way]
+        self.stance = "default"
+        chosen = backend or ("cudagraphs" if self.graphs else "inductor")
+        options: Any = {"fallback_random": True} if chosen == "inductor" else None
+        self.forward = torch.compile(self.part.forward, backend=chosen, dynamic=not self.graphs, options=options)
+
+    def around(self, objectives: Objectives) -> Objectives:
+        """Return what makes the same objectives, computed with the compiled part."""
+        return lambda settings: partial(self._loss, objectives(settings))
+
+    def _loss(self, objective: Objective, model: Any, batch: Batch) -> Loss:
+        """Compute the loss; once more, plainly where need be, if no further program can be made."""
+        from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
+
+        if self.stance == "force_eager" or is_counting():
+            return objective(model, batch)
+        if self.graphs:
+            torch.compiler.cudagraph_mark_step_begin()
+            batch = rounded(batch)
+        try:
+            with self._in_use():
+                return objective(model, batch)
+        except FailOnRecompileLimitHit:
+            self.stance = "eager_on_recompile"
+            self.say(
+                f"{self.most} programs were compiled, and more shapes come; those are computed without, and slower."
+            )
+        except TorchDynamoException as error:
+            self.stance = "force_eager"
+            reason = str(getattr(error, "inner_exception", error)).strip().split("\n")[0]
+            self.say(f"The model could not be compiled ({reason[:200]}); training goes on without, and slower.")
+        return self._loss(objective, model, batch)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Let the part be called as compiled, with settings of the compiler that nobody else sees."""
+        from torch._dynamo import config
+
+        limits: dict[str, Any] = {
+            "recompile_limit": self.most,
+            "accumulated_recompile_limit": 4 * self.most,
+            "fail_on_recompile_limit_hit": self.stance == "default",
+            "allow_rnn": True,
+        }
+        self.part.forward = self.forward
+        try:
+            with (
+                config.patch(limits),
+                torch.compiler.set_stance(self.stance),
+            ):
+                yield
+        finally:
+            del self.part.forward
+
+
+def round_up(size: int) -> int:
+    """Return the next size of which there are four from each power of two to the next.
+
+    >>> [round_up(size) for size in (3, 8, 9, 17, 100)]
+    [3, 8, 10, 20, 112]
+    """
+    step = 1 << max(size.bit_length() - 3, 0)
+    return -(-size // step) * step
+
+
+def rounded(batch: Batch) -> Batch:
+    """Pad a batch until few shapes are left, on its device and without asking it anything.
+
+    A row more has a source of </s> alone and a target of nothing but padding, which has no loss. Word links are left out.
+    """
+    rows, length = batch.inputs.shape
+    source, target = (
+        _padded(side, round_up(rows), round_up(side.ids.shape[1] - extra) + extra)
+        for side, extra in ((batch.source, 0), (batch.target, 1))
+    )
+    source.ids[rows:, 0] = EOS
+    source.mask[rows:, 0] = True
+    places = batch.places
+    wider = target.ids.shape[1] - 1
+    return Batch(source, target, found=places // length * wider + places % length)
+
+
+def _padded(side: Padded, rows: int, length: int) -> Padded:
+    """Return a copy with more rows and longer ones."""
+    more = (0, length - side.ids.shape[1], 0, rows - side.ids.shape[0])
+    ids, mask = F.pad(side.ids, more, value=PAD), F.pad(side.mask, more, value=False)
+    return replace(side, ids=ids.clone(), mask=mask.clone())
