@@ -7,9 +7,11 @@ import pytest
 import torch
 from tests.tiny import MODELS, Trained, dragoman, refusal
 
+from dragoman.data.collate import pad
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
 from dragoman.export.job import export
+from dragoman.interfaces import BOS, EOS
 from dragoman.run import SHORTLIST, open_run
 from dragoman.shortlisting import make_shortlist
 from dragoman.translator import Translator
@@ -60,11 +62,24 @@ def test_the_source_decides_what_is_listed(run: Path) -> None:
     assert set(listed.always.tolist()) | set(listed.likely[20].tolist()) == set(short.tolist()) < set(long.tolist())
 
 
-def test_probabilities_are_those_among_the_listed_words(run: Path) -> None:
-    translator = Translator.load(run, shortlist=True)
-    (listed,) = translator.translate(["I love cats."])
-    ((log_prob, _),) = translator.score(["I love cats."], [listed.text])
-    assert listed.log_prob > log_prob
+def test_probabilities_are_the_models_own_shared_out_among_the_listed_words(run: Path) -> None:
+    translator = Translator.load(run, shortlist=True, minimum_length=4, n_best=3)
+    assert translator.shortlist is not None
+    source = pad(translator.encode(["I love cats."], "source"))
+    (found,) = translator._search(
+        [translator.encode(["I love cats."], "source")], None, torch.Generator()
+    ).alternatives()
+    kept = translator.shortlist.union(source.ids)
+    decoder = translator.models[0].decoder
+    for one in found:
+        target = torch.tensor([[BOS, *one.ids, EOS]])
+        with torch.no_grad():
+            output, _ = decoder(target[:, :-1], decoder.start(translator.models[0].encoder(source)))
+            log_probs = output.logits[0, :, kept].log_softmax(-1)
+        places = torch.searchsorted(kept, target[0, 1:])
+        assert one.log_prob == pytest.approx(float(log_probs.gather(1, places[:, None]).sum()), abs=1e-4)
+    ((whole, _),) = translator.score(["I love cats."], [translator.target.decode(found[0].ids)])
+    assert whole < found[0].log_prob
 
 
 def test_the_command_makes_a_list_that_translating_uses(trained: Trained, tmp_path: Path) -> None:
