@@ -44,11 +44,19 @@ def test_a_state_is_a_value() -> None:
     assert state.past.tolist() == [0, 1]
 
 
-def test_rows_are_copied_side_by_side() -> None:
+def test_hypotheses_stand_side_by_side_and_share_their_source() -> None:
     state = DecoderState(torch.tensor([[1], [2]]), (torch.tensor([3, 4]), None))
-    copied = state.expand(2)
-    assert copied.source.tolist() == [[1], [1], [2], [2]]
-    assert copied.past[0].tolist() == [3, 3, 4, 4]
+    expanded = state.expand(2)
+    assert expanded.source is state.source
+    assert expanded.past[0].tolist() == [3, 3, 4, 4]
+    kept = expanded.select(torch.tensor([3, 2]), torch.tensor([1]))
+    assert (kept.source.tolist(), kept.past[0].tolist()) == ([[2]], [4, 4])
+
+
+def test_repeated_rows_have_their_own_source() -> None:
+    repeated = DecoderState(torch.tensor([[1], [2]]), (torch.tensor([3, 4]), None)).repeat(2)
+    assert repeated.source.tolist() == [[1], [1], [2], [2]]
+    assert repeated.past[0].tolist() == [3, 3, 4, 4]
 
 
 def test_hypotheses_move_within_a_sentence_and_the_source_stays() -> None:

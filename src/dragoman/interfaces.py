@@ -128,12 +128,15 @@ class Attention(Protocol):
         self,
         queries: Float[Tensor, "batch query query_dim"],
         memory: KeyValues,
-        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
         first: int = 0,
         need_weights: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query; `first` is the position of the first query."""
+        """Average the values in `memory` for each query; `first` is the position of the first query.
+
+        Where `queries` has more rows than `memory`, as many of them, side by side, read each row of `memory`.
+        """
         ...
 
 
@@ -190,24 +193,32 @@ class DecoderOutput:
 class DecoderState(Generic[Source, Past]):
     """All that a decoder carries from one target position to the next.
 
-    `source` is fixed when decoding starts; `past` changes at every step. Every tensor in either has one row per
-    hypothesis on its first axis.
+    `source` is fixed when decoding starts and has one row per sentence; `past` changes at every step and has one row per
+    hypothesis. Rows are the first axis of every tensor, and the hypotheses of a sentence stand side by side.
     """
 
     source: Source
     past: Past
 
     def expand(self, copies: int) -> "DecoderState[Source, Past]":
-        """Turn each row into `copies` equal rows, side by side."""
+        """Let `copies` hypotheses follow each, side by side; they share the source."""
+        return DecoderState(self.source, map_tensors(lambda tensor: tensor.repeat_interleave(copies, 0), self.past))
+
+    def repeat(self, copies: int) -> "DecoderState[Source, Past]":
+        """Turn each row into `copies` equal rows, side by side, which may then go their own ways."""
         return map_tensors(lambda tensor: tensor.repeat_interleave(copies, 0), self)
 
     def reorder(self, rows: Int[Tensor, " rows"]) -> "DecoderState[Source, Past]":
         """Follow hypotheses to new rows of the same sentence; `source` need not move."""
         return DecoderState(self.source, map_tensors(lambda tensor: tensor.index_select(0, rows), self.past))
 
-    def select(self, rows: Int[Tensor, " rows"]) -> "DecoderState[Source, Past]":
-        """Keep only `rows`, for instance those of sentences not finished."""
-        return map_tensors(lambda tensor: tensor.index_select(0, rows), self)
+    def select(
+        self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " sentences"] | None = None
+    ) -> "DecoderState[Source, Past]":
+        """Keep only the hypotheses `rows`, and of the source the rows `sentences`, or `rows` where each has its own."""
+        kept = rows if sentences is None else sentences
+        source = map_tensors(lambda tensor: tensor.index_select(0, kept), self.source)
+        return DecoderState(source, map_tensors(lambda tensor: tensor.index_select(0, rows), self.past))
 
 
 @runtime_checkable

@@ -16,14 +16,17 @@ from typing import Any
 import torch
 
 from dragoman.data.unknown import read_dictionary
+from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
 from dragoman.models.build import Model, Purpose, build_model, purpose_of
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.recipe import Recipe
 from dragoman.settings import Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, check_format, load_weights
+from dragoman.training.checkpoint import FORMAT, check_format, load_tensors, load_weights
 
+SHORTLIST = "shortlist.safetensors"
+"""File of a run folder that says which target pieces each source piece is likely to become."""
 DICTIONARY = "dictionary.tsv"
 """File of a run folder that holds translations of single words."""
 
@@ -81,6 +84,23 @@ class Run:
         model = self.fresh_model()
         load_weights(weights or self.weights, model)
         return model.to(device).eval()
+
+    def load_shortlist(self, device: torch.device) -> Shortlist:
+        """Read what `dragoman shortlist` learned. RunError where it did not, or learned it for other vocabularies."""
+        path = self.folder / SHORTLIST
+        if not path.exists():
+            raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")
+        tensors, about = load_tensors(path)
+        if about.get("vocabularies") != self.vocabularies:
+            raise RunError(
+                f"{path} belongs to other vocabularies than this run's; make it again with `dragoman shortlist {self.folder}`"
+            )
+        return Shortlist(*(tensors[name].to(device).long() for name in ("always", "likely")))
+
+    @property
+    def vocabularies(self) -> list[str]:
+        """Fingerprints of both codecs."""
+        return [self.source.fingerprint, self.target.fingerprint]
 
     def save(self) -> None:
         """Write everything but the weights."""

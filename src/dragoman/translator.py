@@ -17,11 +17,13 @@ from dragoman.decoding.rerank import rerank
 from dragoman.decoding.sample import sample
 from dragoman.decoding.score import force
 from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.shortlist import FewWords, Shortlist, with_vocabulary_ids
 from dragoman.decoding.step import EnsembleState, ensemble, step_of
 from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.devices import choose_device
 from dragoman.errors import InputError
-from dragoman.interfaces import UNK
+from dragoman.interfaces import UNK, Decoder
+from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.product import Products, choose_precision
 from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
@@ -76,6 +78,8 @@ class Translator:
         self.dictionary = dictionary or {}
         self.products: Products | None = None
         """How products with the models' weights are done, where these never change again."""
+        self.shortlist: Shortlist | None = None
+        """Which words may be written, where these are few."""
         self.view = view or View()
         """Where word links are read off: the head that was taught them, or the mean of all."""
         self.device = next(self.models[0].parameters()).device
@@ -113,6 +117,10 @@ class Translator:
             dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
         )
         translator.products = Products(choose_precision(settings.precision, place), *models)
+        if settings.shortlist:
+            for run, model in zip(opened, models, strict=True):
+                output_layer(model, str(run.folder))
+            translator.shortlist = first.load_shortlist(place)
         return translator
 
     @property
@@ -240,19 +248,26 @@ class Translator:
             padded = [map_tensors(lambda tensor: tensor.to(self.device), pad(ids, previous)) for ids in sources]
             encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
             states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
-            steps = [step_of(model.decoder) for model in self.models]
+            kept = None if self.shortlist is None else self.shortlist.union(padded[0].ids)
+            steps = [step_of(self._decoder(model, kept)) for model in self.models]
             step, state = (steps[0], states[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(tuple(states)))
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
             bound = self._positions("target")
             maximum = maximum if bound is None else maximum.clamp(max=bound - 1)
             if settings.method == "sample":
-                return sample(step, state, maximum, settings=settings, generator=generator)
-            found = beam_search(step, state, maximum, settings=settings)
-            if settings.coverage_penalty:
+                found = sample(step, state, maximum, settings=settings, generator=generator)
+            else:
+                found = beam_search(step, state, maximum, settings=settings)
+            found = found if kept is None else with_vocabulary_ids(found, kept)
+            if settings.coverage_penalty and settings.method != "sample":
                 return rerank(
                     found, self.models[0].decoder, encoded[0], beta=settings.coverage_penalty, n_best=settings.n_best
                 )
             return found
+
+    def _decoder(self, model: Seq2Seq, kept: torch.Tensor | None) -> Decoder:
+        """Return a model's decoder, which knows only the words `kept` where there are such."""
+        return model.decoder if kept is None else FewWords(model.decoder, kept, output_layer(model).narrowed)
 
     def _computing(self) -> AbstractContextManager[None]:
         """Return the context in which models compute."""
@@ -311,6 +326,17 @@ class Translator:
             if codec is None or own is codec
         ]
         return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
+    """Return the output layer, where it is a plain one; InputError names the model where it is not."""
+    head = getattr(model.decoder, "head", None)
+    if not isinstance(head, OutputLayer):
+        raise InputError(
+            f"{name} adds up predictions of all source positions (`model.marginal` or posterior attention), which takes no "
+            "shortlist; translate with `decoding.shortlist: false`"
+        )
+    return head
 
 
 def _longest(sentences: Sequence[list[int]], before: Before) -> list[int]:

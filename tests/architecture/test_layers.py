@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"translator", "document_reading", "filling", "continuing"}),
     frozenset({"validation", "starting", "engines"}),
     frozenset({"fitting", "evaluation", "aligning", "classification"}),
-    frozenset({"demonstration", "arena", "distilling"}),
+    frozenset({"demonstration", "arena", "distilling", "shortlisting"}),
     frozenset({"export"}),
     frozenset({"cli", "serving"}),
     frozenset({"__init__", "__main__"}),

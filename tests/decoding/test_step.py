@@ -61,7 +61,8 @@ def test_rows_of_an_ensembles_state_follow_hypotheses() -> None:
     doubled, _ = step(tokens.repeat_interleave(2, 0), state.expand(2))
     torch.testing.assert_close(doubled, expected.repeat_interleave(2, 0))
     same, _ = step(
-        tokens[:1].expand(2, 1), state.expand(2).reorder(torch.tensor([1, 0, 3, 2])).select(torch.tensor([0, 1]))
+        tokens[:1].expand(2, 1),
+        state.expand(2).reorder(torch.tensor([1, 0, 3, 2])).select(torch.tensor([0, 1]), torch.tensor([0])),
     )
     torch.testing.assert_close(same, expected[:1].expand(2, -1))
 

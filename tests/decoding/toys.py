@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.interfaces import BOS, EOS, DecoderOutput, DecoderState, Encoded
 
 PRIME = 10_007
@@ -44,6 +45,7 @@ class ToyDecoder:
         self, tokens: Int[Tensor, "batch target"], state: DecoderState[Any, Any], *, need_weights: bool = False
     ) -> tuple[DecoderOutput, DecoderState[Any, Any]]:
         (sources, mask), seen, hashes = state.source, state.past, []
+        sources = for_each_hypothesis(sources, len(tokens))
         for column in tokens.unbind(1):
             seen = (seen * 31 + column * 7 + sources) % PRIME
             hashes.append(seen)

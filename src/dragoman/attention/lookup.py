@@ -53,12 +53,13 @@ class Lookup(nn.Module):
         mask: Bool[Tensor, "#batch #head #query key"] | None,
         *,
         first: int = 0,
+        copies: int = 1,
     ) -> Found:
-        """Average `values`; `queries` are those that gave `scores`, the first of them at position `first`."""
+        """Average `values`; `queries` are those that gave `scores`, `copies` times the positions from `first` on."""
         falls_off: Tensor | None = None
         if self.window is not None:
             everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
-            mask, falls_off = self.window(queries, everything if mask is None else mask, first)
+            mask, falls_off = self.window(queries, everything if mask is None else mask, first, copies=copies)
         weights = normalize(scores, mask, self.kind.weights)
         if falls_off is not None:
             weights = weights * falls_off

@@ -10,6 +10,7 @@ from dragoman.attention.lookup import Kind, Lookup
 from dragoman.attention.packed import attend_packed, can_pack, kernel_works
 from dragoman.attention.relative import Relative
 from dragoman.attention.scores import ScaledDot, ScoreName, build_score
+from dragoman.attention.sharing import attend_shared
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
 
@@ -73,7 +74,7 @@ class MultiHead(nn.Module):
         self,
         queries: Float[Tensor, "batch query width"],
         memory: KeyValues,
-        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
         first: int = 0,
         need_weights: bool = False,
@@ -81,15 +82,43 @@ class MultiHead(nn.Module):
     ) -> Attended:
         """Average the values in `memory` for each query and head; `first` is the position of the first query.
 
-        `causal` says that `mask` is the causal one, which fused kernels of a GPU know by name.
+        `causal` says that `mask` is the causal one, which fused kernels of a GPU know by name. Distances, which are those to
+        one's own side, are not known where `queries` has more rows than `memory`.
         """
+
+        def attend(queries: Tensor, copies: int) -> Attended:
+            return self._attend(
+                queries,
+                memory,
+                mask,
+                first=first,
+                copies=copies,
+                need_weights=need_weights,
+                causal=causal and first == 0,
+            )
+
+        return attend_shared(attend, queries, memory)
+
+    def _attend(
+        self,
+        queries: Float[Tensor, "batch query width"],
+        memory: KeyValues,
+        mask: Bool[Tensor, "#batch #query key"] | None,
+        *,
+        first: int,
+        copies: int,
+        need_weights: bool,
+        causal: bool,
+    ) -> Attended:
+        """Do so for as many rows of queries as there are of keys; the queries are `copies` times the same positions."""
         split = self.relative.rotate(self._split(self.query(queries)), first)
         every_head = None if mask is None else mask[:, None]
         if isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights:
-            return Attended(self._joined(self._fused(split, memory, every_head, causal=causal and first == 0)), None)
+            return Attended(self._joined(self._fused(split, memory, every_head, causal=causal)), None)
         scores = self.score(split, memory.keys)
         bias = self.relative.bias(split, first, memory.keys.shape[2])
-        found = self.lookup(split, scores if bias is None else scores + bias, memory.values, every_head, first=first)
+        biased = scores if bias is None else scores + bias
+        found = self.lookup(split, biased, memory.values, every_head, first=first, copies=copies)
         from_distances = self.relative.values(found.weights, first)
         context = found.context if from_distances is None else found.context + from_distances
         return Attended(self._joined(context), found.weights if need_weights else None, found.choice)

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from dragoman.attention.lookup import Kind, Lookup
 from dragoman.attention.scores import Score
+from dragoman.attention.sharing import attend_shared
 from dragoman.interfaces import Attended, KeyValues
 from dragoman.native.recurrence import Order, Source
 
@@ -43,13 +44,18 @@ class SingleHead(nn.Module):
         self,
         queries: Float[Tensor, "batch query query_dim"],
         memory: KeyValues,
-        mask: Bool[Tensor, "#batch #query key"] | None = None,
+        mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
         first: int = 0,
         need_weights: bool = False,
     ) -> Attended:
         """Average the values in `memory` for each query."""
-        alone = queries[:, None]
-        scores = self.score(alone, memory.keys)
-        found = self.lookup(alone, scores, memory.values, None if mask is None else mask[:, None], first=first)
-        return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
+        one_head = None if mask is None else mask[:, None]
+
+        def attend(queries: Tensor, copies: int) -> Attended:
+            alone = queries[:, None]
+            scores = self.score(alone, memory.keys)
+            found = self.lookup(alone, scores, memory.values, one_head, first=first, copies=copies)
+            return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
+
+        return attend_shared(attend, queries, memory)

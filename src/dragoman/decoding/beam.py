@@ -11,6 +11,7 @@ from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
+from dragoman.decoding.largest import largest
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, Step
@@ -88,7 +89,8 @@ def beam_search(
         rows = parents + settings.size * torch.arange(len(parents), device=parents.device)[:, None]
         if ended.any():
             found.update(read(select(search, ended)))
-            search, state = select(search, ~ended), state.select(rows[~ended].flatten())
+            going = (~ended).nonzero().squeeze(1)
+            search, state = select(search, ~ended), state.select(rows[going].flatten(), going)
         elif settings.size > 1 and (parents != places).any():
             state = state.reorder(rows.flatten())
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
@@ -114,7 +116,7 @@ def choose(search: Search, log_probs: Float[Tensor, "rows vocab"], rules: Sequen
     allowed, prefix, sentences = log_probs, search.beams.ids[:, :, 1:].flatten(0, 1), search.sentences
     for rule in rules:
         allowed = rule(prefix, allowed, sentences.repeat_interleave(size))
-    values, tokens = allowed.topk(min(2 * size + 2, allowed.shape[1]))
+    values, tokens = largest(allowed, min(2 * size + 2, allowed.shape[1]))
     values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
     must_end = (search.maximum <= length - 1).repeat_interleave(size) | (values.amax(1) == -torch.inf)
     if must_end.any():

@@ -35,7 +35,7 @@ def sample(
     rows = torch.arange(len(maximum) * copies, device=maximum.device)
     first = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
     ids, log_prob = first.repeat_interleave(copies)[:, None], torch.zeros(len(rows), device=maximum.device)
-    state = state.expand(copies)
+    state = state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(rows) > 0:
         log_probs, state = step(ids[:, -1:], state)

@@ -47,6 +47,9 @@ class DecodingSettings(Settings):
     """Samples only: seed of the draw."""
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "float32"
     """How products are computed: `bfloat16` and `int8` round weights and inputs; `auto` takes what is quickest on this CPU."""
+    shortlist: bool = False
+    """Write only words that those of the source are likely to become, as `dragoman shortlist` learned them: faster where the
+    vocabulary is large. Probabilities then add up to 1 over these words."""
     dictionary: Path | None = None
     """Lines `word TAB translation` for unknown words that are replaced, before what the run has learned from word links."""
 

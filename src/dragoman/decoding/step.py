@@ -30,16 +30,20 @@ class EnsembleState:
     states: tuple[Any, ...]
 
     def expand(self, copies: int) -> "EnsembleState":
-        """Turn each row of each state into `copies` equal rows, side by side."""
+        """Let `copies` hypotheses follow each, side by side; they share the source."""
         return EnsembleState(tuple(state.expand(copies) for state in self.states))
+
+    def repeat(self, copies: int) -> "EnsembleState":
+        """Turn each row of each state into `copies` equal rows, side by side."""
+        return EnsembleState(tuple(state.repeat(copies) for state in self.states))
 
     def reorder(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
         """Follow hypotheses to new rows of the same sentence."""
         return EnsembleState(tuple(state.reorder(rows) for state in self.states))
 
-    def select(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
-        """Keep only `rows`."""
-        return EnsembleState(tuple(state.select(rows) for state in self.states))
+    def select(self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " sentences"] | None = None) -> "EnsembleState":
+        """Keep only the hypotheses `rows`, and of the sources `sentences`."""
+        return EnsembleState(tuple(state.select(rows, sentences) for state in self.states))
 
 
 def ensemble(steps: Sequence[Step], weights: Sequence[float] | None = None) -> Step:

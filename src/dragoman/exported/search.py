@@ -178,6 +178,8 @@ def obstacle(settings: DecodingSettings) -> str | None:
     """Return which of the settings CTranslate2 has not with the same meaning, None where it has all."""
     if settings.method == "sample":
         return "decoding.method: sample"
+    if settings.shortlist:
+        return "decoding.shortlist"
     if settings.coverage_penalty > 0:
         return "decoding.coverage_penalty"
     if settings.no_repeat_ngram > 0 and settings.size > 1:

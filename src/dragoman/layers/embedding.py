@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.interfaces import PAD
 from dragoman.layers.cross_entropy import linear_cross_entropy
-from dragoman.layers.product import linear
+from dragoman.layers.product import linear, product_with
 
 
 class TokenEmbedding(nn.Module):
@@ -51,8 +51,31 @@ class OutputLayer(nn.Module):
         """Multiply features by the matrix."""
         return linear(features, self.weight, self.bias)
 
+    def narrowed(self, ids: Int[Tensor, " kept"]) -> "NarrowedOutput":
+        """Return an output layer over `ids` alone, with these weights as they are now."""
+        return NarrowedOutput(self.weight[ids], None if self.bias is None else self.bias[ids])
+
     def loss(
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
         return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing, native=self.native)
+
+
+class NarrowedOutput:
+    """Maps features to logits over a part of the vocabulary, for translating."""
+
+    def __init__(self, weight: Float[Tensor, "kept width"], bias: Float[Tensor, " kept"] | None) -> None:
+        self.weight = weight
+        self.bias = bias
+        self.multiply = product_with(weight)
+
+    def __call__(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch kept"]:
+        """Multiply features by the rows that are left."""
+        return self.multiply(features, self.bias)
+
+    def loss(
+        self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return both sums of the cross-entropy over what is left."""
+        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing)

@@ -35,6 +35,12 @@ def linear(
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 
+def product_with(weight: Float[Tensor, "output input"]) -> Multiply:
+    """Return the product with a weight that will be met many times, as the `Products` in use do theirs."""
+    products = _in_use.get()
+    return _MULTIPLIERS[products.precision](weight) if products else (lambda x, b: F.linear(x, weight, b))
+
+
 class Products:
     """Products with the weights of some models, none of which changes any more.
 

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
+from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
 from dragoman.layers.convolution import Convolution
 from dragoman.layers.dropout import Dropout
@@ -159,7 +160,7 @@ class ByteNetDecoder(nn.Module):
     ) -> tuple[DecoderOutput, ByteNetState]:
         """Read `tokens` after those that `state` has seen; there are no weights to give."""
         first, after = state.past.position, state.past.position + tokens.shape[1]
-        columns = state.source[:, first:after]
+        columns = for_each_hypothesis(state.source[:, first:after], len(tokens))
         columns = F.pad(columns, (0, 0, 0, tokens.shape[1] - columns.shape[1]))
         embedded = self.dropout(self.embedding(tokens))
         states = embedded + columns if self.join is None else self.join(torch.cat([embedded, columns], -1))

@@ -171,7 +171,7 @@ class ConvolutionalDecoderLayer(nn.Module):
         past: Float[Tensor, "batch span inputs"],
         *,
         memory: KeyValues,
-        mask: Bool[Tensor, "batch 1 source"],
+        mask: Bool[Tensor, "sentence 1 source"],
         need_weights: bool,
     ) -> tuple[Float[Tensor, "batch target channels"], Float[Tensor, "batch span inputs"], Attended]:
         """Return new states, the past of the next positions, and what was read of the source."""

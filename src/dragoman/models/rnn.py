@@ -12,6 +12,7 @@ from dragoman.attention import masks
 from dragoman.attention.attend import average
 from dragoman.attention.lookup import Kind
 from dragoman.attention.scores import build_score
+from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import Attended, Choice, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
@@ -132,7 +133,7 @@ class PlainDecoder(RecurrentDecoder):
         """Run the stack over embeddings with the context beside each; there are no weights to give."""
         embedded = self.dropout(self.embedding(tokens))
         assert state.source.context is not None
-        context = state.source.context[:, None].expand(-1, tokens.shape[1], -1)
+        context = for_each_hypothesis(state.source.context, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
         states, hidden = self.stack(torch.cat([embedded, context], -1), state.past.hidden)
         output = DecoderOutput(self.narrow(self.dropout(states)), self.head)
         return output, DecoderState(state.source, RecurrentPast(hidden))
@@ -181,7 +182,8 @@ class AttendingDecoder(RecurrentDecoder, ABC):
     def _in_loop(self, embedded: Tensor, state: RecurrentState, order: Order, need_weights: bool) -> Source | None:
         """Return what a loop over all positions as one operation reads, or None where the plain loop has to run."""
         memory = state.source.memory
-        if need_weights or isinstance(self.head, MixtureHead) or memory is None or not self.stack.loops(embedded):
+        plain = need_weights or isinstance(self.head, MixtureHead) or len(embedded) != len(state.source.mask)
+        if plain or memory is None or not self.stack.loops(embedded):
             return None
         return self.attention.in_loop(memory, state.source.mask, order)
 
@@ -194,7 +196,8 @@ class AttendingDecoder(RecurrentDecoder, ABC):
     ) -> Float[Tensor, "batch target packed"]:
         """Return the features of each source position as if it were the whole context, with their weights."""
         assert source.memory is not None and weights is not None
-        features = self._features(states[:, :, None], source.memory.values, embedded[:, :, None])
+        values = for_each_hypothesis(source.memory.values, len(states))
+        features = self._features(states[:, :, None], values, embedded[:, :, None])
         return mixture_features(self.narrow(self.dropout(features)), weights[:, 0])
 
     def _output(
@@ -249,10 +252,10 @@ class BahdanauDecoder(AttendingDecoder):
             from_context = self.stack.project(attended[-1].context, embedded.shape[-1])
             state_now, hidden = self.stack.step(entering + from_context[:, 0], hidden)
             states.append(state_now)
-        past = RecurrentPast(hidden, position=first + len(states))
-        whole = torch.stack(states, 1)
-        output = self._output(whole, embedded, state.source, _joined(attended), need_weights=need_weights)
-        return output, DecoderState(state.source, past)
+        output = self._output(
+            torch.stack(states, 1), embedded, state.source, _joined(attended), need_weights=need_weights
+        )
+        return output, DecoderState(state.source, RecurrentPast(hidden, position=first + len(states)))
 
     def _features(
         self,
@@ -281,8 +284,7 @@ class LuongDecoder(AttendingDecoder):
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"] | None:
         """Start input feeding with zeros."""
-        rows = encoded.states.shape[0]
-        return encoded.states.new_zeros(rows, self.combine.out_features) if self.input_feeding else None
+        return encoded.states.new_zeros(len(encoded.states), self.combine.out_features) if self.input_feeding else None
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
@@ -349,7 +351,7 @@ class PosteriorDecoder(LuongDecoder):
         embedded = self.dropout(self.embedding(tokens))
         fed, hidden, first = state.past.fed, state.past.hidden, state.past.position
         assert fed is not None and state.source.memory is not None and isinstance(self.head, MixtureHead)
-        values = state.source.memory.values[:, 0]
+        values = for_each_hypothesis(state.source.memory.values[:, 0], len(tokens))
         predictions: list[Tensor] = []
         read: list[Attended] = []
         for position, entering in enumerate(self.stack.project(embedded).unbind(1), first):
@@ -365,8 +367,7 @@ class PosteriorDecoder(LuongDecoder):
         weights = _joined(read).weights
         attention = weights[:, None] if need_weights and weights is not None else None
         output = DecoderOutput(torch.cat(predictions, 1), self.head, attention)
-        past = RecurrentPast(hidden, fed, position=first + len(predictions))
-        return output, DecoderState(state.source, past)
+        return output, DecoderState(state.source, RecurrentPast(hidden, fed, position=first + len(predictions)))
 
 
 def build_rnn(settings: RecurrentSettings, vocabularies: Vocabularies) -> Seq2Seq:
@@ -377,10 +378,9 @@ def build_rnn(settings: RecurrentSettings, vocabularies: Vocabularies) -> Seq2Se
         "luong": LuongDecoder,
         "posterior": PosteriorDecoder,
     }
-    encoder = RecurrentEncoder(settings, vocabularies.source)
     bounded = settings.score == "location" and settings.decoder != "plain"
     return Seq2Seq(
-        encoder,
+        RecurrentEncoder(settings, vocabularies.source),
         decoders[settings.decoder](settings, vocabularies.target),
         source_positions=settings.max_positions if bounded else None,
         hard=settings.hard,

@@ -133,7 +133,7 @@ class DecoderLayer(nn.Module):
         states: Float[Tensor, "batch target width"],
         past: KeyValues | None,
         memory: KeyValues | None,
-        mask: Bool[Tensor, "batch 1 source"],
+        mask: Bool[Tensor, "sentence 1 source"],
         *,
         real: Bool[Tensor, "batch target"] | None = None,
         need_weights: bool,

@@ -39,7 +39,7 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
     )
     above = (rewards - rewards.mean(1, keepdim=True)) / (settings.samples - 1)
     inputs, labels, chosen = _read(drawn, limits)
-    output, _ = model.decoder(inputs, state.expand(settings.samples))
+    output, _ = model.decoder(inputs, state.repeat(settings.samples))
     log_probs = torch.cat(
         [
             checkpoint(_log_probs, output.head, features, some, use_reentrant=False, preserve_rng_state=False)
