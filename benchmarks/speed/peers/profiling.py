@@ -9,7 +9,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 KINDS = {
-    "recurrent loop": ("dragoman_recurrence::",),
+    "recurrent loop": ("dragoman_native::forward", "dragoman_native::backward"),
     "matrix products": ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::linear", "mkldnn::"),
     "attention": ("aten::_scaled_dot_product",),
     "random numbers": ("aten::bernoulli", "aten::random_", "aten::rand", "aten::native_dropout"),
@@ -53,7 +53,7 @@ class Profiled(Peer):
         seconds: Counter[str] = Counter()
         operations = 0
         for event in watched.events():
-            if event.name.startswith(("aten::", "mkldnn::", "dragoman_recurrence::")):
+            if event.name.startswith(("aten::", "mkldnn::", "dragoman_native::")):
                 seconds[kind_of(event)] += event.self_cpu_time_total / 1e6
                 operations += event.cpu_parent is None or "::" not in event.cpu_parent.name
         seconds[OUTSIDE] = max(answer["seconds"] - seconds.total(), 0.0)
