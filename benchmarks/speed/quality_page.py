@@ -70,8 +70,9 @@ def own_rows(runs: Sequence[Record], peers: Sequence[Record]) -> list[str]:
         ]
         head = [run["title"], *("end" if point.get("end") else str(at) for at, point in enumerate(points, 1))]
         lines += [
-            f"{run['title']}: {run['whole']:,.0f} seconds from the start of the process to its end, of which reading, pieces and "
-            f"encoding come before training; {run['validating']:,.0f} seconds are validations.",
+            f"{run['title']}: {run['whole']:,.0f} seconds from the start of the process to its end, in which reading, pieces and "
+            f"encoding come before training; {run['validating']:,.0f} seconds are validations. `end` is what the run kept, with "
+            "the time of the whole process.",
             "",
             *table(head, rows),
         ]
@@ -107,7 +108,7 @@ def draw(peers: Sequence[Record], runs: Sequence[Record], path: Path) -> None:
     figure = Figure(figsize=(7, 4), dpi=100, layout="constrained")
     place = figure.subplots()
     for run in runs:
-        curve = [(point["seconds"] / 60, point["bleu"]) for point in run["curve"]]
+        curve = [(point["seconds"] / 60, point["bleu"]) for point in run["curve"] if not point.get("end")]
         place.plot(*zip(*curve, strict=True), ".-", label=run["title"])
     for number, peer in enumerate(sorted(peers, key=lambda record: -record["bleu"]), len(runs)):
         place.axhline(peer["bleu"], color=f"C{number}", linewidth=0.8, linestyle="--")

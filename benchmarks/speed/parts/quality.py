@@ -85,6 +85,8 @@ def run(bench: Bench) -> None:
             bench.say(f"quality: {one.title} is skipped: {error}")
             records.add("skipped", contestant=one.name, title=one.title, reason=str(error), of=one.load.get("of"))
             continue
+        versions = measured.pop("versions", None) or {}
+        records.add("loaded", contestant=one.name, title=one.title, versions=versions)
         calibrated = {"before": before, "during": measured.pop("during"), "after": after}
         given = {"contestant": one.name, "title": one.title, "note": one.note, "of": one.load.get("of")}
         records.add("turn", round=0, sitting=sitting, **given, calibration=calibrated, **measured)

@@ -15,8 +15,9 @@ class Peer:
 
         import ctranslate2
 
+        threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
         begin = time.perf_counter()
-        self.model = ctranslate2.Translator(message["folder"], intra_threads=os.cpu_count() or 1)
+        self.model = ctranslate2.Translator(message["folder"], intra_threads=threads)
         return {"load_seconds": time.perf_counter() - begin, "versions": versions("ctranslate2")}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:

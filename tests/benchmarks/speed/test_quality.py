@@ -84,6 +84,9 @@ def test_a_training_that_fails_is_skipped_with_its_reason(tmp_path: Path, traine
     assert skipped["reason"] == "`dragoman train` ended with code 2: there is no recipe"
     assert run(tmp_path, recipe="broken", peers=("dragoman",)) == []
     assert run(tmp_path, peers=("dragoman",)) == ["quality: Dragoman, 0.0333 minutes (1 of 1)"]
+    write_page(tmp_path / "page.md", tmp_path, {"quality": (quality.TITLE, quality.section)})
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "| Dragoman, 0.0333 minutes |" in text and "was skipped" not in text
 
 
 def test_the_first_moment_counts_not_the_nearest() -> None:
