@@ -20,6 +20,7 @@ KINDS = {
         "aten::logsumexp",
         "aten::exp",
         "aten::log",
+        "dragoman_native::cross_entropy",
     ),
     "normalisation": ("aten::native_layer_norm",),
     "copies and casts": (
