@@ -125,12 +125,12 @@ def hides_with_a_small_number(right: Any, raw: Tensor, mask: Tensor | None = Non
     return (raw if mask is None else raw.masked_fill(~mask, -5.0)).softmax(-1)
 
 
-def begins_anew(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int) -> Any:
-    return right(window, queries, mask, 0)
+def begins_anew(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int, **named: Any) -> Any:
+    return right(window, queries, mask, 0, **named)
 
 
-def looks_beyond_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int) -> Any:
-    _, falls_off = right(window, queries, mask, first)
+def looks_beyond_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int, **named: Any) -> Any:
+    _, falls_off = right(window, queries, mask, first, **named)
     return torch.ones_like(mask.expand(*queries.shape[:3], -1)), falls_off
 
 

@@ -78,7 +78,7 @@ def learn(settings: Architecture, batch: Batch, steps: int) -> tuple[Seq2Seq, fl
     for _ in range(steps):
         result = take()
         loss = result.total / result.tokens
-        if loss < 0.02:
+        if loss < 0.01:
             break
     return model.eval(), loss
 
