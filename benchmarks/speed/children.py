@@ -32,7 +32,9 @@ class Peer:
     """Installed last and alone, since their own requirements would put an older torch over the one that is there."""
     script: Path | None = None
     """By default `peers/NAME.py`."""
-    environment: Mapping[str, str] = field(default_factory=lambda: {"OMP_WAIT_POLICY": "PASSIVE"})
+    environment: Mapping[str, str] = field(
+        default_factory=lambda: {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
+    )
     """By default threads that wait do not spin, which would slow down all others that are alive."""
 
     @property

@@ -5,8 +5,10 @@ import os
 import sys
 from contextlib import suppress
 
-# Before torch is imported: threads that spin while they wait slow each other down where cores are shared.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Before torch is imported: threads that spin for long while they wait take each other's cores where these are shared, and
+# threads that sleep at once are woken too late. GNU's OpenMP, torch's on Linux, knows the second; others the first.
+if "OMP_WAIT_POLICY" not in os.environ and "GOMP_SPINCOUNT" not in os.environ:
+    os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 
 import typer
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 PrecisionName = Literal["float32", "bfloat16"]
-WORTHWHILE = 1.5
+WORTHWHILE = 1.2
 """How many times faster a bfloat16 product must be on a CPU to be chosen."""
 
 
