@@ -105,7 +105,7 @@ def about() -> dict[str, Any]:
 def code() -> str:
     """Return a hash of Dragoman's source: numbers of other code are another run's."""
     found = hashlib.sha256()
-    sources = (path for kind in ("*.py", "*.cpp") for path in (ROOT / "src" / "dragoman").rglob(kind))
+    sources = (path for kind in ("*.py", "*.cpp", "*.h") for path in (ROOT / "src" / "dragoman").rglob(kind))
     for path in sorted(sources):
         found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()

@@ -19,6 +19,7 @@ from dragoman.decoding.score import force
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.shortlist import FewWords, Shortlist, with_vocabulary_ids
 from dragoman.decoding.step import EnsembleState, ensemble, step_of
+from dragoman.decoding.threads import fitting_threads
 from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.devices import choose_device
 from dragoman.errors import InputError
@@ -85,6 +86,7 @@ class Translator:
         self.device = next(self.models[0].parameters()).device
         self.previous = max(model.previous for model in self.models)
         """How many sentences before each one are read, at most."""
+        self._weights = sum(weight.numel() for model in models for weight in model.parameters())
 
     @classmethod
     def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Translator":
@@ -244,7 +246,8 @@ class Translator:
     ) -> Hypotheses:
         """Search for (or draw) translations of one batch, given as the ids that each model reads."""
         settings = self.settings
-        with torch.inference_mode(), self._computing():
+        work = len(sources[0]) * self._hypotheses * self._weights
+        with torch.inference_mode(), self._computing(), fitting_threads(work):
             padded = [map_tensors(lambda tensor: tensor.to(self.device), pad(ids, previous)) for ids in sources]
             encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
             states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
@@ -308,13 +311,17 @@ class Translator:
             found |= dict(zip(rows, readings, strict=True))
         return [found[i] for i in range(len(pairs))]
 
+    @property
+    def _hypotheses(self) -> int:
+        """How many hypotheses of each sentence are followed."""
+        return self.settings.n_best if self.settings.method == "sample" else self.settings.size
+
     def _batches(self, order: list[int], sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         """Cut an order, longest first, into batches that fit."""
-        beam = self.settings.size if self.settings.method != "sample" else self.settings.n_best
         first = 0
         while first < len(order):
             longest = len(sequences[order[first]]) + 1
-            rows = max(1, BATCH_CELLS // (longest * beam))
+            rows = max(1, BATCH_CELLS // (longest * self._hypotheses))
             yield order[first : first + rows]
             first += rows
 

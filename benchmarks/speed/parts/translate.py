@@ -16,6 +16,7 @@ from benchmarks.speed.statistics import spread, tail
 from dragoman.errors import DragomanError
 from dragoman.export.job import Quantization, export
 from dragoman.exported.folder import is_export
+from dragoman.models.rnn import LuongDecoder
 from dragoman.models.transformer import TransformerDecoder
 from dragoman.recipe import Recipe
 from dragoman.run import Run, new_run
@@ -29,8 +30,13 @@ TITLE = "Translating"
 SIZES: Mapping[str, Mapping[str, int]] = {
     "small": {"width": 256, "feed_forward": 1024, "heads": 4, "layers": 3, "vocabulary": 8000},
     "base": {"width": 512, "feed_forward": 2048, "heads": 8, "layers": 6, "vocabulary": 32000},
+    "recurrent": {"hidden": 512, "layers": 2, "vocabulary": 8000},
 }
-QUICK = {"tiny": {"width": 32, "feed_forward": 64, "heads": 2, "layers": 1, "vocabulary": 200}}
+"""Transformers, and Luong's recurrent translator, which has a size of `hidden`."""
+QUICK = {
+    "tiny": {"width": 32, "feed_forward": 64, "heads": 2, "layers": 1, "vocabulary": 200},
+    "recurrent": {"hidden": 16, "layers": 1, "vocabulary": 200},
+}
 STUDENTS = {"base": ((6, 1), (12, 1)), "tiny": ((2, 1),)}
 """Layers of encoder and decoder of models that a user would teach to translate as one of a size does."""
 TARGET = 16
@@ -49,6 +55,8 @@ TORCH_PEERS = tuple(
     if one.name in ("huggingface", "opennmt", "eole")
 )
 """They search with torch."""
+WITHOUT_LOOPS = ("huggingface",)
+"""They have no recurrent translator."""
 Found = Mapping[str, Mapping[tuple[int, int], Record]]
 """The turns of each contestant, by sitting and round."""
 
@@ -81,19 +89,27 @@ def run(bench: Bench) -> None:
 
 def contestants(bench: Bench, name: str, size: Mapping[str, int]) -> list[Contestant]:
     """Return what translates with models of a size; the models of Dragoman and CTranslate2 are made unless they are there."""
-    folder, reasons = model(bench, name, size, (size["layers"], size["layers"]), kinds=("float32", "int8"))
+    kinds: tuple[Quantization, ...] = () if "hidden" in size else ("float32", "int8")
+    folder, reasons = model(bench, name, size, (size["layers"], size["layers"]), kinds=kinds)
     run = {"folder": str(folder)}
     own = [
         Contestant(f"{name}/dragoman-torch", "Dragoman, fp32, own engine", OWN, run),
-        Contestant(f"{name}/dragoman-torch-int8", "Dragoman, int8, own engine", OWN, {**run, "precision": "int8"}),
+        Contestant(
+            f"{name}/dragoman-torch-auto", "Dragoman, auto precision, own engine", OWN, {**run, "precision": "auto"}
+        ),
     ]
     exports = [
         Contestant(f"{name}/{key}-{kind}", title.format(word), peer, place(folder, kind), missing=reasons[kind])
         for key, title, peer in (("dragoman", "Dragoman, {}, exported", OWN), ("ctranslate2", "CTranslate2, {}", RAW))
         for kind, word in (("float32", "fp32"), ("int8", "int8"))
+        if kind in kinds
     ]
     drawn = {"model": {**size, "dropout": 0.0}, "target": TARGET + 1}
-    peers = [Contestant(f"{name}/{peer.name}", f"{peer.title}, fp32", peer, drawn) for peer in TORCH_PEERS]
+    peers = [
+        Contestant(f"{name}/{peer.name}", f"{peer.title}, fp32", peer, drawn)
+        for peer in TORCH_PEERS
+        if "hidden" not in size or peer.name not in WITHOUT_LOOPS
+    ]
     return [*own, *exports, *peers, *(student(bench, name, size, layers) for layers in STUDENTS.get(name, ()))]
 
 
@@ -130,7 +146,7 @@ def model(
         run = new_run(folder, settings, (codec(size), codec(size)), {"data": {}})
         drawn = run.fresh_model()
         decoder = drawn.decoder if hasattr(drawn, "decoder") else None
-        assert isinstance(decoder, TransformerDecoder)
+        assert isinstance(decoder, TransformerDecoder | LuongDecoder)
         end_at(decoder, TARGET)
         save(run, drawn)
     reasons = dict.fromkeys(map(str, kinds), "")
@@ -149,9 +165,15 @@ def save(run: Run, drawn: torch.nn.Module) -> None:
     run.save()
 
 
-def end_at(decoder: TransformerDecoder, length: int) -> None:
-    """Let </s> follow `length` tokens, and nothing else: one feature tells the position, and </s> alone reads it."""
+def end_at(decoder: TransformerDecoder | LuongDecoder, length: int) -> None:
+    """Let </s> follow `length` tokens, and nothing else: one feature tells the position, and </s> alone reads it.
+
+    A recurrent decoder never ends by itself, and `recipe` forces it to.
+    """
     with torch.no_grad():
+        if isinstance(decoder, LuongDecoder):
+            decoder.head.get_parameter("bias")[EOS] = -30.0
+            return
         places = decoder.positions.get_parameter("table.weight")
         places[:, 0] = -30.0
         places[length, 0] = 30.0
@@ -168,16 +190,29 @@ def codec(size: Mapping[str, int]) -> Codec:
 def recipe(size: Mapping[str, int], layers: tuple[int, int]) -> Recipe:
     """Return the recipe of a model; nothing is trained by it."""
     phrasebook = [{"phrasebook": "train", "pairs": 20}]
-    sizes = {name: size[name] for name in ("width", "feed_forward", "heads")}
-    stacks = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
+    decoding: dict[str, Any] = {"stopping": "full"}
+    if "hidden" in size:
+        loops = {"decoder": "luong", "cell": "lstm", "score": "general", "input_feeding": True}
+        model = {
+            "kind": "rnn",
+            **loops,
+            "embedding": size["hidden"],
+            "hidden": size["hidden"],
+            "layers": size["layers"],
+        }
+        decoding["maximum_length"] = TARGET
+    else:
+        sizes = {name: size[name] for name in ("width", "feed_forward", "heads")}
+        stacks = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
+        model = {"kind": "transformer", **stacks, **sizes, "positions": "learned"}
     return parse(
         Recipe,
         {
             "data": {"source": "en", "target": "fr", "train": phrasebook, "dev": phrasebook},
             "text": {"kind": "words"},
-            "model": {"kind": "transformer", **stacks, **sizes, "positions": "learned", "dropout": 0.0},
+            "model": {**model, "dropout": 0.0},
             "training": {"steps": 1, "learning_rate": 0.001},
-            "decoding": {"stopping": "full"},
+            "decoding": decoding,
         },
     )
 
@@ -191,12 +226,16 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         "Sentences a second; behind each the ratio to CTranslate2 int8 used directly. Latency is that of one sentence with a "
         "beam of 5, batch 1. Peak memory is that of the whole process. Dragoman ends a beam as CTranslate2 does "
         "(`decoding.stopping: full`); Hugging Face, OpenNMT-py and eole are given their length. A student is a model with fewer "
-        "decoder layers that `dragoman distill` teaches to translate as the larger one does; here it is its speed alone.",
+        "decoder layers that `dragoman distill` teaches to translate as the larger one does; here it is its speed alone. Auto "
+        "precision is `decoding.precision: auto`, which rounds where that is quicker on this CPU.",
         "",
     ]
     for size, numbers in plan["sizes"].items():
         layers = f"{numbers['layers']}+{numbers['layers']} layers"
-        about = f"width {numbers['width']}, feed-forward {numbers['feed_forward']}, {numbers['heads']} heads"
+        if "hidden" in numbers:
+            about = f"Luong's general score, input feeding, LSTMs and embeddings of {numbers['hidden']}"
+        else:
+            about = f"width {numbers['width']}, feed-forward {numbers['feed_forward']}, {numbers['heads']} heads"
         lines += [f"### {size}: {about}, {layers}, {numbers['vocabulary']:,} pieces", ""]
         here = {name: rounds for name, rounds in found.items() if name.partition("/")[0] == size}
         titles = {name: loaded[name]["title"] for name in here}
@@ -212,7 +251,7 @@ def table_of(found: Found, loaded: Mapping[str, Record], plan: Record) -> list[s
     named = " or ".join(sorted({called for called, _ in tails.values()}))
     rows = [
         [
-            loaded[name]["title"],
+            loaded[name]["title"] + (f" (**{precision}**)" if (precision := loaded[name].get("rounded")) else ""),
             *cells(found, name, plan),
             f"{spread(waits[name]).median * 1000:,.0f}",
             f"{tails[name][1] * 1000:,.0f}",
@@ -257,11 +296,11 @@ def goals(size: str, found: Found, titles: Mapping[str, str], plan: Record) -> l
         if best is None:
             continue
         own = {
-            word: compare(here, f"{size}/dragoman-torch{key}", best) for word, key in (("fp32", ""), ("int8", "-int8"))
+            word: compare(here, f"{size}/dragoman-torch{key}", best) for word, key in (("fp32", ""), ("auto", "-auto"))
         }
         lines.append(
             f"- Own engine, {work_of(batch, beam)}, to the best peer that searches with torch ({titles[best]}; goal 1.5): fp32 "
-            f"{own['fp32']}, int8 {own['int8']}."
+            f"{own['fp32']}, auto {own['auto']}."
         )
     usual, depth = f"{size}/ctranslate2-int8", plan["sizes"][size]["layers"]
     for name in [name for name in found if "/student-" in name]:

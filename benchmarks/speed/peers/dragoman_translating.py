@@ -23,7 +23,9 @@ class Peer:
         folder = Path(message["folder"])
         settings = {"precision": message["precision"]} if "precision" in message else {}
         self.translator = load_translator(folder, engine="auto" if is_export(folder) else "torch", **settings)
-        return {"load_seconds": time.perf_counter() - begin}
+        products = getattr(self.translator, "products", None)
+        rounded = products.precision if products and products.precision != "float32" else None
+        return {"load_seconds": time.perf_counter() - begin, "rounded": rounded}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
         """Translate `texts`, or `sentences` of ids, batch by batch."""

@@ -83,16 +83,7 @@ def configuration(message: dict[str, Any]) -> Any:
         pad_token="<pad>",
         report_every=1_000_000,
         data={},
-        model={
-            "architecture": "transformer",
-            "layers": sizes["layers"],
-            "hidden_size": sizes["width"],
-            "transformer_ff": sizes["feed_forward"],
-            "heads": sizes["heads"],
-            "share_embeddings": True,
-            "share_decoder_embeddings": True,
-            "embeddings": {"word_vec_size": sizes["width"], "position_encoding_type": "SinusoidalInterleaved"},
-        },
+        model=recurrent(sizes) if "hidden" in sizes else transformer(sizes),
         training={
             "model_path": "unused",
             "world_size": 1,
@@ -110,6 +101,33 @@ def configuration(message: dict[str, Any]) -> Any:
             "param_init_method": "xavier_uniform",
         },
     )
+
+
+def transformer(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a Transformer."""
+    return {
+        "architecture": "transformer",
+        "layers": sizes["layers"],
+        "hidden_size": sizes["width"],
+        "transformer_ff": sizes["feed_forward"],
+        "heads": sizes["heads"],
+        "share_embeddings": True,
+        "share_decoder_embeddings": True,
+        "embeddings": {"word_vec_size": sizes["width"], "position_encoding_type": "SinusoidalInterleaved"},
+    }
+
+
+def recurrent(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of Luong's translator, its encoder in both directions; input feeding is the default."""
+    return {
+        "architecture": "rnn",
+        "layers": sizes["layers"],
+        "hidden_size": sizes["hidden"],
+        "rnn_type": "LSTM",
+        "encoder": {"encoder_type": "brnn"},
+        "decoder": {"decoder_type": "rnn", "global_attention": "general"},
+        "embeddings": {"word_vec_size": sizes["hidden"]},
+    }
 
 
 if __name__ == "__main__":

@@ -65,13 +65,8 @@ def options(message: dict[str, Any]) -> Any:
 
     sizes = message["model"]
     given = {
-        "encoder_type": "transformer",
-        "decoder_type": "transformer",
+        **(recurrent(sizes) if "hidden" in sizes else transformer(sizes)),
         "layers": sizes["layers"],
-        "hidden_size": sizes["width"],
-        "word_vec_size": sizes["width"],
-        "transformer_ff": sizes["feed_forward"],
-        "heads": sizes["heads"],
         "dropout": sizes["dropout"],
         "attention_dropout": 0.0,
         "label_smoothing": message["label_smoothing"],
@@ -84,19 +79,27 @@ def options(message: dict[str, Any]) -> Any:
         "save_model": "unused",
         "src_vocab": message["vocabulary"],
     }
-    flags = [
-        "-position_encoding",
-        "-share_embeddings",
-        "-share_decoder_embeddings",
-        "-share_vocab",
-        "-param_init_glorot",
-    ]
+    tied = ["-position_encoding", "-share_embeddings", "-share_decoder_embeddings"]
+    flags = [*([] if "hidden" in sizes else tied), "-share_vocab", "-param_init_glorot"]
     words = [word for name, value in (given | {"param_init": 0}).items() for word in (f"-{name}", str(value))]
     settings, _ = _get_parser().parse_known_args([*words, *flags, "-data", "{}"])
     settings.data = {}
     ArgumentParser.update_model_opts(settings)
     ArgumentParser.validate_model_opts(settings)
     return settings
+
+
+def transformer(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a Transformer."""
+    kinds = {"encoder_type": "transformer", "decoder_type": "transformer"}
+    widths = {"hidden_size": sizes["width"], "word_vec_size": sizes["width"]}
+    return kinds | widths | {"transformer_ff": sizes["feed_forward"], "heads": sizes["heads"]}
+
+
+def recurrent(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of Luong's translator, its encoder in both directions; input feeding is the default."""
+    kinds = {"encoder_type": "brnn", "decoder_type": "rnn", "rnn_type": "LSTM", "global_attention": "general"}
+    return kinds | {"hidden_size": sizes["hidden"], "word_vec_size": sizes["hidden"]}
 
 
 if __name__ == "__main__":

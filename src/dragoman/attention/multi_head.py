@@ -86,42 +86,23 @@ class MultiHead(nn.Module):
         one's own side, are not known where `queries` has more rows than `memory`.
         """
 
+        every_head = None if mask is None else mask[:, None]
+        fused = isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights
+
         def attend(queries: Tensor, copies: int) -> Attended:
-            return self._attend(
-                queries,
-                memory,
-                mask,
-                first=first,
-                copies=copies,
-                need_weights=need_weights,
-                causal=causal and first == 0,
-            )
+            split = self.relative.rotate(self._split(self.query(queries)), first)
+            if fused:
+                context = self._fused(split, memory, every_head, causal=causal and first == 0)
+                return Attended(self._joined(context), None)
+            scores = self.score(split, memory.keys)
+            bias = self.relative.bias(split, first, memory.keys.shape[2])
+            biased = scores if bias is None else scores + bias
+            found = self.lookup(split, biased, memory.values, every_head, first=first, copies=copies)
+            from_distances = self.relative.values(found.weights, first)
+            context = found.context if from_distances is None else found.context + from_distances
+            return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
 
         return attend_shared(attend, queries, memory)
-
-    def _attend(
-        self,
-        queries: Float[Tensor, "batch query width"],
-        memory: KeyValues,
-        mask: Bool[Tensor, "#batch #query key"] | None,
-        *,
-        first: int,
-        copies: int,
-        need_weights: bool,
-        causal: bool,
-    ) -> Attended:
-        """Do so for as many rows of queries as there are of keys; the queries are `copies` times the same positions."""
-        split = self.relative.rotate(self._split(self.query(queries)), first)
-        every_head = None if mask is None else mask[:, None]
-        if isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights:
-            return Attended(self._joined(self._fused(split, memory, every_head, causal=causal)), None)
-        scores = self.score(split, memory.keys)
-        bias = self.relative.bias(split, first, memory.keys.shape[2])
-        biased = scores if bias is None else scores + bias
-        found = self.lookup(split, biased, memory.values, every_head, first=first, copies=copies)
-        from_distances = self.relative.values(found.weights, first)
-        context = found.context if from_distances is None else found.context + from_distances
-        return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
 
     def _fused(
         self,

@@ -19,8 +19,6 @@ PrecisionName = Literal["float32", "bfloat16", "int8"]
 Multiply = Callable[[Tensor, Tensor | None], Tensor]
 """Multiplies inputs by a weight that is known, and adds a bias."""
 
-LARGE = 1 << 20
-"""Numbers in a weight from which on its layout matters for a single row too."""
 SMALL = 1 << 12
 """Numbers in a weight below which nothing is gained."""
 WORTHWHILE = 1.2
@@ -78,9 +76,7 @@ class Products:
 
     def __call__(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Compute W x + b, by torch itself where it is as quick or the weight is of no model."""
-        numbers = weight.numel()
-        few = inputs.numel() == inputs.shape[-1] and numbers < LARGE and self.precision == "float32"
-        if few or numbers < SMALL:
+        if weight.numel() < SMALL:
             return F.linear(inputs, weight, bias)
         key = (weight.data_ptr(), weight.shape, weight.stride())
         multiply = self._known.get(key)

