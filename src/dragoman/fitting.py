@@ -18,6 +18,7 @@ from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
 from dragoman.devices import choose_device, peak_memory
 from dragoman.errors import CorpusError, RunError, SettingsError
+from dragoman.layers.product import width_of
 from dragoman.models.build import Model, ModelSettings
 from dragoman.models.document import DocumentSettings
 from dragoman.models.gnmt_settings import GnmtSettings
@@ -36,7 +37,7 @@ from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
 from dragoman.training.masking import HidingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
-from dragoman.training.precision import choose, width_of
+from dragoman.training.precision import choose
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe

@@ -25,7 +25,7 @@ from dragoman.devices import choose_device
 from dragoman.errors import InputError
 from dragoman.interfaces import UNK, Decoder
 from dragoman.layers.embedding import OutputLayer
-from dragoman.layers.product import Products, choose_precision
+from dragoman.layers.product import Products, choose_precision, width_of
 from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.reading import Reading, View, as_given, read, source_heads
@@ -118,7 +118,8 @@ class Translator:
             sources=sources,
             dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
         )
-        translator.products = Products(choose_precision(settings.precision, place), *models)
+        width = max(map(width_of, models))
+        translator.products = Products(choose_precision(settings.precision, place, width), *models)
         if settings.shortlist:
             for run, model in zip(opened, models, strict=True):
                 output_layer(model, str(run.folder))

@@ -1,5 +1,6 @@
 """Products with laid out and with rounded weights."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -66,13 +67,22 @@ def test_weights_of_no_model_are_never_kept() -> None:
 
 
 def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [choose_precision(wish, CPU) for wish in ("float32", "bfloat16", "int8")] == ["float32", "bfloat16", "int8"]
-    assert choose_precision("auto", torch.device("meta")) == "float32"
-    speeds = iter([4.0, 4.0, 3.0, 3.0, 1.0, 1.0])
-    monkeypatch.setattr(product, "_seconds", lambda multiply, rows: next(speeds))
+    wishes: tuple[PrecisionName, ...] = ("float32", "bfloat16", "int8")
+    assert [choose_precision(wish, CPU, 64) for wish in wishes] == list(wishes)
+    assert choose_precision("auto", torch.device("meta"), 64) == "float32"
+    speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
+    monkeypatch.setattr(product, "_seconds", lambda multiply, inputs: next(speeds))
     product.quickest.cache_clear()
-    assert choose_precision("auto", CPU) == "int8"
-    speeds = iter([4.0, 4.0, 3.9, 3.9, 3.8, 3.8])
+    assert choose_precision("auto", CPU, 64) == "int8"
+    speeds = iter(np.repeat([4.0, 3.9, 3.8], 4).tolist())
     product.quickest.cache_clear()
-    assert choose_precision("auto", CPU) == "float32"
+    assert choose_precision("auto", CPU, 64) == "float32"
+    product.quickest.cache_clear()
+
+
+def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    speeds = iter([8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0])
+    monkeypatch.setattr(product, "_seconds", lambda multiply, inputs: next(speeds))
+    product.quickest.cache_clear()
+    assert choose_precision("auto", CPU, 64) == "float32"
     product.quickest.cache_clear()

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from dragoman.layers.product import width_of
 from dragoman.training import precision
-from dragoman.training.precision import arithmetic, choose, cpu_gain, width_of
+from dragoman.training.precision import arithmetic, choose, cpu_gain
 
 CPU = torch.device("cpu")
 

@@ -17,13 +17,14 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
+from dragoman.layers.product import width_of
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.recipe import Recipe
 from dragoman.run import versions
 from dragoman.settings import parse
 from dragoman.training.objectives import build_objective
-from dragoman.training.precision import choose, width_of
+from dragoman.training.precision import choose
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Silent
 from dragoman.training.threads import probe_threads

@@ -23,6 +23,8 @@ SMALL = 1 << 12
 """Numbers in a weight below which nothing is gained."""
 WORTHWHILE = 1.2
 """How many times faster fewer bits must be to be chosen."""
+HIDDEN = 20
+"""Square products in a step, for each one of the output layer, where a precision is chosen."""
 
 
 def linear(
@@ -186,31 +188,45 @@ def _has_int8() -> bool:
     return bool((sums == 64 * 127 * 127).all())
 
 
-def choose_precision(wish: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device) -> PrecisionName:
-    """Return in which arithmetic to translate: for `auto`, the one that is measured to be quickest on this CPU."""
+def choose_precision(
+    wish: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device, width: int
+) -> PrecisionName:
+    """Return in which arithmetic to translate: for `auto`, the one that is measured to be quickest on this CPU.
+
+    `width` is that of the models (`width_of`): narrow products gain less than it costs to round what goes into them.
+    """
     if wish != "auto":
         return wish
-    return "float32" if device.type != "cpu" else quickest()
+    return "float32" if device.type != "cpu" else quickest(min(width, 1024))
+
+
+def width_of(model: nn.Module) -> int:
+    """Return the width of a model's widest product: the largest shorter side of its matrices."""
+    return max((min(p.shape) for p in model.parameters() if p.dim() == 2), default=1)
 
 
 @cache
-def quickest() -> PrecisionName:
-    """Measure, in about 0.2 s, products of few and of many rows with a matrix as output layers have."""
-    weight = torch.full((4096, 256), 0.5)
+def quickest(width: int) -> PrecisionName:
+    """Measure, in about 0.2 s, products of few and of many rows: several with a square matrix, one with an output layer's."""
+    weights = {1: torch.full((4096, width), 0.5), HIDDEN: torch.full((width, width), 0.5)}
     seconds = dict.fromkeys(_MULTIPLIERS, float("inf"))
     for precision, make in _MULTIPLIERS.items():
         try:
-            multiply = make(weight)
+            multiply = {count: make(weight) for count, weight in weights.items()}
         except InputError:
             continue
-        seconds[precision] = sum(_seconds(multiply, rows) / rows**0.5 for rows in (5, 320))
+        seconds[precision] = sum(
+            count * _seconds(one, torch.full((rows, width), 0.25)) / rows**0.5
+            for count, one in multiply.items()
+            for rows in (5, 320)
+        )
     best = min(seconds, key=seconds.__getitem__)
     return best if seconds["float32"] >= WORTHWHILE * seconds[best] else "float32"
 
 
-def _seconds(multiply: Multiply, rows: int) -> float:
+def _seconds(multiply: Multiply, inputs: Tensor) -> float:
     """Return the least time that a product takes."""
-    inputs, times = torch.full((rows, 256), 0.25), []
+    times = []
     for _ in range(6):
         begin = time.perf_counter()
         multiply(inputs, None)

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
-from torch import nn
 
 PrecisionName = Literal["float32", "bfloat16"]
 WORTHWHILE = 1.2
@@ -22,11 +21,6 @@ def choose(wish: Literal["auto", "float32", "bfloat16"], device: torch.device, w
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     return "bfloat16" if cpu_gain(min(width, 512)) >= WORTHWHILE else "float32"
-
-
-def width_of(model: nn.Module) -> int:
-    """Return the width of a model's widest product: the largest shorter side of its matrices."""
-    return max((min(p.shape) for p in model.parameters() if p.dim() == 2), default=1)
 
 
 def cpu_gain(width: int = 512) -> float:
