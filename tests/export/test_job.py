@@ -107,11 +107,22 @@ def shifted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_export_that_translates_otherwise_is_refused_and_nothing_is_left(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Patch, quantization: job.Quantization
 ):
-    if quantization == "int8":  # what is lost to rounding must not hide a bug: the bound is on the mean
-        monkeypatch.setattr(proof, "INT8_MEAN", 0.02)
     bug(monkeypatch)
-    with pytest.raises(InputError, match=r"translate as the run does|log-probability of a token changes"):
+    with pytest.raises(InputError, match="translate as the run does"):
         export(trained("transformer"), tmp_path / "out", quantization=quantization)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_tie_in_one_beam_is_no_defect(trained: Trained, tmp_path: Path):
+    """With this seed the fifth continuation of a step is a tie within rounding, and the two engines keep another one."""
+    _, agreement = export(trained("transformer", "seed=3"), tmp_path / "out", quantization="float32")
+    assert agreement.equal_greedy == 1 and agreement.equal_beam >= 0.95 and agreement.largest_difference < 1e-4
+
+
+def test_int8_that_loses_too_much_is_refused(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(proof, "INT8_MEAN", 1e-6)
+    with pytest.raises(InputError, match="in int8 the log-probability of a token changes by"):
+        export(trained("transformer"), tmp_path / "out")
     assert not any(tmp_path.iterdir())
 
 

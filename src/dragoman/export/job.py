@@ -59,24 +59,26 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
 
 
 def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
-    """Write an export into an empty folder, and prove it."""
+    """Write an export into an empty folder, and prove it: first in float32, where nothing but rounding may differ."""
     settings = run.recipe.model
     assert isinstance(settings, TransformerSettings)
     own = Translator.load(run.folder, device="cpu")
-    vocabularies = [list(codec.tokenizer.vocabulary) for codec in (run.source, run.target)]
-    guided = run.recipe.training.guided
-    spec = describe(own.models[0], settings, *vocabularies, attends=None if guided is None else guided.layer)
-    spec.optimize(None if quantization == "float32" else quantization)
-    spec.save(str(folder))
     run.source.save(folder, "source")
     run.target.save(folder, "target")
     if run.dictionary:
         shutil.copy(run.folder / DICTIONARY, folder / DICTIONARY)
-    manifest = _manifest(run, settings, quantization)
-    _write_manifest(folder, manifest)
+    vocabularies = [list(codec.tokenizer.vocabulary) for codec in (run.source, run.target)]
+    guided = run.recipe.training.guided
     sources, targets = sample(run, settings)
-    agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets)
-    require(agreement, beyond, quantization)
+    kinds: tuple[Quantization, ...] = ("float32",) if quantization == "float32" else ("float32", quantization)
+    for kind in kinds:
+        spec = describe(own.models[0], settings, *vocabularies, attends=None if guided is None else guided.layer)
+        spec.optimize(None if kind == "float32" else kind)
+        spec.save(str(folder))
+        manifest = _manifest(run, settings, kind)
+        _write_manifest(folder, manifest)
+        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets)
+        require(agreement, beyond, kind)
     _write_manifest(folder, {**manifest, "agreement": agreement.table()})
     return agreement
 
