@@ -91,8 +91,11 @@ def translate(folder: Path, sources: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process that finds Dragoman."""
-    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+    """Return the environment of a process that finds Dragoman, and waits as on an idle machine: what ran before has ended."""
+    idle = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+    return (
+        dict(os.environ) | idle | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+    )
 
 
 def _last(text: str) -> str:

@@ -7,7 +7,19 @@ import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
 NOUNS = frozenset(
-    {"interfaces", "tree", "settings", "errors", "lazy", "world", "devices", "rounding", "circumstances", "translation"}
+    {
+        "interfaces",
+        "tree",
+        "settings",
+        "errors",
+        "lazy",
+        "waiting",
+        "world",
+        "devices",
+        "rounding",
+        "circumstances",
+        "translation",
+    }
 )
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,

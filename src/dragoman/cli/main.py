@@ -5,11 +5,6 @@ import os
 import sys
 from contextlib import suppress
 
-# Before torch is imported: threads that spin for long while they wait take each other's cores where these are shared, and
-# threads that sleep at once are woken too late. GNU's OpenMP, torch's on Linux, knows the second; others the first.
-if "OMP_WAIT_POLICY" not in os.environ and "GOMP_SPINCOUNT" not in os.environ:
-    os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-
 import typer
 
 from dragoman.cli import (
@@ -28,6 +23,7 @@ from dragoman.cli import (
     writing,
 )
 from dragoman.errors import DragomanError
+from dragoman.waiting import choose_waiting, load_now
 
 app = typer.Typer(
     name="dragoman",
@@ -65,6 +61,7 @@ app.add_typer(_classify, name="classify")
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and exit code 2, Ctrl-C in 130."""
+    choose_waiting(os.environ, load_now())  # nothing has imported torch yet
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

@@ -43,7 +43,9 @@ def prepare(say: Callable[[str], object] = lambda text: None) -> None:
         try:
             torch.ops.load_library(path)
         except OSError as error:
-            raise NativeError(f"the compiled library {path} cannot be loaded ({error}); delete it to compile it anew") from None
+            raise NativeError(
+                f"the compiled library {path} cannot be loaded ({error}); delete it to compile it anew"
+            ) from None
         loaded.cache_clear()
 
 
