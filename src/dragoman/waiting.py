@@ -14,7 +14,7 @@ def choose_waiting(environment: MutableMapping[str, str], load: float) -> None:
     woken too late. GNU's OpenMP, torch's on Linux, knows the count; others the policy.
     """
     if "OMP_WAIT_POLICY" not in environment and "GOMP_SPINCOUNT" not in environment:
-        environment |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000" if load < IDLE else "1000"}
+        environment.update(OMP_WAIT_POLICY="PASSIVE", GOMP_SPINCOUNT="10000" if load < IDLE else "1000")
 
 
 def load_now() -> float:
