@@ -28,11 +28,11 @@ class Peer:
         return {"load_seconds": time.perf_counter() - begin, "rounded": rounded}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate `texts`, or `sentences` of ids, batch by batch."""
+        """Translate `texts`, or `sentences` of ids, batch by batch; a beam ends as CTranslate2's does."""
         beam = message["beam"]
         translator = self.translator
         translator.settings = translator.settings.model_copy(
-            update={"method": "greedy" if beam == 1 else "beam", "beam": beam}
+            update={"method": "greedy" if beam == 1 else "beam", "beam": beam, "stopping": "full"}
         )
         texts = message.get("texts") or [" ".join(f"w{index}" for index in ids) for ids in message["sentences"]]
         seconds, hypotheses = [], []
