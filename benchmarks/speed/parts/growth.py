@@ -36,6 +36,17 @@ AXES = (
     Axis("width", "width of the model", (128, 256, 512, 1024), {"rows": 64}),
 )
 QUICK = {"pairs": (1000, 2000), "length": (4, 8), "rows": (1, 2), "vocabulary": (500, 600), "width": (16, 32)}
+KNEES = """\
+Where a size costs more or less than its arithmetic says:
+
+- few sentences: a step has a part that does not depend on them. The optimiser reads and writes every weight, and all operations
+  of the step are called; the profile above shows how much each takes.
+- narrow models: a matrix product reaches a smaller share of the machine's rate where its matrices are small.
+- vocabulary: its matrix, the gradient and the optimiser's two means are read and written in each step (16 MB at 4,000 pieces,
+  262 MB at 64,000); that is no FLOPs, so it is not in what is expected, and a small vocabulary looks cheap.
+- few pairs: processes that encode have to be started, about 0.4 s.
+- long sentences: attention grows with the square of the length, which is in what is expected.
+"""
 CELLS = 2048
 """Tokens of a side in a batch while sentences grow."""
 
@@ -119,7 +130,7 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         ]
         per = "µs a pair" if axis.name == "pairs" else "µs a token"
         lines += table([axis.title, "seconds", "expected", "seconds / expected", per, "peak MB"], rows) if rows else []
-    return lines
+    return [*lines, *KNEES.split("\n")]
 
 
 def points(records: Sequence[Record], axis: str) -> list[dict[str, Any]]:
