@@ -155,6 +155,7 @@ def draw(series: Mapping[str, Sequence[Mapping[str, Any]]], path: Path, titles: 
     """Draw each axis: points for what was measured, a line for what the arithmetic says."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(3.2 * len(series), 3.2), dpi=100, layout="constrained")
@@ -164,6 +165,10 @@ def draw(series: Mapping[str, Sequence[Mapping[str, Any]]], path: Path, titles: 
         place.loglog(values, [point["expected"] for point in found], "-", label="expected")
         place.set_xticks(values, [f"{value:,}" for value in values], fontsize=7, rotation=45)
         place.minorticks_off()
+        times = [point[name] for point in found for name in ("seconds", "expected")]
+        place.set_ylim(min(times) / 2, max(times) * 2)
+        place.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        place.yaxis.set_major_formatter("{x:g}")
         place.set_title(titles[name], fontsize=9)
         place.set_ylabel("seconds" if name == "pairs" else "seconds a step", fontsize=8)
         place.legend(fontsize=8)
