@@ -20,6 +20,10 @@ class PeerError(Exception):
     """A peer will not install, load or answer; the sentence says why."""
 
 
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+"""How threads wait: as Dragoman's command line sets it on an idle machine; those who wait for their turn sleep."""
+
+
 @dataclass(frozen=True)
 class Peer:
     """A script that speaks as `peers/child.py` does, and what its environment needs beside torch."""
@@ -32,10 +36,8 @@ class Peer:
     """Installed last and alone, since their own requirements would put an older torch over the one that is there."""
     script: Path | None = None
     """By default `peers/NAME.py`."""
-    environment: Mapping[str, str] = field(
-        default_factory=lambda: {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-    )
-    """By default threads that wait do not spin, which would slow down all others that are alive."""
+    environment: Mapping[str, str] = field(default_factory=lambda: WAITING)
+    """By default threads that wait do so as long for everyone."""
 
     @property
     def path(self) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.calibration import pauses
-from benchmarks.speed.children import ROOT, PeerError, end
+from benchmarks.speed.children import ROOT, WAITING, PeerError, end
 
 from dragoman.training.reports import MetricsFile
 
@@ -92,10 +92,8 @@ def translate(folder: Path, sources: Sequence[str]) -> list[str]:
 
 def _environment() -> dict[str, str]:
     """Return the environment of a process that finds Dragoman, and waits as on an idle machine: what ran before has ended."""
-    idle = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
-    return (
-        dict(os.environ) | idle | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
-    )
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, **WAITING, "PYTHONPATH": path}
 
 
 def _last(text: str) -> str:

@@ -1,9 +1,5 @@
 """Dragoman, through its own Trainer: what it does around a step is timed too."""
 
-import os
-
-os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}  # as the command line does when idle
-
 import sys
 import tempfile
 import time

@@ -1,9 +1,5 @@
 """Dragoman translating, with the engine that `--engine auto` takes for the folder."""
 
-import os
-
-os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}  # as the command line does when idle
-
 import time
 from pathlib import Path
 from typing import Any

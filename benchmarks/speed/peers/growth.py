@@ -1,10 +1,7 @@
 """Dragoman at one size: the time and memory of its training steps, or of encoding a corpus into its store."""
 
-import os
-
-os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}  # as the command line does when idle
-
 import itertools
+import os
 import random
 import resource
 import sys
