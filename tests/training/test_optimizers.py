@@ -8,7 +8,7 @@ import torch
 from tests.laws.architectures import ARCHITECTURES, fresh_model
 from torch.optim import SGD, Adam, AdamW, Muon
 
-from dragoman.training.muon import PreciseMuon
+from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
 from dragoman.training.optimizers import Together, build_optimizer
 from dragoman.training.settings import TrainingSettings
 
@@ -137,16 +137,16 @@ def test_optimisers_together_step_each_and_load_what_they_saved() -> None:
 
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
-def test_muon_s_steps_are_torch_s(shape: tuple[int, int], together: bool) -> None:
+def test_with_its_quintic_muon_s_steps_are_torch_s(shape: tuple[int, int], together: bool) -> None:
     generator = torch.Generator().manual_seed(1)
     starts = [torch.randn(shape, generator=generator) for _ in range(2)]
     gradients = [[torch.randn(shape, generator=generator) for _ in starts] for _ in range(3)]
     ours, theirs = ([torch.nn.Parameter(start.clone()) for start in starts] for _ in range(2))
-    own = PreciseMuon(ours, lr=0.1, weight_decay=0.1, products=torch.bfloat16)
     reference = Muon(theirs, lr=0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
-    exact = PreciseMuon(
-        [torch.nn.Parameter(start.clone()) for start in starts], lr=0.1, weight_decay=0.1, products=torch.float32
-    )
+    group = reference.param_groups[0]
+    given = {"lr": 0.1, "weight_decay": 0.1, "quintics": [group["ns_coefficients"]] * group["ns_steps"]}
+    own = PreciseMuon(ours, products=torch.bfloat16, **given)
+    exact = PreciseMuon([torch.nn.Parameter(start.clone()) for start in starts], products=torch.float32, **given)
     for row in gradients:
         for optimizer in (own, reference, exact):
             for parameter, gradient in zip(optimizer.param_groups[0]["params"], row, strict=True):
@@ -162,3 +162,30 @@ def test_muon_s_steps_are_torch_s(shape: tuple[int, int], together: bool) -> Non
         torch.testing.assert_close(one, other, rtol=0, atol=2e-3)
         torch.testing.assert_close(precise, other, rtol=0, atol=1e-2)
     assert all((start - one).abs().max() > 0.03 for start, one in zip(starts, ours, strict=True))
+
+
+def test_each_quintic_is_the_nearest_to_1_that_there_is() -> None:
+    values = torch.cat([torch.logspace(-2.30103, 0, 4001), torch.linspace(0.005, 1, 4001)]).double().sort().values
+    for a, b, c in QUINTICS:
+        made = a * values + b * values**3 + c * values**5
+        error = (made - 1).abs().max()
+        extremes = made[(made - 1).abs() > 0.995 * error]
+        signs = (extremes > 1).diff().count_nonzero() + 1
+        assert signs == 4, (
+            "by Chebyshev, the best of three coefficients errs as much in four places, with signs that take turns"
+        )
+        values = made.sort().values
+    assert 0.5 < values.min() < 0.51 and 1.49 < values.max() < 1.5
+
+
+@pytest.mark.parametrize("shape", [(24, 16), (16, 24), (3, 16, 16)])
+def test_singular_values_come_near_1_and_the_directions_stay(shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(1)
+    matrices = torch.randn(shape, generator=generator, dtype=torch.float64)
+    left, _, right = torch.linalg.svd(matrices, full_matrices=False)
+    stretched = left @ torch.diag(torch.linspace(1, 0.02, 16, dtype=torch.float64)) @ right
+    made = orthogonalize(stretched, QUINTICS, 1e-7)
+    between = left.mT @ made @ right.mT
+    found = between.diagonal(dim1=-2, dim2=-1)
+    torch.testing.assert_close(between, torch.diag_embed(found), rtol=0, atol=1e-9)
+    assert found.min() > 0.5 and found.max() < 1.5

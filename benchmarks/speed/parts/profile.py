@@ -1,4 +1,4 @@
-"""Where Dragoman's time goes in a step of training, and how much of it the matrix products alone would need."""
+"""Where Dragoman's time goes in a step of training, and in translating with its own engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,14 +8,16 @@ from typing import Any
 from benchmarks.speed.bench import Bench, Contestant, take_turns
 from benchmarks.speed.children import Child, Peer
 from benchmarks.speed.page import table, turns
-from benchmarks.speed.parts import recurrent, train
+from benchmarks.speed.parts import recurrent, train, translate
 from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread
 
-TITLE = "Where the time of a step goes"
+TITLE = "Where the time goes"
 PROFILED = Peer("profiling", "Dragoman")
 STEPS = {"toy": 100}
 """In a turn, of models whose name begins so; of others 6."""
+TRANSLATING = "translating/"
+"""Names of contestants that translate begin so, and end in their batch."""
 ROUNDS = 3
 """At most."""
 
@@ -35,6 +37,7 @@ def run(bench: Bench) -> None:
         for one in found
         if one.peer is train.DRAGOMAN
     ]
+    contestants += translating(bench)
     records = bench.records("profile", {"loads": [one.load for one in contestants], "corpus": corpus.fingerprint})
 
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
@@ -47,32 +50,55 @@ def run(bench: Bench) -> None:
     take_turns(replace(bench, rounds=min(bench.rounds, ROUNDS)), records, contestants, turn, ready=ready)
 
 
+def translating(bench: Bench) -> list[Contestant]:
+    """Return the own engine with the first size of the part `translate`, in float32, with batches of 1 and of 64."""
+    name, size = next(iter((translate.QUICK if bench.quick else translate.SIZES).items()))
+    folder, _ = translate.model(bench, name, size, (size["layers"], size["layers"]), kinds=())
+    sentences = translate.sentences(size["vocabulary"], 6 * 64, seed=0)
+    return [
+        Contestant(
+            f"{TRANSLATING}{batch}",
+            f"{name}, batch {batch}",
+            PROFILED,
+            {"folder": str(folder), "sentences": [sentences[at : at + batch] for at in range(0, 6 * batch, batch)]},
+        )
+        for batch in (1, 64)
+    ]
+
+
 def section(records: Sequence[Record], pictures: Path) -> list[str]:
-    """Write a table with a column for each model and arithmetic."""
-    loaded = {record["contestant"]: record for record in matching(records, what="loaded")}
+    """Write a table of training and one of translating, each with a column for each model and arithmetic."""
+    titles = {record["contestant"]: record["title"] for record in matching(records, what="loaded")}
     found = {name: list(rounds.values()) for name, rounds in turns(records).items()}
-    shares = {name: {kind: share(rounds, kind) for kind in kinds(rounds)} for name, rounds in found.items()}
+    apart = {name: found.pop(name) for name in list(found) if name.startswith(TRANSLATING)}
+    return [
+        "Dragoman alone, with models and batches of the two parts above, under torch's profiler, which itself costs time where "
+        "operations are many and small. Shares of the time of a step; what the optimiser does is its own, all else goes by the "
+        "name of the operation; `outside of operations` is what is left of the step: Python, and the way to an operation.",
+        "",
+        *shares(found, titles, "step"),
+        "Translating with the own engine in fp32, beam 5, with the first model of the part `translate`:",
+        "",
+        *shares(apart, titles, "batch"),
+    ]
+
+
+def shares(found: Mapping[str, Sequence[Record]], titles: Mapping[str, str], unit: str) -> list[str]:
+    """Write what the time of a step or of a batch goes to."""
+    parts = {name: {kind: share(rounds, kind) for kind in kinds(rounds)} for name, rounds in found.items()}
     order = sorted(
-        {kind for one in shares.values() for kind in one},
-        key=lambda kind: -sum(one.get(kind, 0.0) for one in shares.values()),
+        {kind for one in parts.values() for kind in one},
+        key=lambda kind: -sum(one.get(kind, 0.0) for one in parts.values()),
     )
-    rows = [[kind, *(f"{100 * one.get(kind, 0.0):.0f} %" for one in shares.values())] for kind in order]
+    rows = [[kind, *(f"{100 * one.get(kind, 0.0):.0f} %" for one in parts.values())] for kind in order]
     milliseconds = [
         f"{spread([1000 * turn['seconds'] / turn['steps'] for turn in rounds]).median:.1f}" for rounds in found.values()
     ]
     operations = [
         f"{spread([turn['operations'] / turn['steps'] for turn in rounds]).median:,.0f}" for rounds in found.values()
     ]
-    return [
-        "Dragoman alone, with models and batches of the two parts above, under torch's profiler, which itself costs time where "
-        "operations are many and small. Shares of the time of a step; what the optimiser does is its own, all else goes by the "
-        "name of the operation; `outside of operations` is what is left of the step: Python, and the way to an operation.",
-        "",
-        *table(
-            ["", *(loaded[name]["title"] for name in found)],
-            [*rows, ["milliseconds a step", *milliseconds], ["operations a step", *operations]],
-        ),
-    ]
+    rows += [[f"milliseconds a {unit}", *milliseconds], [f"operations a {unit}", *operations]]
+    return table(["", *(titles[name] for name in found)], rows) if found else ["Nothing was measured.", ""]
 
 
 def kinds(rounds: Sequence[Record]) -> set[str]:

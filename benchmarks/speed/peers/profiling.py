@@ -1,10 +1,11 @@
-"""Dragoman's training under torch's profiler: what a step's time goes to, by kind of operation."""
+"""Dragoman under torch's profiler, training or translating: what its time goes to, by kind of operation."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+from benchmarks.speed.peers import dragoman, dragoman_translating
 from benchmarks.speed.peers.child import serve
-from benchmarks.speed.peers.dragoman import Peer
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
@@ -39,26 +40,51 @@ KINDS = {
 OPTIMISER, OTHER, OUTSIDE = "optimiser", "sums and elementwise", "outside of operations"
 
 
-class Profiled(Peer):
-    """Dragoman as it is measured elsewhere, watched."""
+class Profiled:
+    """Dragoman as it is measured elsewhere, watched: a trainer, or a translator where it is told batches of `sentences`."""
+
+    def load(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Load what is to be watched."""
+        peer: dragoman.Peer | dragoman_translating.Peer
+        if "sentences" in message:
+            self.batches, self.work = message["sentences"], self._translate
+            self.peer = peer = dragoman_translating.Peer()
+            return peer.load(message)
+        self.peer = peer = dragoman.Peer()
+        answer = peer.load(message)
+        self.batches, self.work = peer.listener.stream.batches, self._train
+        return answer
 
     def profile(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Take a step over each batch named, and return the seconds and the number of operations, by kind.
+        """Work on each batch named, and return the seconds and the number of operations, by kind.
 
         After the last batch that there is comes the first again.
         """
-        many = len(self.listener.stream.batches)
-        message = {**message, "batches": [at % many for at in message["batches"]]}
-        with profile(activities=[ProfilerActivity.CPU]) as watched:
-            answer = self.steps(message)
-        seconds: Counter[str] = Counter()
-        operations = 0
-        for event in watched.events():
-            if event.name.startswith(("aten::", "mkldnn::", "dragoman_native::")):
-                seconds[kind_of(event)] += event.self_cpu_time_total / 1e6
-                operations += event.cpu_parent is None or "::" not in event.cpu_parent.name
-        seconds[OUTSIDE] = max(answer["seconds"] - seconds.total(), 0.0)
-        return {**answer, "kinds": dict(seconds), "operations": operations}
+        return watched(lambda: self.work([at % len(self.batches) for at in message["batches"]]))
+
+    def _train(self, batches: list[int]) -> dict[str, Any]:
+        """Take a step with each batch."""
+        return self.peer.steps({"batches": batches})
+
+    def _translate(self, batches: list[int]) -> dict[str, Any]:
+        """Translate each batch with a beam of 5."""
+        sentences = [sentence for at in batches for sentence in self.batches[at]]
+        given = {"sentences": sentences, "batch": len(self.batches[0]), "beam": 5}
+        return {"seconds": sum(self.peer.translate(given)["seconds"])}
+
+
+def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do some work, and add to the seconds that it says how many went to each kind of operation, and how many operations."""
+    with profile(activities=[ProfilerActivity.CPU]) as watching:
+        answer = work()
+    seconds: Counter[str] = Counter()
+    operations = 0
+    for event in watching.events():
+        if event.name.startswith(("aten::", "mkldnn::", "dragoman_native::")):
+            seconds[kind_of(event)] += event.self_cpu_time_total / 1e6
+            operations += event.cpu_parent is None or "::" not in event.cpu_parent.name
+    seconds[OUTSIDE] = max(answer["seconds"] - seconds.total(), 0.0)
+    return {**answer, "kinds": dict(seconds), "operations": operations}
 
 
 def kind_of(event: FunctionEvent) -> str:
