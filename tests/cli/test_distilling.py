@@ -1,5 +1,6 @@
 """`dragoman distill`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,19 @@ def test_the_folder_is_the_only_result_and_the_student_translates(trained: Train
     assert "100%  120 of 120 sentences translated" in found.errors
     assert f"Use the student with: dragoman translate {out} < FILE" in found.errors
     assert len(dragoman("translate", out, stdin="I love cats.\n").lines) == 1
+
+
+@pytest.mark.parametrize(("options", "beam"), [(("--set", "teacher.beam=4"), 4), ((), 3)])
+def test_settings_of_the_teacher_s_search_are_its_own(
+    options: tuple[object, ...], beam: int, trained: Trained, tmp_path: Path
+) -> None:
+    student = recipe_file(tmp_path, "transformer", "training.steps=2")
+    teacher = trained("rnn", *TEACHER)
+    assert dragoman("distill", teacher, "--recipe", student, "--out", tmp_path / "run", *options).code == 0
+    about = json.loads((tmp_path / "run" / "distilled" / "teacher.json").read_text(encoding="utf-8"))
+    assert about["decoding"]["beam"] == beam
+    wrong = dragoman("distill", teacher, "--recipe", student, "--out", tmp_path / "no", "--set", "teacher.beams=3")
+    assert wrong.code == 2 and "beams" in wrong.errors and not (tmp_path / "no").exists()
 
 
 def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ from dragoman.cli.console import PLAIN_SECONDS, clock, note, watch_training
 if TYPE_CHECKING:
     from dragoman.distilling import Translated
 
+SEARCH = "teacher."
+"""Settings of the teacher's search begin so."""
+
 
 def distill(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="The teacher: a run, or several together.")],
@@ -25,7 +28,11 @@ def distill(
     original: Annotated[bool, typer.Option("--original", help="Learn from the corpus itself too.")] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Change a setting of the student's recipe; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="A.B=C",
+            help="Change a setting of the student's recipe, or as teacher.beam=2 one of the teacher's search; may be repeated.",
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the work in that folder.")] = False,
 ) -> None:
@@ -35,8 +42,10 @@ def distill(
     """
     from dragoman.distilling import Teaching, distill
     from dragoman.evaluation import measure_tests
+    from dragoman.settings import override
 
-    teaching = Teaching(n_best, nearest, original)
+    search = [one.removeprefix(SEARCH) for one in settings or [] if one.startswith(SEARCH)]
+    teaching = Teaching(n_best, nearest, original, override({}, search))
     try:
         progress = watch_training(
             lambda listener: distill(
@@ -44,7 +53,7 @@ def distill(
                 recipe,
                 out,
                 teaching=teaching,
-                assignments=settings or [],
+                assignments=[one for one in settings or [] if not one.startswith(SEARCH)],
                 resume=resume,
                 listener=listener,
                 report=Teller(),
