@@ -17,9 +17,7 @@ from dragoman.text.codec import Codec, learn_codec, learn_codecs
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Starts a new reading of a corpus: source and target of each pair."""
 
-FREE = frozenset(
-    {"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "zero_residuals", "max_positions"}
-)
+FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"})
 """Settings in which a model may differ from the one that it starts from."""
 
 OF_THE_REST = {

@@ -120,31 +120,3 @@ def test_each_dropout_is_for_training_only(rate: str) -> None:
     assert torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
     model.train()
     assert not torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
-
-
-@pytest.mark.parametrize("experts", [None, ExpertSettings(experts=3, active=2)])
-def test_with_zero_residuals_no_layer_adds_anything_at_first_and_every_weight_learns(
-    experts: ExpertSettings | None,
-) -> None:
-    torch.manual_seed(1)
-    model = model_of(zero_residuals=True, experts=experts, dropout=0.0)
-    passed: list[torch.Tensor] = []
-    for layer in model.encoder.layers:  # type: ignore[union-attr]
-        layer.register_forward_hook(lambda _, given, made: passed.extend([given[0], getattr(made, "states", made)]))
-    for layer in model.decoder.layers:  # type: ignore[union-attr]
-        layer.register_forward_hook(lambda _, given, made: passed.extend([given[0], made.states]))
-    tokens, read = target(2, 4), source([5, 3])
-    model(read, tokens)
-    assert len(passed) == 10
-    for before, after in zip(passed[::2], passed[1::2], strict=True):
-        assert torch.equal(before, after)
-    if experts is not None:
-        return
-    reached: set[str] = set()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for _ in range(4):
-        optimizer.zero_grad()
-        model(read, tokens).logits.log_softmax(-1)[..., 5].sum().neg().backward()
-        optimizer.step()
-        reached |= {name for name, one in model.named_parameters() if one.grad is not None and one.grad.any()}
-    assert reached == {name for name, _ in model.named_parameters()}

@@ -96,17 +96,6 @@ def _residual(settings: BlockSettings) -> Residual:
     return Residual(settings.width, settings.norm, settings.dropout)
 
 
-def _begin(layer: nn.Module, settings: BlockSettings) -> None:
-    """Draw the weights of a layer's sub-layers anew where `zero_residuals` asks for it: the last matrix of each becomes 0."""
-    if not settings.zero_residuals:
-        return
-    for part in layer.children():
-        if isinstance(part, MultiHead):
-            nn.init.zeros_(part.output.weight)
-        elif isinstance(part, FeedForward | Experts):
-            nn.init.zeros_(part.outer.weight if isinstance(part, FeedForward) else part.outer)
-
-
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each with residual and norm (section 3.1)."""
 
@@ -116,7 +105,6 @@ class EncoderLayer(nn.Module):
         self.feed_forward = _feed_forward(settings)
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
-        _begin(self, settings)
 
     def forward(self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]) -> Mixed:
         """Let every position read every real position, then transform each."""
@@ -139,7 +127,6 @@ class DecoderLayer(nn.Module):
         self.after_self = _residual(settings)
         self.after_cross = _residual(settings) if self.cross_attention is not None else None
         self.after_feed_forward = _residual(settings)
-        _begin(self, settings)
 
     def forward(
         self,

@@ -42,8 +42,6 @@ class BlockSettings(Settings):
     """Dropped from attention weights."""
     feed_forward_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropped inside the feed-forward network."""
-    zero_residuals: bool = False
-    """Begin with 0 in the last matrix of each sub-layer, which then adds nothing until it has learned to (Zhang et al. 2019)."""
     max_positions: int = Field(512, ge=1)
     """Longest sentence of learned positions and of the location score, in tokens."""
     start_from: StartSettings | None = None
