@@ -79,10 +79,13 @@ def described(folder: Path) -> dict[str, Any]:
     """Return what a run is."""
     opened = open_run(folder)
     sizes = opened.recipe.model.model_dump(mode="json")
+    cost = opened.manifest["cost"]
     return {
         "layers": f"{sizes['encoder_layers']}+{sizes['decoder_layers']}",
         "width": sizes["width"],
-        "minutes": opened.recipe.training.minutes,
+        "steps": cost["steps"],
+        "minutes": cost["seconds"] / 60,
+        "threads": opened.manifest["threads"],
         "megabytes": {
             "torch": size_of([opened.weights]),
             "int8": size_of(export(folder, quantization="int8")[0].rglob("*")),
@@ -120,7 +123,8 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
 def said_of(plan: Record, signatures: Iterable[str]) -> list[str]:
     """Say what was measured."""
     runs = [
-        f"{name}: {one['layers']} layers, width {one['width']}, {one['minutes']:g} minutes of training"
+        f"{name}: {one['layers']} layers, width {one['width']}, {one['steps']:,} steps in {one['minutes']:.0f} minutes with "
+        f"{one['threads']} {'thread' if one['threads'] == 1 else 'threads'}"
         for name, one in plan["runs"].items()
     ]
     return [

@@ -46,7 +46,8 @@ def test_shares_are_of_the_time_of_the_step(tmp_path: Path) -> None:
 def test_a_student_is_compared_with_its_teacher_in_int8_with_a_beam(tmp_path: Path) -> None:
     found = Records(tmp_path, "student", "key")
     found.add("about", **ABOUT)
-    about = {"layers": "3+3", "width": 192, "minutes": 10.0, "megabytes": {"torch": 20.0, "int8": 5.0}}
+    about = {"layers": "3+3", "width": 192, "steps": 1500, "minutes": 9.6, "threads": 1}
+    about |= {"megabytes": {"torch": 20.0, "int8": 5.0}}
     found.add("plan", sentences=1000, files=["test.en", "test.fr"], runs={"teacher": about, "student 1": about})
     for name, seconds in (("teacher/int8/5", 4.0), ("student 1/int8/1", 1.0)):
         found.add("loaded", contestant=name, title=name)
@@ -54,7 +55,9 @@ def test_a_student_is_compared_with_its_teacher_in_int8_with_a_beam(tmp_path: Pa
             scores = {} if number else {"bleu": 50.5, "chrf": 60.25, "signature": "nrefs:1"}
             times = {"single": [seconds] * 24, "bulk": [seconds] * 3, "memory": 100_000_000}
             found.add("turn", contestant=name, round=number, **times, **scores)
-    cells = row(written(tmp_path, student), "student 1/int8/1")
+    text = written(tmp_path, student)
+    assert "student 1: 3+3 layers, width 192, 1,500 steps in 10 minutes with 1 thread." in text
+    cells = row(text, "student 1/int8/1")
     assert cells[1:3] == ["50.50", "60.25"]
     assert cells[3] == "1.0 (4.00 (4.00-4.00))"
     assert cells[4] == "64.0 (4.00 (4.00-4.00))"
