@@ -112,7 +112,13 @@ def draw(peers: Sequence[Record], runs: Sequence[Record], path: Path) -> None:
         place.plot(*zip(*curve, strict=True), ".-", label=run["title"])
     for number, peer in enumerate(sorted(peers, key=lambda record: -record["bleu"]), len(runs)):
         place.axhline(peer["bleu"], color=f"C{number}", linewidth=0.8, linestyle="--")
-        place.plot([peer["seconds"] / 60], [peer["bleu"]], "s", color=f"C{number}", label=peer["title"])
+        place.plot(
+            [peer["seconds"] / 60],
+            [peer["bleu"]],
+            "s",
+            color=f"C{number}",
+            label=f"{peer['title']}: {peer['bleu']:.2f}",
+        )
     place.set_xlim(left=0)
     place.set_xlabel("minutes of training", fontsize=9)
     place.set_ylabel("dev BLEU", fontsize=9)

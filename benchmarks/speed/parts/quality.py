@@ -185,15 +185,20 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
     plan = matching(records, what="plan")[-1]
     newest = {record["contestant"]: record for record in matching(records, what="turn")}
     peers = [record for record in newest.values() if "curve" not in record]
-    runs = [record for record in newest.values() if "curve" in record]
+    runs = of_newest([record for record in matching(records, what="turn") if "curve" in record])
     draw(peers, runs, pictures / "quality.png")
     head = ["trainer", "dev BLEU", "chrF", "minutes", "epochs", "target tokens/s", "product GFLOP/s", "how"]
     lines = [*said(plan), *table(head, [*peer_rows(peers), *peer_rows(runs)])]
     if runs:
         lines += own_rows(runs, peers)
     lines += [f"![Dev BLEU of Dragoman over time, and of its peers at their end]({pictures.name}/quality.png)", ""]
-    signatures = sorted({record["signature"] for record in newest.values()})
+    signatures = sorted({record["signature"] for record in [*peers, *runs]})
     return [*lines, f"BLEU is sacreBLEU's: {', '.join(signatures)}.", ""]
+
+
+def of_newest(runs: Sequence[Record]) -> list[Record]:
+    """Return the runs of the code and recipe of the last one; others are another Dragoman's."""
+    return list({run["contestant"]: run for run in runs if run["of"] == runs[-1]["of"]}.values())
 
 
 def said(plan: Record) -> list[str]:

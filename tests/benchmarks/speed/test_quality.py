@@ -108,11 +108,16 @@ def test_the_page_says_when_dragoman_had_what_a_peer_ended_with(tmp_path: Path) 
         numbers = {"seconds": 1800.0, "target": 3_600_000, "bleu": bleu}
         records.add("turn", contestant=name, title=name.capitalize(), round=0, **numbers, **common)
     numbers = {"seconds": 600.0, "target": 1_200_000, "bleu": 46.0, "curve": CURVE, "whole": 650.0, "validating": 60.0}
-    records.add("turn", contestant="dragoman-10", title="Dragoman, 10 minutes", round=0, **numbers, **common)
+    for minutes, code in ((7, "old code"), (10, "old code"), (10, "code")):
+        given = {"contestant": f"dragoman-{minutes}", "title": f"Dragoman, {minutes} minutes", "of": code}
+        records.add("turn", **given, round=0, **numbers, **common)
     write_page(tmp_path / "page.md", tmp_path, {"quality": (quality.TITLE, quality.section)})
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "| Good | 45.00 | 60.00 | 30.0 | 7.0 | 2,000 | 3 | how |" in text
     assert "|  | Better: 50.00 | Good: 45.00 | Poor: 20.00 |" in text
+    assert text.count("| Dragoman, 10 minutes | 46.00 |") == 1 and "7 minutes" not in text, (
+        "runs of other code are shown"
+    )
     moments = "not reached | 300 s (0.17); 270 s (0.15) | 100 s (0.06); 90 s (0.05)"
     assert f"| Dragoman, 10 minutes | {moments} |" in text
     assert "The best peer is Better" in text and "| dev BLEU | 30.00 | 45.00 | 46.00 | 46.00 |" in text
