@@ -14,10 +14,12 @@ from benchmarks.speed.statistics import spread
 
 TITLE = "Where the time goes"
 PROFILED = Peer("profiling", "Dragoman")
+COUNT = 6
+"""Steps in a turn, or batches translated, and"""
 STEPS = {"toy": 100}
-"""In a turn, of models whose name begins so; of others 6."""
+"""those of models whose name begins so."""
 TRANSLATING = "translating/"
-"""Names of contestants that translate begin so, and end in their batch."""
+"""Names of contestants that translate begin so."""
 ROUNDS = 3
 """At most."""
 
@@ -41,7 +43,7 @@ def run(bench: Bench) -> None:
     records = bench.records("profile", {"loads": [one.load for one in contestants], "corpus": corpus.fingerprint})
 
     def turn(child: Child, number: int, name: str) -> Mapping[str, Any]:
-        count = STEPS.get(name.partition("-")[0], 6)
+        count = STEPS.get(name.partition("-")[0], COUNT)
         return {"steps": count, **child.ask("profile", batches=list(range(count)))}
 
     def ready(child: Child) -> None:
@@ -51,19 +53,16 @@ def run(bench: Bench) -> None:
 
 
 def translating(bench: Bench) -> list[Contestant]:
-    """Return the own engine with the first size of the part `translate`, in float32, with batches of 1 and of 64."""
-    name, size = next(iter((translate.QUICK if bench.quick else translate.SIZES).items()))
-    folder, _ = translate.model(bench, name, size, (size["layers"], size["layers"]), kinds=())
-    sentences = translate.sentences(size["vocabulary"], 6 * 64, seed=0)
-    return [
-        Contestant(
-            f"{TRANSLATING}{batch}",
-            f"{name}, batch {batch}",
-            PROFILED,
-            {"folder": str(folder), "sentences": [sentences[at : at + batch] for at in range(0, 6 * batch, batch)]},
-        )
-        for batch in (1, 64)
-    ]
+    """Return the own engine in float32 with each size of the part `translate`, and batches of 1 and of 64."""
+    found = []
+    for name, size in (translate.QUICK if bench.quick else translate.SIZES).items():
+        folder, _ = translate.model(bench, name, size, (size["layers"], size["layers"]), kinds=())
+        sentences = translate.sentences(size["vocabulary"], COUNT * 64, seed=0)
+        for batch in (1, 64):
+            batches = [sentences[at : at + batch] for at in range(0, COUNT * batch, batch)]
+            load = {"folder": str(folder), "sentences": batches}
+            found.append(Contestant(f"{TRANSLATING}{name}/{batch}", f"{name}, batch {batch}", PROFILED, load))
+    return found
 
 
 def section(records: Sequence[Record], pictures: Path) -> list[str]:
@@ -77,7 +76,7 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         "name of the operation; `outside of operations` is what is left of the step: Python, and the way to an operation.",
         "",
         *shares(found, titles, "step"),
-        "Translating with the own engine in fp32, beam 5, with the first model of the part `translate`:",
+        "Translating with the own engine in fp32, beam 5, with the models of the part `translate`:",
         "",
         *shares(apart, titles, "batch"),
     ]

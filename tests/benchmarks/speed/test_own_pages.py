@@ -36,7 +36,12 @@ def test_shares_are_of_the_time_of_the_step(tmp_path: Path) -> None:
         kinds = {"matrix products": seconds / 4, OTHER: seconds * 3 / 4}
         numbers = {"steps": 2, "seconds": seconds, "operations": 20, "kinds": kinds}
         found.add("turn", contestant="toy-dragoman-float32", round=number, **numbers)
+    found.add("loaded", contestant="translating/small/64", title="small, batch 64")
+    numbers = {"steps": 6, "seconds": 3.0, "operations": 60, "kinds": {"attention": 1.5}}
+    found.add("turn", contestant="translating/small/64", round=0, **numbers)
     text = written(tmp_path, profile)
+    assert "|  | small, batch 64 |" in text and row(text, "attention")[1:] == ["50 %"]
+    assert row(text, "milliseconds a batch")[1:] == ["500.0"]
     assert row(text, "matrix products")[1] == "25 %"
     assert row(text, OTHER)[1] == "75 %"
     assert row(text, "milliseconds a step")[1] == "2000.0"
