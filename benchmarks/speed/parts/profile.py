@@ -76,7 +76,7 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         "name of the operation; `outside of operations` is what is left of the step: Python, and the way to an operation.",
         "",
         *shares(found, titles, "step"),
-        "Translating with the own engine in fp32, beam 5, with the models of the part `translate`:",
+        "Translating with the own engine in fp32, beam 5, with models of the part `translate`:",
         "",
         *shares(apart, titles, "batch"),
     ]

@@ -183,9 +183,9 @@ def own(bench: Bench, task: Task, one: Contestant) -> dict[str, Any]:
 def section(records: Sequence[Record], pictures: Path) -> list[str]:
     """Write what the peers reached, and how soon Dragoman did."""
     plan = matching(records, what="plan")[-1]
-    newest = {record["contestant"]: record for record in matching(records, what="turn")}
-    peers = [record for record in newest.values() if "curve" not in record]
-    runs = of_newest([record for record in matching(records, what="turn") if "curve" in record])
+    trained = matching(records, what="turn")
+    peers = newest([turn for turn in trained if "curve" not in turn])
+    runs = newest([turn for turn in trained if "curve" in turn])
     draw(peers, runs, pictures / "quality.png")
     head = ["trainer", "dev BLEU", "chrF", "minutes", "epochs", "target tokens/s", "product GFLOP/s", "how"]
     lines = [*said(plan), *table(head, [*peer_rows(peers), *peer_rows(runs)])]
@@ -196,9 +196,9 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
     return [*lines, f"BLEU is sacreBLEU's: {', '.join(signatures)}.", ""]
 
 
-def of_newest(runs: Sequence[Record]) -> list[Record]:
-    """Return the runs of the code and recipe of the last one; others are another Dragoman's."""
-    return list({run["contestant"]: run for run in runs if run["of"] == runs[-1]["of"]}.values())
+def newest(trained: Sequence[Record]) -> list[Record]:
+    """Return the last turn of each contestant, of the code and recipe of the last one: others are another Dragoman's."""
+    return list({turn["contestant"]: turn for turn in trained if turn.get("of") == trained[-1].get("of")}.values())
 
 
 def said(plan: Record) -> list[str]:

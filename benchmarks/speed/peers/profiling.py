@@ -45,14 +45,13 @@ class Profiled:
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Load what is to be watched."""
-        peer: dragoman.Peer | dragoman_translating.Peer
         if "sentences" in message:
-            self.batches, self.work = message["sentences"], self._translate
-            self.peer = peer = dragoman_translating.Peer()
-            return peer.load(message)
-        self.peer = peer = dragoman.Peer()
-        answer = peer.load(message)
-        self.batches, self.work = peer.listener.stream.batches, self._train
+            self.batches, self.translator = message["sentences"], dragoman_translating.Peer()
+            self.work = self._translate
+            return self.translator.load(message)
+        self.trainer = dragoman.Peer()
+        answer = self.trainer.load(message)
+        self.batches, self.work = self.trainer.listener.stream.batches, self._train
         return answer
 
     def profile(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -64,13 +63,13 @@ class Profiled:
 
     def _train(self, batches: list[int]) -> dict[str, Any]:
         """Take a step with each batch."""
-        return self.peer.steps({"batches": batches})
+        return self.trainer.steps({"batches": batches})
 
     def _translate(self, batches: list[int]) -> dict[str, Any]:
         """Translate each batch with a beam of 5."""
         sentences = [sentence for at in batches for sentence in self.batches[at]]
         given = {"sentences": sentences, "batch": len(self.batches[0]), "beam": 5}
-        return {"seconds": sum(self.peer.translate(given)["seconds"])}
+        return {"seconds": sum(self.translator.translate(given)["seconds"])}
 
 
 def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
