@@ -254,7 +254,7 @@ class Step(Protocol):
     """One position of decoding: all that search knows of a model, or of an ensemble of them."""
 
     def __call__(self, tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
-        """Return log-probabilities of the next token of each row, and the state after it."""
+        """Return unnormalised log-probabilities of the next token of each row, and the state after it."""
         ...
 
 

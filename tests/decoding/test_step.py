@@ -17,18 +17,24 @@ def begin(*decoders: ToyDecoder) -> EnsembleState:
     return EnsembleState(tuple(decoder.start(encoded([3, 11])) for decoder in decoders))
 
 
-def test_a_step_gives_probabilities_that_sum_to_one() -> None:
+def test_a_step_gives_the_logits_of_the_last_position() -> None:
     decoder = ToyDecoder()
-    log_probs, _ = step_of(decoder)(BEGIN, decoder.start(encoded([3, 11])))
-    assert log_probs.shape == (2, 6)
+    logits, _ = step_of(decoder)(BEGIN, decoder.start(encoded([3, 11])))
+    assert logits.shape == (2, 6)
+    assert torch.equal(logits, decoder(BEGIN, decoder.start(encoded([3, 11])))[0].logits[:, -1])
+
+
+def test_an_ensemble_gives_probabilities_that_sum_to_one() -> None:
+    first, second = ToyDecoder(seed=1), ToyDecoder(seed=2)
+    log_probs, _ = ensemble([step_of(first), step_of(second)])(BEGIN, begin(first, second))
     torch.testing.assert_close(log_probs.exp().sum(-1), torch.ones(2))
 
 
 def test_a_step_is_in_float32_whatever_the_model() -> None:
     decoder = ToyDecoder()
     decoder.table = decoder.table.bfloat16()
-    log_probs, _ = step_of(decoder)(BEGIN, decoder.start(encoded([3, 11])))
-    assert log_probs.dtype == torch.float32
+    logits, _ = step_of(decoder)(BEGIN, decoder.start(encoded([3, 11])))
+    assert logits.dtype == torch.float32
 
 
 def test_an_ensemble_of_two_equal_models_equals_one() -> None:
@@ -45,7 +51,7 @@ def test_an_ensemble_averages_probabilities_by_weight() -> None:
     first, second = ToyDecoder(seed=1), ToyDecoder(seed=2)
     step = ensemble([step_of(first), step_of(second)], weights=[3.0, 1.0])
     log_probs, state = step(BEGIN, begin(first, second))
-    parts = [step_of(one)(BEGIN, one.start(encoded([3, 11])))[0].exp() for one in (first, second)]
+    parts = [step_of(one)(BEGIN, one.start(encoded([3, 11])))[0].softmax(-1) for one in (first, second)]
     torch.testing.assert_close(log_probs.exp(), 0.75 * parts[0] + 0.25 * parts[1])
     assert isinstance(state, EnsembleState)
 

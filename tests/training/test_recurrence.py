@@ -9,7 +9,7 @@ from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.native import compilation
-from dragoman.native.compilation import NativeError
+from dragoman.native.compilation import DECODING, RECURRENCE, NativeError, Part
 from dragoman.training import recurrence
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(say: object) -> None:
+    def refuse(part: object, say: object) -> None:
         raise NativeError("there is no C++ compiler here")
 
     monkeypatch.setattr(recurrence, "prepare", refuse)
@@ -50,7 +50,7 @@ def test_a_native_run_goes_on_plainly_where_there_is_no_compiler(missing: None) 
 
 
 def test_a_native_run_goes_on_plainly_on_a_gpu_and_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(say: object) -> None:
+    def refuse(part: object, say: object) -> None:
         raise AssertionError("nothing is compiled for a GPU")
 
     monkeypatch.setattr(recurrence, "prepare", refuse)
@@ -66,8 +66,9 @@ def test_a_run_of_earlier_days_is_plain() -> None:
     assert not model.decoder.stack.native
 
 
-def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
+def test_a_compiler_that_fails_is_named(part: Part, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(NativeError, match="false refused"):
-        compilation._compiled(print)
+        compilation._compiled(part, print)

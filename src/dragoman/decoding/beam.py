@@ -1,7 +1,7 @@
 """Beam search over any `Step`; size 1 is greedy search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
-from dragoman.decoding.largest import largest
+from dragoman.decoding.largest import largest, likeliest
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, Step
@@ -42,17 +42,25 @@ class Search:
 
     sentences: Int[Tensor, " batch"]
     maximum: Int[Tensor, " batch"]
+    shortest: int
+    """None of them has a smaller maximum; one that has had may have ended."""
     beams: Beams
     finished: Finished
+
+    @property
+    def length(self) -> int:
+        """How many tokens have been chosen."""
+        return self.beams.ids.shape[-1] - 1
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The best continuations of each sentence's beams, best first."""
+    """The best continuations of each sentence's beams, best first, and whether any of them is EOS."""
 
     parents: Int[Tensor, "batch choice"]
     tokens: Int[Tensor, "batch choice"]
     log_prob: Float[Tensor, "batch choice"]
+    ends: bool
 
 
 @torch.no_grad()
@@ -80,19 +88,17 @@ def beam_search(
     found: dict[int, list[Hypothesis]] = {}
     places = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
-        log_probs, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
-        choice = choose(search, log_probs, rules)
+        logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
+        choice = choose(search, logits, rules)
         finished = finish(search, choice, settings)
         beams, parents = follow(search.beams, choice)
-        search = Search(search.sentences, search.maximum, beams, finished)
-        ended = has_ended(search, settings)
-        rows = parents + settings.size * torch.arange(len(parents), device=parents.device)[:, None]
-        if ended.any():
+        search = replace(search, beams=beams, finished=finished)
+        if may_have_ended(search, choice, settings) and (ended := has_ended(search, settings)).any():
             found.update(read(select(search, ended)))
             going = (~ended).nonzero().squeeze(1)
-            search, state = select(search, ~ended), state.select(rows[going].flatten(), going)
+            search, state = select(search, ~ended), state.select(rows_of(parents)[going].flatten(), going)
         elif settings.size > 1 and (parents != places).any():
-            state = state.reorder(rows.flatten())
+            state = state.reorder(rows_of(parents).flatten())
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
 
 
@@ -104,41 +110,57 @@ def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"
     nothing = torch.full((batch, size), -torch.inf, device=device)
     log_prob = nothing.clone()
     log_prob[:, 0] = 0
-    return Search(torch.arange(batch, device=device), maximum, Beams(ids, log_prob), Finished(ids, nothing, nothing))
+    shortest = int(maximum.min()) if batch else 0
+    beams, finished = Beams(ids, log_prob), Finished(ids, nothing, nothing)
+    return Search(torch.arange(batch, device=device), maximum, shortest, beams, finished)
 
 
-def choose(search: Search, log_probs: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
+def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
     """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough go on.
 
     PAD and BOS never follow, by whatever `rules`. A hypothesis at its maximum length, or that has no way on, can only end there.
     """
-    batch, size, length = search.beams.ids.shape
-    allowed, prefix, sentences = log_probs, search.beams.ids[:, :, 1:].flatten(0, 1), search.sentences
-    for rule in rules:
-        allowed = rule(prefix, allowed, sentences.repeat_interleave(size))
-    values, tokens = largest(allowed, min(2 * size + 2, allowed.shape[1]))
+    batch, size, _ = search.beams.ids.shape
+    count = min(2 * size + 2, logits.shape[1])
+    values, tokens = largest(constrained(search, logits, rules), count) if rules else likeliest(logits, count)
     values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
-    must_end = (search.maximum <= length - 1).repeat_interleave(size) | (values.amax(1) == -torch.inf)
-    if must_end.any():
-        end = torch.full_like(values, -torch.inf)
-        end[:, 0] = log_probs[:, EOS]
-        values = torch.where(must_end[:, None], end, values)
-        tokens = tokens.masked_fill(must_end[:, None], EOS)
+    if rules or search.length >= search.shortest:
+        must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
+        if must_end.any():
+            end = torch.full_like(values, -torch.inf)
+            end[:, 0] = logits.log_softmax(-1)[:, EOS]
+            values = torch.where(must_end[:, None], end, values)
+            tokens = tokens.masked_fill(must_end[:, None], EOS)
     candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
     log_prob, places = candidates.flatten(1).topk(2 * size)
-    return Choice(places // values.shape[1], tokens.view(batch, -1).gather(1, places), log_prob)
+    following = tokens.view(batch, -1).gather(1, places)
+    return Choice(places // values.shape[1], following, log_prob, bool((following == EOS).any()))
+
+
+def constrained(
+    search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]
+) -> Float[Tensor, "rows vocab"]:
+    """Return log-probabilities, minus infinity where a rule forbids a token."""
+    allowed, prefix = logits.log_softmax(-1), search.beams.ids[:, :, 1:].flatten(0, 1)
+    sentences = search.sentences.repeat_interleave(search.beams.ids.shape[1])
+    for rule in rules:
+        allowed = rule(prefix, allowed, sentences)
+    return allowed
 
 
 def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:
     """Return the best of the hypotheses that had ended and those that end now."""
+    if not choice.ends:
+        return search.finished
     old, beams, size = search.finished, search.beams, settings.size
     ended = choice.tokens[:, :size] == EOS
     log_prob = choice.log_prob[:, :size].masked_fill(~ended, -torch.inf)
     score = settings.normalise(log_prob, beams.ids.shape[-1])  # BOS does not count, EOS does
     ids = extend(beams.ids, choice.parents[:, :size], choice.tokens[:, :size])
     score, places = torch.cat([old.score, score], 1).topk(size)
+    longer = ids.shape[-1] - old.ids.shape[-1]
     return Finished(
-        ids=pick(torch.cat([torch.nn.functional.pad(old.ids, (0, 1), value=PAD), ids], 1), places),
+        ids=pick(torch.cat([torch.nn.functional.pad(old.ids, (0, longer), value=PAD), ids], 1), places),
         log_prob=torch.cat([old.log_prob, log_prob], 1).gather(1, places),
         score=score,
     )
@@ -146,16 +168,30 @@ def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finish
 
 def follow(beams: Beams, choice: Choice) -> tuple[Beams, Int[Tensor, "batch beam"]]:
     """Return the best continuations that have not ended, and which beam each came from."""
+    size = beams.ids.shape[1]
+    if not choice.ends:
+        parents = choice.parents[:, :size]
+        return Beams(extend(beams.ids, parents, choice.tokens[:, :size]), choice.log_prob[:, :size]), parents
     going = choice.log_prob.masked_fill(choice.tokens == EOS, -torch.inf)
-    log_prob, places = going.topk(beams.ids.shape[1])
+    log_prob, places = going.topk(size)
     parents, tokens = choice.parents.gather(1, places), choice.tokens.gather(1, places)
     return Beams(extend(beams.ids, parents, tokens), log_prob), parents
+
+
+def may_have_ended(search: Search, choice: Choice, settings: DecodingSettings) -> bool:
+    """Tell whether `has_ended` can be true for a sentence for which it was not before, without asking the sentences.
+
+    Where nothing ends now, only their length can end a search that stops when enough hypotheses have ended; one that weighs
+    open hypotheses against those may find these ahead at any time.
+    """
+    weighs = settings.size > 1 and settings.stopping != "full" and search.finished.ids.shape[-1] > 1
+    return choice.ends or weighs or search.length > search.shortest
 
 
 def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batch"]:
     """Tell for which sentences nothing better can be found, or nothing is left to follow."""
     best_open, score = search.beams.log_prob[:, 0], search.finished.score
-    over = search.beams.ids.shape[-1] - 1 > search.maximum
+    over = search.length > search.maximum
     if settings.size == 1 or settings.stopping == "full":
         return over | (score[:, -1] > -torch.inf) | (best_open == -torch.inf)
     attainable = settings.normalise(best_open, search.maximum + 1)  # scores are below 0: longest is best
@@ -174,6 +210,12 @@ def read(search: Search) -> dict[int, list[Hypothesis]]:
                 "the model's probabilities are not numbers; its weights are damaged, take another checkpoint"
             )
     return found
+
+
+def rows_of(parents: Int[Tensor, "batch beam"]) -> Int[Tensor, "batch beam"]:
+    """Return the rows of a state in which the hypotheses stand that `parents` counts within each sentence."""
+    batch, size = parents.shape
+    return parents + size * torch.arange(batch, device=parents.device)[:, None]
 
 
 def select(search: Search, which: Bool[Tensor, " batch"]) -> Search:

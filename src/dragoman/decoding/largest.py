@@ -1,8 +1,11 @@
-"""The largest few of many numbers, found sooner than by `topk`."""
+"""The largest few of many numbers, found sooner than by `topk`, and the likeliest tokens."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from dragoman.native import decoding as native
+from dragoman.native.compilation import DECODING, available
 
 BLOCK = 64
 """Numbers of which the largest is looked at first."""
@@ -33,3 +36,12 @@ def largest(
         starts = torch.cat([starts, starts.new_full((rows, 1), blocks * BLOCK)], 1)
     values, found = candidates.topk(count)
     return values, starts.gather(1, found // BLOCK) + found % BLOCK
+
+
+def likeliest(
+    logits: Float[Tensor, "rows vocab"], count: int
+) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
+    """Return the log-probabilities of the `count` likeliest tokens of each row, best first, and which they are."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32 and available(DECODING):
+        return native.likeliest(logits, count)
+    return largest(logits.log_softmax(-1), count)

@@ -38,7 +38,8 @@ def sample(
     state = state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(rows) > 0:
-        log_probs, state = step(ids[:, -1:], state)
+        logits, state = step(ids[:, -1:], state)
+        log_probs = logits.log_softmax(-1)
         sentences = rows // copies
         at_limit = maximum[sentences] <= ids.shape[1] - 1
         allowed = constrain(rules, ids[:, 1:], log_probs, sentences=sentences, at_limit=at_limit)

@@ -14,11 +14,11 @@ from dragoman.interfaces import Decoder, Step
 
 
 def step_of(decoder: Decoder) -> Step:
-    """Return the step of one decoder: float32 log-probabilities of the token after the last position."""
+    """Return the step of one decoder: its float32 logits of the token after the last position."""
 
     def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
         output, state = decoder(tokens, state)
-        return output.logits[:, -1].float().log_softmax(-1), state
+        return output.logits[:, -1].float(), state
 
     return step
 
@@ -55,13 +55,13 @@ def ensemble(steps: Sequence[Step], weights: Sequence[float] | None = None) -> S
 
     def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
         results = [one(tokens, past) for one, past in zip(steps, state.states, strict=True)]
-        sizes = [log_probs.shape[-1] for log_probs, _ in results]
+        sizes = [logits.shape[-1] for logits, _ in results]
         if len(set(sizes)) > 1:
             raise InputError(
                 f"the models of an ensemble have target vocabularies of {_listed(sizes)} tokens; "
                 "give models trained with the same vocabulary"
             )
-        weighted = [log_probs + weight for (log_probs, _), weight in zip(results, log_weights, strict=True)]
+        weighted = [logits.log_softmax(-1) + weight for (logits, _), weight in zip(results, log_weights, strict=True)]
         return torch.stack(weighted).logsumexp(0), EnsembleState(tuple(after for _, after in results))
 
     return step

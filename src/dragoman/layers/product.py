@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from dragoman.errors import InputError
+from dragoman.native.compilation import DECODING, available
+from dragoman.native.decoding import in_panels, multiplier
 
 PrecisionName = Literal["float32", "bfloat16", "int8"]
 Multiply = Callable[[Tensor, Tensor | None], Tensor]
@@ -21,6 +23,8 @@ Multiply = Callable[[Tensor, Tensor | None], Tensor]
 
 SMALL = 1 << 12
 """Numbers in a weight below which nothing is gained."""
+FEW = {torch.float32: 64, torch.bfloat16: 8}
+"""Rows up to which the C++ part is quicker than oneDNN."""
 WORTHWHILE = 1.2
 """How many times faster fewer bits must be to be chosen."""
 HIDDEN = 20
@@ -31,14 +35,14 @@ def linear(
     inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
 ) -> Float[Tensor, "*batch output"]:
     """Compute W x + b, as the `Products` that are in use do it."""
-    products = None if torch.compiler.is_compiling() else _in_use.get()
+    products = _products_in_use()
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 
 def product_with(weight: Float[Tensor, "output input"]) -> Multiply:
     """Return the product with a weight that will be met many times, as the `Products` in use do theirs."""
     products = _in_use.get()
-    return _MULTIPLIERS[products.precision](weight) if products else (lambda x, b: F.linear(x, weight, b))
+    return _MULTIPLIERS[products.precision](weight) if products else linear_of(weight)
 
 
 class Products:
@@ -78,51 +82,82 @@ class Products:
 
     def __call__(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Compute W x + b, by torch itself where it is as quick or the weight is of no model."""
+        return self.product_with(weight)(inputs, bias)
+
+    def product_with(self, weight: Tensor) -> Multiply:
+        """Return the product with a weight, which is kept where it is of a model."""
         if weight.numel() < SMALL:
-            return F.linear(inputs, weight, bias)
+            return linear_of(weight)
         key = (weight.data_ptr(), weight.shape, weight.stride())
-        multiply = self._known.get(key)
-        if multiply is None:
-            known = weight.untyped_storage().data_ptr() in self._storages
-            multiply = _MULTIPLIERS[self.precision](weight) if known else (lambda x, b: F.linear(x, weight, b))
-            if known:
-                self._known[key] = multiply
-        return multiply(inputs, bias)
+        if key not in self._known:
+            if weight.untyped_storage().data_ptr() not in self._storages:
+                return linear_of(weight)
+            self._known[key] = _MULTIPLIERS[self.precision](weight)
+        return self._known[key]
 
 
 _in_use: ContextVar[Products | None] = ContextVar("products", default=None)
 
 
+def _products_in_use() -> Products | None:
+    """Return the products of `Products.used`; none where torch compiles, which knows better."""
+    products = _in_use.get()
+    return None if products is None or torch.compiler.is_compiling() else products
+
+
 def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """Return what a layer does, by `linear`."""
-    return lambda inputs: linear(inputs, layer.weight, layer.bias)
+    """Return what a layer does, by the `Products` in use; it looks its product up once for each of them."""
+    known: tuple[Products, Multiply] | None = None
+
+    def forward(inputs: Tensor) -> Tensor:
+        nonlocal known
+        products = _products_in_use()
+        if products is None:
+            return F.linear(inputs, layer.weight, layer.bias)
+        if known is None or known[0] is not products:
+            known = products, products.product_with(layer.weight)
+        return known[1](inputs, layer.bias)
+
+    return forward
+
+
+def linear_of(weight: Tensor) -> Multiply:
+    """Return torch's own product with a weight."""
+    return lambda inputs, bias: F.linear(inputs, weight, bias)
 
 
 def _in_float32(weight: Tensor) -> Multiply:
     """Lay a weight out."""
-    if not _packs(weight):
-        return lambda inputs, bias: F.linear(inputs, weight, bias)
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().float().contiguous(), 5)
-    product = torch.ops.mkldnn._linear_pointwise
-
-    def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
-        return torch.as_tensor(product(inputs, packed, bias, "none", [], ""))
-
-    return multiply
+    return _by_rows(weight, torch.float32, _laid_out(weight, torch.float32))
 
 
 def _in_bfloat16(weight: Tensor) -> Multiply:
-    """Round a weight and, on a CPU, lay it out."""
-    rounded = weight.detach().bfloat16().contiguous()
+    """Round a weight and lay it out."""
+    times = _laid_out(weight, torch.bfloat16)
+
+    def many(inputs: Tensor, bias: Tensor | None) -> Tensor:
+        return _with_bias(times(inputs.bfloat16(), None).float(), bias)
+
+    return _by_rows(weight, torch.bfloat16, many)
+
+
+def _laid_out(weight: Tensor, kind: torch.dtype) -> Multiply:
+    """Return the product of inputs in a type with a weight in that type, which oneDNN lays out where it is on a CPU."""
     if not _packs(weight):
-        return lambda inputs, bias: _with_bias(F.linear(inputs.bfloat16(), rounded).float(), bias)
-    packed = torch.ops.mkldnn._reorder_linear_weight(rounded, 5)
-    product = torch.ops.mkldnn._linear_pointwise
+        rounded = cache(lambda: weight.detach().to(kind))
+        return lambda inputs, bias: F.linear(inputs, rounded(), bias)
+    packed = cache(lambda: torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(kind).contiguous(), 5))
+    product = torch.ops.mkldnn._linear_pointwise.default
+    return lambda inputs, bias: product(inputs, packed(), bias, "none", [], "")
 
-    def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
-        return _with_bias(product(inputs.bfloat16(), packed, None, "none", [], "").float(), bias)
 
-    return multiply
+def _by_rows(weight: Tensor, kind: torch.dtype, many: Multiply) -> Multiply:
+    """Return `many`, and for few rows the C++ part where it can be had; a weight is laid out for either when that is met."""
+    if weight.device.type != "cpu" or not available(DECODING):
+        return many
+    few = cache(lambda: multiplier(in_panels(weight.detach().to(kind)), len(weight)))
+    most = FEW[kind] * weight.shape[1]
+    return lambda inputs, bias: few()(inputs, bias) if inputs.numel() <= most else many(inputs, bias)
 
 
 def _in_int8(weight: Tensor) -> Multiply:
@@ -135,7 +170,7 @@ def _in_int8(weight: Tensor) -> Multiply:
             "this processor, with this torch, does not multiply int8 well; set `decoding.precision: float32`"
         )
     packed = torch.ops.onednn.qlinear_prepack(rounded, None)
-    product = torch.ops.onednn.qlinear_pointwise
+    product = torch.ops.onednn.qlinear_pointwise.default
 
     def multiply(inputs: Tensor, bias: Tensor | None) -> Tensor:
         rows = inputs.flatten(0, -2)

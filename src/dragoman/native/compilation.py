@@ -10,13 +10,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 
-SOURCE = Path(__file__).with_name("recurrence.cpp")
-HEADERS = ("arithmetic.h", "cells.h", "loss.h", "reading.h")
 FLAGS = (
     "-O3",
     "-march=native",
@@ -30,16 +29,50 @@ FLAGS = (
 
 
 class NativeError(Exception):
-    """Why the C++ parts cannot be used here."""
+    """Why a C++ part cannot be used here."""
 
 
-def prepare(say: Callable[[str], object] = lambda text: None) -> None:
-    """Load the C++ parts, compiled first where this machine has not done so; says that it compiles through `say`.
+@dataclass(frozen=True)
+class Part:
+    """What is compiled into one library."""
 
-    NativeError where they cannot be had: nothing but speed is lost.
+    name: str
+    about: str
+    seconds: int
+    """About how long compiling takes."""
+    operation: tuple[str, str]
+    """Namespace and name under which torch knows the first of its operations."""
+    headers: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files it is made of, the one to compile first."""
+        return [Path(__file__).with_name(name) for name in (f"{self.name}.cpp", *self.headers)]
+
+
+RECURRENCE = Part(
+    "recurrence",
+    "the recurrent loop",
+    15,
+    ("dragoman_native", "forward"),
+    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h"),
+)
+DECODING = Part(
+    "decoding",
+    "what search does at each position",
+    2,
+    ("dragoman_decoding", "multiply"),
+    ("products.h", "likeliest.h", "exponential.h"),
+)
+
+
+def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> None:
+    """Load a C++ part, compiled first where this machine has not done so; says that it compiles through `say`.
+
+    NativeError where it cannot be had: nothing but speed is lost.
     """
-    if not loaded():
-        path = _compiled(say)
+    if not loaded(part):
+        path = _compiled(part, say)
         try:
             torch.ops.load_library(path)
         except OSError as error:
@@ -50,9 +83,20 @@ def prepare(say: Callable[[str], object] = lambda text: None) -> None:
 
 
 @cache
-def loaded() -> bool:
-    """Tell whether the C++ parts can be called."""
-    return hasattr(torch.ops.dragoman_native, "forward")
+def available(part: Part) -> bool:
+    """Load a C++ part if it can be had, and tell whether it is there: for what is done in either case, sooner with it."""
+    try:
+        prepare(part)
+    except NativeError:
+        return False
+    return True
+
+
+@cache
+def loaded(part: Part) -> bool:
+    """Tell whether a C++ part can be called."""
+    namespace, operation = part.operation
+    return hasattr(getattr(torch.ops, namespace), operation)
 
 
 def find_compiler() -> str | None:
@@ -60,8 +104,8 @@ def find_compiler() -> str | None:
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 
 
-def _compiled(say: Callable[[str], object]) -> Path:
-    """Return the library for this source, this torch and this processor."""
+def _compiled(part: Part, say: Callable[[str], object]) -> Path:
+    """Return the library of a part for this source, this torch and this processor."""
     if sys.platform != "linux":
         raise NativeError(f"C++ parts are compiled on Linux alone, and this is {sys.platform}")
     compiler = find_compiler()
@@ -70,13 +114,13 @@ def _compiled(say: Callable[[str], object]) -> Path:
     try:
         given = Path(os.environ.get("XDG_CACHE_HOME", ""))
         home = given if given.is_absolute() else Path.home() / ".cache"
-        path = home / "dragoman" / "native" / _fingerprint(compiler) / "recurrence.so"
+        path = home / "dragoman" / "native" / _fingerprint(part, compiler) / f"{part.name}.so"
         if not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _alone(path.with_suffix(".lock")):
                 if not path.exists():
-                    say("Compiling the recurrent loop for this machine, once (about 15 s).")
-                    _compile(compiler, path)
+                    say(f"Compiling {part.about} for this machine, once (about {part.seconds} s).")
+                    _compile(part, compiler, path)
         strangers = [place for place in (path.parent, path) if not _is_ours(place)]
     except (OSError, RuntimeError) as error:
         raise NativeError(f"the cache folder of compiled parts cannot be used: {error}") from None
@@ -91,7 +135,7 @@ def _is_ours(place: Path) -> bool:
     return about.st_uid in (os.getuid(), 0) and not about.st_mode & 0o022
 
 
-def _compile(compiler: str, path: Path) -> None:
+def _compile(part: Part, compiler: str, path: Path) -> None:
     """Run the compiler beside `path` and rename the result into its place."""
     torch_home = Path(torch.__file__).parent
     includes = [torch_home / "include", torch_home / "include" / "torch" / "csrc" / "api" / "include"]
@@ -102,7 +146,7 @@ def _compile(compiler: str, path: Path) -> None:
             *shlex.split(compiler),
             *FLAGS,
             *(f"-I{place}" for place in includes),
-            str(SOURCE),
+            str(part.sources[0]),
             "-o",
             str(made),
             *libraries,
@@ -118,7 +162,7 @@ def _compile(compiler: str, path: Path) -> None:
         made.replace(path)
 
 
-def _fingerprint(compiler: str) -> str:
+def _fingerprint(part: Part, compiler: str) -> str:
     """Return a name that changes with all that the library depends on; caches may be shared by different machines."""
     processor = Path("/proc/cpuinfo")
     features = sorted(
@@ -126,7 +170,7 @@ def _fingerprint(compiler: str) -> str:
         if processor.exists()
         else ()
     )
-    texts = [SOURCE.with_name(name).read_text(encoding="utf-8") for name in (SOURCE.name, *HEADERS)]
+    texts = [source.read_text(encoding="utf-8") for source in part.sources]
     about = (texts, FLAGS, compiler, torch.__version__, torch.__file__)
     return hashlib.sha256(repr((about, platform.machine(), features)).encode()).hexdigest()[:16]
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.native.compilation import loaded
+from dragoman.native.compilation import RECURRENCE, loaded
 
 SMALL = 128
 """Below this many rows or hidden units products are done in float32 even under bfloat16: casting would cost more."""
@@ -140,7 +140,7 @@ def _arguments(plan: _Plan, tensors: Any) -> tuple[Any, ...]:
 
 def formulas() -> dict[Any, Any]:
     """Return the FLOPs of both passes in terms of shapes, for torch's counter; nothing where nothing is loaded."""
-    if not loaded():
+    if not loaded(RECURRENCE):
         return {}
     library = torch.ops.dragoman_native
     return {library.forward: _forward_cost, library.backward: _backward_cost, library.cross_entropy: _loss_cost}

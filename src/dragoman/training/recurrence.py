@@ -8,7 +8,7 @@ from torch import nn
 
 from dragoman.errors import SettingsError
 from dragoman.layers.recurrent import switch_native
-from dragoman.native.compilation import NativeError, prepare
+from dragoman.native.compilation import RECURRENCE, NativeError, prepare
 
 
 def choose_recurrence(
@@ -43,7 +43,7 @@ def _obstacle(device: torch.device, say: Callable[[str], object]) -> str:
     if device.type != "cpu":
         return "the C++ parts are for CPUs, and training is on a GPU"
     try:
-        prepare(say)
+        prepare(RECURRENCE, say)
     except NativeError as error:
         return str(error)
     return ""

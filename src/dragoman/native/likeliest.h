@@ -1,0 +1,82 @@
+// The likeliest tokens of a row of logits and their log-probabilities: what log_softmax and topk give, in one go while the row is in
+// the cache.
+#pragma once
+
+#include "exponential.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+class Likeliest {
+ public:
+  Likeliest(int64_t size, int64_t count) : size_(size), count_(count), largest_((size + BLOCK - 1) / BLOCK) {}
+
+  // Writes `count` numbers each; where any logit is not a number, or one is infinite, log-probabilities are not numbers.
+  void find(const float* logits, float* log_probs, int64_t* ids) {
+    const float most = maxima(logits), normaliser = most + std::log(sum(logits, most));
+    if (normaliser != normaliser) {
+      std::fill(log_probs, log_probs + count_, normaliser);
+      std::iota(ids, ids + count_, 0);
+      return;
+    }
+    collect(logits, threshold());
+    const auto better = [=](int32_t one, int32_t two) {
+      return logits[one] > logits[two] || (logits[one] == logits[two] && one < two);
+    };
+    std::partial_sort(found_.begin(), found_.begin() + count_, found_.end(), better);
+    for (int64_t i = 0; i < count_; ++i) ids[i] = found_[i], log_probs[i] = logits[found_[i]] - normaliser;
+  }
+
+ private:
+  static constexpr int64_t BLOCK = 64;
+
+  // Finds the largest number of each block.
+  float maxima(const float* logits) {
+    for (int64_t block = 0; block < int64_t(largest_.size()); ++block) {
+      const float* x = logits + block * BLOCK;
+      const int64_t many = std::min(BLOCK, size_ - block * BLOCK);
+      float most = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : most)
+      for (int64_t i = 0; i < many; ++i) most = most > x[i] ? most : x[i];
+      largest_[block] = most;
+    }
+    return *std::max_element(largest_.begin(), largest_.end());
+  }
+
+  float sum(const float* logits, float most) const {
+    float total = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t i = 0; i < size_; ++i) total += exp_of(logits[i] - most);
+    return total;
+  }
+
+  // At least `count` logits are as large as this, and few are larger: so many blocks have one, if there are so many.
+  float threshold() {
+    if (int64_t(largest_.size()) < count_) return -std::numeric_limits<float>::infinity();
+    sorted_ = largest_;
+    std::nth_element(sorted_.begin(), sorted_.begin() + count_ - 1, sorted_.end(), std::greater<float>());
+    return sorted_[count_ - 1];
+  }
+
+  void collect(const float* logits, float least) {
+    found_.clear();
+    for (int64_t block = 0; block < int64_t(largest_.size()); ++block) {
+      if (largest_[block] < least) continue;
+      const int64_t end = std::min(size_, (block + 1) * BLOCK);
+      for (int64_t i = block * BLOCK; i < end; ++i) {
+        if (logits[i] >= least) found_.push_back(static_cast<int32_t>(i));
+      }
+    }
+  }
+
+  int64_t size_, count_;
+  std::vector<float> largest_, sorted_;
+  std::vector<int32_t> found_;
+};
+
+}  // namespace
