@@ -133,3 +133,13 @@ def test_a_row_that_is_no_distribution_is_none(wrong: float) -> None:
     found, ids = likeliest(logits, 6)
     assert found[[1, 2]].isnan().all() and found[[0, 3]].isfinite().all()
     assert ((ids >= 0) & (ids < 500)).all()
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    weight, x = numbers(40, 16), numbers(3, 16)
+    for inputs, bias in ((x.double(), None), (numbers(3, 15), None), (x, numbers(39)), (x, numbers(40).double())):
+        with pytest.raises(RuntimeError):
+            multiply(inputs, weight, bias)
+    for logits, count in ((x, 17), (x, 0), (x.double(), 2)):
+        with pytest.raises(RuntimeError):
+            likeliest(logits, count)

@@ -8,6 +8,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/util/Exception.h>
 
 #include <optional>
 #include <tuple>
@@ -19,7 +20,11 @@ using torch::stable::Tensor;
 
 constexpr int64_t WORTH_A_THREAD = 500000;  // multiplications
 
-Tensor in_order(const Tensor& tensor) { return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor); }
+// Floats that stand in their order in memory.
+Tensor in_order(const Tensor& tensor) {
+  STD_TORCH_CHECK(tensor.scalar_type() == torch::headeronly::ScalarType::Float, "only float32 is multiplied and searched");
+  return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
+}
 
 // A new tensor, of the shape of another but for its last axis.
 Tensor like(const Tensor& tensor, int64_t last, int32_t type) {
@@ -52,6 +57,8 @@ Tensor multiply(const Tensor& given, const Tensor& weight, const std::optional<T
   const Tensor inputs = in_order(given), out = like(inputs, outputs, aoti_torch_dtype_float32());
   const Tensor added = bias.has_value() ? in_order(*bias) : inputs;
   const int64_t width = weight.size(1);
+  STD_TORCH_CHECK(inputs.size(-1) == width && outputs <= weight.size(0) * PANEL, "inputs do not fit the weight");
+  STD_TORCH_CHECK(!bias.has_value() || added.numel() == outputs, "the bias does not fit the weight");
   const Sizes n{inputs.numel() / width, width, outputs};
   const float *x = read<float>(inputs), *b = bias.has_value() ? read<float>(added) : nullptr;
   float* o = write<float>(out);
@@ -78,6 +85,7 @@ std::tuple<Tensor, Tensor> likeliest(const Tensor& given, int64_t count) {
   const Tensor logits = in_order(given), ids = like(logits, count, aoti_torch_dtype_int64());
   const Tensor log_probs = like(logits, count, aoti_torch_dtype_float32());
   const int64_t size = logits.size(1);
+  STD_TORCH_CHECK(0 < count && count <= size, "there are ", size, " tokens, not ", count);
   over(logits.size(0), 8 * size, [&](int64_t begin, int64_t end) {
     Likeliest row(size, count);
     for (int64_t r = begin; r < end; ++r) {
