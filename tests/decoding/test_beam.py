@@ -10,13 +10,23 @@ from jaxtyping import Float, Int
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 from torch import Tensor
 
-from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, step_of
+from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, largest, step_of
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, UNK, DecoderState, Padded
+from dragoman.native.compilation import DECODING, available
 
 SOURCES = [3, 11, 42]
 WIDE = 128
 PENALTIES = [("wu", 0.0), ("wu", 0.6), ("wu", 1.0), ("wu", 3.0), ("average", 1.0), ("none", 1.0)]
+
+
+@pytest.fixture(autouse=True, params=["in C++", "by torch"])
+def likeliest_tokens(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the likeliest tokens be found in either way."""
+    if request.param == "by torch":
+        monkeypatch.setattr(largest, "available", lambda part: False)
+    elif not available(DECODING):
+        pytest.skip("no C++ compiler here")
 
 
 def search(decoder: ToyDecoder, sources: list[int], limits: list[int], **settings: Any) -> Hypotheses:
@@ -228,6 +238,22 @@ def test_exact_search_stops_before_the_limit() -> None:
     found = beam_search(sure, DecoderState(None, None), torch.tensor([100]), settings=DecodingSettings())
     assert found.ids == [[[4, 4, 4]]]
     assert calls == 4
+
+
+def test_exact_search_stops_where_open_hypotheses_fall_behind_though_none_ends_there() -> None:
+    taken = []
+
+    def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        taken.append(1)
+        logits = torch.zeros(len(tokens), 40)
+        logits[:, EOS] = 3.0 if len(taken) == 1 else -50.0  # from the second position on EOS is not among the best
+        return logits, state
+
+    state = ToyDecoder().start(encoded([3]))
+    settings = DecodingSettings(beam=2, length_normalisation="average")
+    found = beam_search(step, state, torch.tensor([30]), settings=settings)
+    assert found.best()[0].ids == []
+    assert 2 < len(taken) < 25
 
 
 def test_exact_search_waits_for_a_longer_translation_that_can_win() -> None:

@@ -172,10 +172,10 @@ def prefers_the_first_keys(right: Any, score: nn.Module, queries: Tensor, keys: 
     return right(score, queries, keys) - torch.arange(keys.shape[-2])
 
 
-def forgets_what_beams_had(right: Any, search: Search, log_probs: Tensor, rules: Any) -> Any:
+def forgets_what_beams_had(right: Any, search: Search, logits: Tensor, rules: Any) -> Any:
     sizes = search.beams.log_prob
     forgetful = beam.Beams(search.beams.ids, sizes.masked_fill(sizes > -torch.inf, 0.0))
-    return right(dataclasses.replace(search, beams=forgetful), log_probs, rules)
+    return right(dataclasses.replace(search, beams=forgetful), logits, rules)
 
 
 def takes_the_mean_of_means(

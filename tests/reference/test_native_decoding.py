@@ -1,5 +1,6 @@
 """Products of few rows and the likeliest tokens in C++ equal what torch finds."""
 
+import re
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ from torch.nn import functional
 
 from dragoman.layers import product
 from dragoman.layers.product import FEW, Products
-from dragoman.native.compilation import DECODING, find_compiler, prepare
+from dragoman.native.compilation import DECODING, RECURRENCE, Part, find_compiler, prepare
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
 
 
@@ -69,12 +70,13 @@ def test_what_is_no_number_stays_none(kind: torch.dtype) -> None:
 
 def test_threads_change_nothing() -> None:
     x, weight = numbers(8, 512), numbers(1024, 512)
-    many = torch.get_num_threads()
-    found = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        found.append(multiply(x, weight))
-    torch.set_num_threads(many)
+    many, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(multiply(x, weight))
+    finally:
+        torch.set_num_threads(many)
     assert torch.equal(*found)
 
 
@@ -114,6 +116,18 @@ def test_the_likeliest_are_those_of_softmax_and_topk(rows: int, vocabulary: int,
     torch.testing.assert_close(log_probs, values, atol=2e-5, rtol=1e-6)
 
 
+def test_logits_far_from_0_lose_nothing() -> None:
+    logits = (4 * numbers(6, 500)).double()
+    expected = logits.float().log_softmax(-1).topk(9).values
+    for offset in (4096.0, -4096.0):
+        moved = (logits + offset).float()
+        log_probs, _ = likeliest(moved, 9)
+        torch.testing.assert_close(
+            log_probs, moved.double().log_softmax(-1).topk(9).values.float(), atol=1e-5, rtol=1e-6
+        )
+        torch.testing.assert_close(log_probs, expected, atol=2e-3, rtol=0)
+
+
 def test_equal_ones_come_in_their_order_and_forbidden_ones_last() -> None:
     logits = torch.zeros(3, 300)
     logits[1, :150] = -torch.inf
@@ -137,9 +151,27 @@ def test_a_row_that_is_no_distribution_is_none(wrong: float) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     weight, x = numbers(40, 16), numbers(3, 16)
-    for inputs, bias in ((x.double(), None), (numbers(3, 15), None), (x, numbers(39)), (x, numbers(40).double())):
-        with pytest.raises(RuntimeError):
-            multiply(inputs, weight, bias)
-    for logits, count in ((x, 17), (x, 0), (x.double(), 2)):
-        with pytest.raises(RuntimeError):
+    refused = [
+        ("only float32", x.double(), weight, None),
+        ("only float32", x, weight, numbers(40).double()),
+        ("do not fit the weight", numbers(3, 15), weight, None),
+        ("bias does not fit", x, weight, numbers(39)),
+        ("float32 or bfloat16", x, weight.double(), None),
+        ("float32 or bfloat16", x, weight.half(), None),
+    ]
+    for reason, inputs, matrix, bias in refused:
+        with pytest.raises(RuntimeError, match=reason):
+            multiply(inputs, matrix, bias)
+    with pytest.raises(RuntimeError, match="not in panels"):
+        torch.ops.dragoman_decoding.multiply(x, weight, None, 40)
+    for logits, count, reason in ((x, 17, "16 tokens, not 17"), (x, 0, "not 0"), (x.double(), 2, "only float32")):
+        with pytest.raises(RuntimeError, match=reason):
             likeliest(logits, count)
+
+
+@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
+def test_all_that_is_included_belongs_to_the_fingerprint(part: Part) -> None:
+    known = {source.name for source in part.sources}
+    texts = {source.name: source.read_text(encoding="utf-8") for source in part.sources}
+    included = {name for text in texts.values() for name in re.findall(r'#include "(.+)"', text)}
+    assert included | {f"{part.name}.cpp"} == known

@@ -25,14 +25,16 @@ def to_source(real: Bool[Tensor, "batch source"]) -> Bool[Tensor, "batch 1 sourc
     return real[:, None, :]
 
 
-def that_hides(mask: Bool[Tensor, "batch 1 key"]) -> Bool[Tensor, "batch 1 key"] | None:
-    """Return a mask, or None in inference mode where it hides nothing; elsewhere that is not asked, for a GPU is slow to say.
+def unless_all_seen(mask: Bool[Tensor, "batch 1 key"]) -> Bool[Tensor, "batch 1 key"] | None:
+    """Return a mask, or None where it hides nothing; a CPU is asked, in inference mode alone: a GPU would be waited for.
 
     >>> with torch.inference_mode():
-    ...     that_hides(to_source(torch.tensor([[True, True]]))), that_hides(to_source(torch.tensor([[True, False]])))
-    (None, tensor([[[ True, False]]]))
+    ...     [unless_all_seen(to_source(torch.tensor([real]))) for real in ([True, True], [True, False])]
+    [None, tensor([[[ True, False]]])]
     """
-    return None if torch.is_inference_mode_enabled() and bool(mask.all()) else mask
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled() or mask.device.type != "cpu":
+        return mask
+    return None if bool(mask.all()) else mask
 
 
 def from_lengths(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "_ _ keys"]:

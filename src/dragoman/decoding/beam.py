@@ -42,8 +42,8 @@ class Search:
 
     sentences: Int[Tensor, " batch"]
     maximum: Int[Tensor, " batch"]
-    shortest: int
-    """None of them has a smaller maximum; one that has had may have ended."""
+    least_maximum: int
+    """The smallest maximum when search began; while no more tokens have been chosen, length ends no sentence."""
     beams: Beams
     finished: Finished
 
@@ -110,9 +110,9 @@ def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"
     nothing = torch.full((batch, size), -torch.inf, device=device)
     log_prob = nothing.clone()
     log_prob[:, 0] = 0
-    shortest = int(maximum.min()) if batch else 0
+    least = int(maximum.min()) if batch else 0
     beams, finished = Beams(ids, log_prob), Finished(ids, nothing, nothing)
-    return Search(torch.arange(batch, device=device), maximum, shortest, beams, finished)
+    return Search(torch.arange(batch, device=device), maximum, least, beams, finished)
 
 
 def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
@@ -124,7 +124,7 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     count = min(2 * size + 2, logits.shape[1])
     values, tokens = largest(constrained(search, logits, rules), count) if rules else likeliest(logits, count)
     values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
-    if rules or search.length >= search.shortest:
+    if rules or search.length >= search.least_maximum:
         must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
         if must_end.any():
             end = torch.full_like(values, -torch.inf)
@@ -185,7 +185,7 @@ def may_have_ended(search: Search, choice: Choice, settings: DecodingSettings) -
     open hypotheses against those may find these ahead at any time.
     """
     weighs = settings.size > 1 and settings.stopping != "full" and search.finished.ids.shape[-1] > 1
-    return choice.ends or weighs or search.length > search.shortest
+    return choice.ends or weighs or search.length > search.least_maximum
 
 
 def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batch"]:

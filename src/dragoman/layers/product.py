@@ -35,14 +35,14 @@ def linear(
     inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
 ) -> Float[Tensor, "*batch output"]:
     """Compute W x + b, as the `Products` that are in use do it."""
-    products = _products_in_use()
+    products = None if torch.compiler.is_compiling() else _in_use.get()
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 
 def product_with(weight: Float[Tensor, "output input"]) -> Multiply:
     """Return the product with a weight that will be met many times, as the `Products` in use do theirs."""
     products = _in_use.get()
-    return _MULTIPLIERS[products.precision](weight) if products else linear_of(weight)
+    return _MULTIPLIERS[products.precision](weight) if products else _torchs_own(weight)
 
 
 class Products:
@@ -82,47 +82,27 @@ class Products:
 
     def __call__(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Compute W x + b, by torch itself where it is as quick or the weight is of no model."""
-        return self.product_with(weight)(inputs, bias)
-
-    def product_with(self, weight: Tensor) -> Multiply:
-        """Return the product with a weight, which is kept where it is of a model."""
         if weight.numel() < SMALL:
-            return linear_of(weight)
+            return F.linear(inputs, weight, bias)
         key = (weight.data_ptr(), weight.shape, weight.stride())
-        if key not in self._known:
+        multiply = self._known.get(key)
+        if multiply is None:
             if weight.untyped_storage().data_ptr() not in self._storages:
-                return linear_of(weight)
-            self._known[key] = _MULTIPLIERS[self.precision](weight)
-        return self._known[key]
+                return F.linear(inputs, weight, bias)
+            multiply = self._known[key] = _MULTIPLIERS[self.precision](weight)
+        return multiply(inputs, bias)
 
 
 _in_use: ContextVar[Products | None] = ContextVar("products", default=None)
 
 
-def _products_in_use() -> Products | None:
-    """Return the products of `Products.used`; none where torch compiles, which knows better."""
-    products = _in_use.get()
-    return None if products is None or torch.compiler.is_compiling() else products
-
-
 def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """Return what a layer does, by the `Products` in use; it looks its product up once for each of them."""
-    known: tuple[Products, Multiply] | None = None
-
-    def forward(inputs: Tensor) -> Tensor:
-        nonlocal known
-        products = _products_in_use()
-        if products is None:
-            return F.linear(inputs, layer.weight, layer.bias)
-        if known is None or known[0] is not products:
-            known = products, products.product_with(layer.weight)
-        return known[1](inputs, layer.bias)
-
-    return forward
+    """Return what a layer does, by `linear`."""
+    return lambda inputs: linear(inputs, layer.weight, layer.bias)
 
 
-def linear_of(weight: Tensor) -> Multiply:
-    """Return torch's own product with a weight."""
+def _torchs_own(weight: Tensor) -> Multiply:
+    """Return torch's product with a weight."""
     return lambda inputs, bias: F.linear(inputs, weight, bias)
 
 
@@ -157,7 +137,7 @@ def _by_rows(weight: Tensor, kind: torch.dtype, many: Multiply) -> Multiply:
         return many
     few = cache(lambda: multiplier(in_panels(weight.detach().to(kind)), len(weight)))
     most = FEW[kind] * weight.shape[1]
-    return lambda inputs, bias: few()(inputs, bias) if inputs.numel() <= most else many(inputs, bias)
+    return lambda inputs, bias: few()(inputs.float(), bias) if inputs.numel() <= most else many(inputs, bias)
 
 
 def _in_int8(weight: Tensor) -> Multiply:

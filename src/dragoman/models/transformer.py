@@ -212,7 +212,7 @@ class TransformerDecoder(nn.Module):
         """Read `tokens` after those that `state` has seen; predict the token after each."""
         pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
-        mask = masks.that_hides(masks.to_source(state.source.mask)) if memories else None
+        mask = masks.unless_all_seen(masks.to_source(state.source.mask)) if memories else None
         states = self.dropout(as_product(self.positions(self.embedding(tokens), seen)))
         real = real_inputs(tokens)
         steps: list[LayerStep] = []

@@ -38,8 +38,7 @@ class Part:
 
     name: str
     about: str
-    seconds: int
-    """About how long compiling takes."""
+    """What it is, and about how long compiling takes."""
     operation: tuple[str, str]
     """Namespace and name under which torch knows the first of its operations."""
     headers: tuple[str, ...] = ()
@@ -52,15 +51,13 @@ class Part:
 
 RECURRENCE = Part(
     "recurrence",
-    "the recurrent loop",
-    15,
+    "the recurrent loop for this machine, once (about 15 s)",
     ("dragoman_native", "forward"),
-    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h"),
+    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h", "products.h"),
 )
 DECODING = Part(
     "decoding",
-    "what search does at each position",
-    2,
+    "what search does for this machine, once (about 2 s)",
     ("dragoman_decoding", "multiply"),
     ("products.h", "likeliest.h", "exponential.h"),
 )
@@ -84,7 +81,10 @@ def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> Non
 
 @cache
 def available(part: Part) -> bool:
-    """Load a C++ part if it can be had, and tell whether it is there: for what is done in either case, sooner with it."""
+    """Load a C++ part if it can be had, and tell whether it is there: for what is done in either case, sooner with it.
+
+    Nothing is said of it, neither while it compiles nor why it cannot be had; `prepare` says both.
+    """
     try:
         prepare(part)
     except NativeError:
@@ -119,7 +119,7 @@ def _compiled(part: Part, say: Callable[[str], object]) -> Path:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _alone(path.with_suffix(".lock")):
                 if not path.exists():
-                    say(f"Compiling {part.about} for this machine, once (about {part.seconds} s).")
+                    say(f"Compiling {part.about}.")
                     _compile(part, compiler, path)
         strangers = [place for place in (path.parent, path) if not _is_ours(place)]
     except (OSError, RuntimeError) as error:
@@ -142,18 +142,11 @@ def _compile(part: Part, compiler: str, path: Path) -> None:
     libraries = ["-L", str(torch_home / "lib"), "-ltorch_cpu", "-lc10"]
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        command = [
-            *shlex.split(compiler),
-            *FLAGS,
-            *(f"-I{place}" for place in includes),
-            str(part.sources[0]),
-            "-o",
-            str(made),
-            *libraries,
-        ]
         try:
+            command = [*shlex.split(compiler), *FLAGS, *(f"-I{place}" for place in includes)]
+            command += [str(part.sources[0]), "-o", str(made), *libraries]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise NativeError(f"the compiler {compiler} did not finish: {error}") from None
         if done.returncode:
             reason = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")

@@ -16,13 +16,12 @@
 
 namespace {
 
+using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
-
-constexpr int64_t WORTH_A_THREAD = 500000;  // multiplications
 
 // Floats that stand in their order in memory.
 Tensor in_order(const Tensor& tensor) {
-  STD_TORCH_CHECK(tensor.scalar_type() == torch::headeronly::ScalarType::Float, "only float32 is multiplied and searched");
+  STD_TORCH_CHECK(tensor.scalar_type() == ScalarType::Float, "only float32 is multiplied and searched");
   return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
 }
 
@@ -57,12 +56,15 @@ Tensor multiply(const Tensor& given, const Tensor& weight, const std::optional<T
   const Tensor inputs = in_order(given), out = like(inputs, outputs, aoti_torch_dtype_float32());
   const Tensor added = bias.has_value() ? in_order(*bias) : inputs;
   const int64_t width = weight.size(1);
-  STD_TORCH_CHECK(inputs.size(-1) == width && outputs <= weight.size(0) * PANEL, "inputs do not fit the weight");
+  const auto kind = weight.scalar_type();
+  STD_TORCH_CHECK(kind == ScalarType::Float || kind == ScalarType::BFloat16, "a weight is float32 or bfloat16");
+  STD_TORCH_CHECK(weight.is_contiguous() && weight.dim() == 3 && weight.size(2) == PANEL, "the weight is not in panels");
+  STD_TORCH_CHECK(width > 0 && inputs.size(-1) == width && outputs <= weight.size(0) * PANEL, "inputs do not fit the weight");
   STD_TORCH_CHECK(!bias.has_value() || added.numel() == outputs, "the bias does not fit the weight");
-  const Sizes n{inputs.numel() / width, width, outputs};
+  const Extent n{inputs.numel() / width, width, outputs};
   const float *x = read<float>(inputs), *b = bias.has_value() ? read<float>(added) : nullptr;
   float* o = write<float>(out);
-  const bool low = weight.element_size() == 2;
+  const bool low = kind == ScalarType::BFloat16;
   std::vector<float> narrow;
   if (low) {
     narrow.resize(inputs.numel());

@@ -27,7 +27,7 @@ def multiplier(
     """Return the product W x + b with a weight that `in_panels` laid out.
 
     Inputs, biases and results are float32 on a CPU. A weight in bfloat16 makes inputs and products (before the bias) round to
-    that, and halves what is read of memory. Threads share a product of a million multiplications or more.
+    that, and halves what is read of memory. Threads share products of more than half a million multiplications.
     """
     multiply = torch.ops.dragoman_decoding.multiply.default
     return lambda inputs, bias: multiply(inputs, panels, bias, outputs)

@@ -14,13 +14,14 @@ namespace {
 
 class Likeliest {
  public:
-  Likeliest(int64_t size, int64_t count) : size_(size), count_(count), largest_((size + BLOCK - 1) / BLOCK) {}
+  Likeliest(int64_t size, int64_t count) : size_(size), count_(count), largest_((size + RUN - 1) / RUN) {}
 
-  // Writes `count` numbers each; where any logit is not a number, or one is infinite, log-probabilities are not numbers.
+  // Writes `count` numbers each; where a logit is not a number or plus infinity, or all are minus infinity, log-probabilities are
+  // not numbers. The largest logit is taken off first: added to the logarithm, it would round that where logits are far from 0.
   void find(const float* logits, float* log_probs, int64_t* ids) {
-    const float most = maxima(logits), normaliser = most + std::log(sum(logits, most));
-    if (normaliser != normaliser) {
-      std::fill(log_probs, log_probs + count_, normaliser);
+    const float most = maxima(logits), rest = std::log(sum(logits, most));
+    if (rest != rest) {
+      std::fill(log_probs, log_probs + count_, rest);
       std::iota(ids, ids + count_, 0);
       return;
     }
@@ -29,21 +30,21 @@ class Likeliest {
       return logits[one] > logits[two] || (logits[one] == logits[two] && one < two);
     };
     std::partial_sort(found_.begin(), found_.begin() + count_, found_.end(), better);
-    for (int64_t i = 0; i < count_; ++i) ids[i] = found_[i], log_probs[i] = logits[found_[i]] - normaliser;
+    for (int64_t i = 0; i < count_; ++i) ids[i] = found_[i], log_probs[i] = logits[found_[i]] - most - rest;
   }
 
  private:
-  static constexpr int64_t BLOCK = 64;
+  static constexpr int64_t RUN = 64;
 
-  // Finds the largest number of each block.
+  // Finds the largest number of each run.
   float maxima(const float* logits) {
-    for (int64_t block = 0; block < int64_t(largest_.size()); ++block) {
-      const float* x = logits + block * BLOCK;
-      const int64_t many = std::min(BLOCK, size_ - block * BLOCK);
+    for (int64_t run = 0; run < int64_t(largest_.size()); ++run) {
+      const float* x = logits + run * RUN;
+      const int64_t many = std::min(RUN, size_ - run * RUN);
       float most = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : most)
       for (int64_t i = 0; i < many; ++i) most = most > x[i] ? most : x[i];
-      largest_[block] = most;
+      largest_[run] = most;
     }
     return *std::max_element(largest_.begin(), largest_.end());
   }
@@ -55,7 +56,7 @@ class Likeliest {
     return total;
   }
 
-  // At least `count` logits are as large as this, and few are larger: so many blocks have one, if there are so many.
+  // At least `count` logits are as large as this, and few are larger: so many runs have one, if there are so many.
   float threshold() {
     if (int64_t(largest_.size()) < count_) return -std::numeric_limits<float>::infinity();
     sorted_ = largest_;
@@ -65,10 +66,10 @@ class Likeliest {
 
   void collect(const float* logits, float least) {
     found_.clear();
-    for (int64_t block = 0; block < int64_t(largest_.size()); ++block) {
-      if (largest_[block] < least) continue;
-      const int64_t end = std::min(size_, (block + 1) * BLOCK);
-      for (int64_t i = block * BLOCK; i < end; ++i) {
+    for (int64_t run = 0; run < int64_t(largest_.size()); ++run) {
+      if (largest_[run] < least) continue;
+      const int64_t end = std::min(size_, (run + 1) * RUN);
+      for (int64_t i = run * RUN; i < end; ++i) {
         if (logits[i] >= least) found_.push_back(static_cast<int32_t>(i));
       }
     }

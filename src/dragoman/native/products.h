@@ -1,4 +1,4 @@
-// Products of few rows with a weight that never changes. The weight stands in panels, (panel, input, 32 outputs), so that a step of
+// Products of few rows with a weight that stays the same for many of them. The weight stands in panels, (panel, input, 32 outputs), so that a step of
 // the inner loop reads one line of it for all rows.
 #pragma once
 
@@ -11,12 +11,13 @@
 namespace {
 
 constexpr int64_t PANEL = 32;
+constexpr int64_t WORTH_A_THREAD = 500000;  // multiplications
 #if defined(__AVX512F__)
-constexpr int LANES = 16, BLOCK = 8;  // numbers in a register; rows whose sums stay in registers
+constexpr int LANES = 16, ROWS_AT_ONCE = 8;  // numbers in a register; rows whose sums stay in registers
 #elif defined(__AVX2__)
-constexpr int LANES = 8, BLOCK = 3;
+constexpr int LANES = 8, ROWS_AT_ONCE = 3;
 #else
-constexpr int LANES = 4, BLOCK = 2;
+constexpr int LANES = 4, ROWS_AT_ONCE = 2;
 #endif
 constexpr int VECTORS = PANEL / LANES;
 
@@ -70,19 +71,19 @@ void times_panel(int64_t rows, const float* x, int64_t inputs, const Weight* pan
   ((rows == COUNTS + 1 ? times_panel<COUNTS + 1>(x, inputs, panel, out) : void()), ...);
 }
 
-struct Sizes {
+struct Extent {
   int64_t rows, inputs, outputs;
 };
 
 template <typename Weight>
-void times_panels(Sizes n, const float* x, const Weight* weight, const float* bias, float* out, int64_t begin, int64_t end) {
-  float sums[BLOCK][PANEL];
+void times_panels(Extent n, const float* x, const Weight* weight, const float* bias, float* out, int64_t begin, int64_t end) {
+  float sums[ROWS_AT_ONCE][PANEL];
   for (int64_t p = begin; p < end; ++p) {
     const int64_t count = std::min(PANEL, n.outputs - p * PANEL);
-    for (int64_t first = 0; first < n.rows; first += BLOCK) {
-      const int64_t rows = std::min<int64_t>(BLOCK, n.rows - first);
+    for (int64_t first = 0; first < n.rows; first += ROWS_AT_ONCE) {
+      const int64_t rows = std::min<int64_t>(ROWS_AT_ONCE, n.rows - first);
       times_panel(rows, x + first * n.inputs, n.inputs, weight + p * n.inputs * PANEL, sums,
-                  std::make_integer_sequence<int, BLOCK>());
+                  std::make_integer_sequence<int, ROWS_AT_ONCE>());
       for (int64_t row = 0; row < rows; ++row) {
         float* o = out + (first + row) * n.outputs + p * PANEL;
         for (int64_t j = 0; j < count; ++j) {
