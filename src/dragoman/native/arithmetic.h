@@ -1,13 +1,10 @@
 // What all C++ parts compute with: tanh and sigmoid that compilers vectorise, rows shared among threads, matrix products.
 #pragma once
 
-#include "products.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -56,35 +53,12 @@ void over_rows(int64_t rows, int64_t work, const F& body) {
   });
 }
 
-// A matrix (input, output) of any strides as `times_panels` takes it.
-inline Tensor in_panels(const Tensor& matrix) {
-  const int64_t inputs = matrix.size(0), outputs = matrix.size(1), down = matrix.stride(0), right = matrix.stride(1);
-  const Tensor panels = at::zeros({(outputs + PANEL - 1) / PANEL, inputs, PANEL}, matrix.options());
-  const float* from = read<float>(matrix);
-  float* to = write<float>(panels);
-  for (int64_t j = 0; j < outputs; ++j) {
-    float* column = to + (j / PANEL) * inputs * PANEL + j % PANEL;
-    for (int64_t k = 0; k < inputs; ++k) column[k * PANEL] = from[k * down + j * right];
-  }
-  return panels;
-}
-
 // x times a fixed matrix; where the matrix is bfloat16, so is the product, and what comes out is rounded up again.
 class Product {
  public:
   Product() = default;
-  explicit Product(const Tensor& matrix) : matrix_(matrix) {
-    if (matrix.scalar_type() == at::kFloat) panels_ = in_panels(matrix);
-  }
+  explicit Product(const Tensor& matrix) : matrix_(matrix) {}
   void operator()(const Tensor& out, const Tensor& x) {
-    if (panels_.defined() && x.is_contiguous() && out.is_contiguous()) {
-      const Extent n{x.size(0), x.size(1), out.size(1)};
-      const int64_t work = std::max<int64_t>(1, n.rows * n.inputs * PANEL);
-      at::parallel_for(0, panels_.size(0), (WORTH_A_THREAD + work - 1) / work, [&](int64_t begin, int64_t end) {
-        times_panels(n, read<float>(x), read<float>(panels_), nullptr, write<float>(out), begin, end);
-      });
-      return;
-    }
     Tensor target = out;
     if (matrix_.scalar_type() == x.scalar_type()) {
       at::mm_out(target, x, matrix_);
@@ -100,7 +74,7 @@ class Product {
   }
 
  private:
-  Tensor matrix_, panels_, narrow_, result_;
+  Tensor matrix_, narrow_, result_;
 };
 
 // x times a matrix, all rows of x at once; in bfloat16 where `low`.

@@ -53,7 +53,7 @@ RECURRENCE = Part(
     "recurrence",
     "the recurrent loop for this machine, once (about 15 s)",
     ("dragoman_native", "forward"),
-    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h", "products.h"),
+    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h"),
 )
 DECODING = Part(
     "decoding",
