@@ -11,7 +11,15 @@ from torch.profiler import ProfilerActivity, profile
 
 KINDS = {
     "recurrent loop": ("dragoman_native::forward", "dragoman_native::backward"),
-    "matrix products": ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::linear", "mkldnn::"),
+    "matrix products": (
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::baddbmm",
+        "aten::linear",
+        "mkldnn::",
+        "dragoman_decoding::multiply",
+    ),
     "attention": ("aten::_scaled_dot_product",),
     "random numbers": ("aten::bernoulli", "aten::random_", "aten::rand", "aten::native_dropout"),
     "softmax and loss": (
@@ -22,6 +30,7 @@ KINDS = {
         "aten::exp",
         "aten::log",
         "dragoman_native::cross_entropy",
+        "dragoman_decoding::likeliest",
     ),
     "normalisation": ("aten::native_layer_norm",),
     "copies and casts": (
@@ -79,7 +88,7 @@ def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     seconds: Counter[str] = Counter()
     operations = 0
     for event in watching.events():
-        if event.name.startswith(("aten::", "mkldnn::", "dragoman_native::")):
+        if event.name.startswith(("aten::", "mkldnn::", "dragoman_")):
             seconds[kind_of(event)] += event.self_cpu_time_total / 1e6
             operations += event.cpu_parent is None or "::" not in event.cpu_parent.name
     seconds[OUTSIDE] = max(answer["seconds"] - seconds.total(), 0.0)
