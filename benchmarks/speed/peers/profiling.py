@@ -46,6 +46,8 @@ KINDS = {
     ),
 }
 """From a kind to what the names of its operations begin with."""
+COUNTED = ("aten::", "mkldnn::", "dragoman_")
+"""What the names of operations begin with that are counted."""
 OPTIMISER, OTHER, OUTSIDE = "optimiser", "sums and elementwise", "outside of operations"
 
 
@@ -88,7 +90,7 @@ def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     seconds: Counter[str] = Counter()
     operations = 0
     for event in watching.events():
-        if event.name.startswith(("aten::", "mkldnn::", "dragoman_")):
+        if event.name.startswith(COUNTED):
             seconds[kind_of(event)] += event.self_cpu_time_total / 1e6
             operations += event.cpu_parent is None or "::" not in event.cpu_parent.name
     seconds[OUTSIDE] = max(answer["seconds"] - seconds.total(), 0.0)

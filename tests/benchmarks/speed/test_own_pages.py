@@ -1,14 +1,17 @@
 """Pages about Dragoman alone: where a step's time goes, and what a student loses and gains."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from benchmarks.speed.parts import profile, student
-from benchmarks.speed.peers.profiling import OPTIMISER, OTHER, kind_of
+from benchmarks.speed.peers.profiling import COUNTED, OPTIMISER, OTHER, kind_of
 from benchmarks.speed.records import Records
 from tests.benchmarks.speed.test_speed_page import ABOUT, row, written
+
+from dragoman.native.compilation import DECODING, RECURRENCE, Part
 
 
 def event(name: str, parent: Any = None) -> Any:
@@ -21,6 +24,15 @@ def event(name: str, parent: Any = None) -> Any:
 )
 def test_an_operation_is_of_the_kind_that_its_name_says(name: str, kind: str) -> None:
     assert kind_of(event(name)) == kind
+
+
+@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
+def test_every_operation_in_cpp_is_counted_and_has_a_kind(part: Part) -> None:
+    names = re.findall(r'library\.def\("(\w+)', part.sources[0].read_text(encoding="utf-8"))
+    assert part.operation[1] in names
+    for name in names:
+        full = f"{part.operation[0]}::{name}"
+        assert full.startswith(COUNTED) and kind_of(event(full)) != OTHER, full
 
 
 def test_all_that_an_optimiser_does_is_its_own() -> None:
