@@ -97,7 +97,7 @@ def test_settings_named_with_their_section_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     known = settings_of_every_kind()
     named = re.findall(r"\b(?:data|text|model|training|decoding)\.([a-z_]+)(?:\.([a-z_]+))?\b(?![(/*])", text)
-    suffixes = {"py", "yaml", "md", "json", "safetensors"}
+    suffixes = {"py", "cpp", "yaml", "md", "json", "safetensors"}
     odd = [name for pair in named for name in pair if name and name not in known | suffixes | {"droput"}]
     assert odd == []
 
