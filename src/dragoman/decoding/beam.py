@@ -181,8 +181,8 @@ def follow(beams: Beams, choice: Choice) -> tuple[Beams, Int[Tensor, "batch beam
 def may_have_ended(search: Search, choice: Choice, settings: DecodingSettings) -> bool:
     """Tell whether `has_ended` can be true for a sentence for which it was not before, without asking the sentences.
 
-    Where nothing ends now, only their length can end a search that stops when enough hypotheses have ended; one that weighs
-    open hypotheses against those may find these ahead at any time.
+    Where nothing ends now, a search that waits for enough hypotheses to end can only be ended by length; one that weighs open
+    hypotheses against those that ended may find at any time that none can still win.
     """
     weighs = settings.size > 1 and settings.stopping != "full" and search.finished.ids.shape[-1] > 1
     return choice.ends or weighs or search.length > search.least_maximum
