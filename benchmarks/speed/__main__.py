@@ -76,8 +76,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--recipe", default=Bench.recipe, help="Dragoman's recipe there, a file or a name")
     parser.add_argument("--teacher", type=Path, help="a run, for the part student")
-    parser.add_argument("--student", type=Path, nargs="+", default=[], help="runs that were distilled from it")
-    parser.add_argument("--peer", nargs="+", default=[], help="only these peers, by the names of their scripts")
+    parser.add_argument(
+        "--student", type=Path, nargs="+", action="extend", default=[], help="runs that were distilled from it"
+    )
+    parser.add_argument(
+        "--peer", nargs="+", action="extend", default=[], help="only these peers, by the names of their scripts"
+    )
     parser.add_argument("--again", action="store_true", help="measure also what is finished, and try what was skipped")
     parser.add_argument("--quick", action="store_true", help="tiny models and batches: does everything run?")
     parser.add_argument("--only-page", action="store_true", help="measure nothing, write the page from the records")
