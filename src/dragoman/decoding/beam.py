@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from dragoman.decoding.constraints import Constraint, rules_of
+from dragoman.decoding.constraints import Constraint, obeying, rules_of
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
 from dragoman.decoding.largest import largest, likeliest
 from dragoman.decoding.settings import DecodingSettings
@@ -141,11 +141,8 @@ def constrained(
     search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]
 ) -> Float[Tensor, "rows vocab"]:
     """Return log-probabilities, minus infinity where a rule forbids a token."""
-    allowed, prefix = logits.log_softmax(-1), search.beams.ids[:, :, 1:].flatten(0, 1)
-    sentences = search.sentences.repeat_interleave(search.beams.ids.shape[1])
-    for rule in rules:
-        allowed = rule(prefix, allowed, sentences)
-    return allowed
+    prefix = search.beams.ids[:, :, 1:].flatten(0, 1)
+    return obeying(rules, prefix, logits.log_softmax(-1), search.sentences.repeat_interleave(search.beams.ids.shape[1]))
 
 
 def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:

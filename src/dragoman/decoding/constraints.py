@@ -101,6 +101,18 @@ def rules_of(settings: DecodingSettings) -> list[Constraint]:
     return rules
 
 
+def obeying(
+    rules: Sequence[Constraint],
+    prefix: Int[Tensor, "rows length"],
+    log_probs: Float[Tensor, "rows vocab"],
+    sentences: Int[Tensor, " rows"],
+) -> Float[Tensor, "rows vocab"]:
+    """Apply one rule after the other."""
+    for rule in rules:
+        log_probs = rule(prefix, log_probs, sentences)
+    return log_probs
+
+
 def constrain(
     rules: Sequence[Constraint],
     prefix: Int[Tensor, "rows length"],
@@ -110,9 +122,7 @@ def constrain(
     at_limit: Bool[Tensor, " rows"],
 ) -> Float[Tensor, "rows vocab"]:
     """Apply `rules`. A hypothesis at its maximum length, or that the rules leave no way on, can only end there."""
-    allowed = log_probs
-    for rule in rules:
-        allowed = rule(prefix, allowed, sentences)
+    allowed = obeying(rules, prefix, log_probs, sentences)
     must_end = at_limit | (allowed.amax(-1) == -torch.inf)
     end = torch.full_like(log_probs, -torch.inf)
     end[:, EOS] = log_probs[:, EOS]
