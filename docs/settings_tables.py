@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.classification.settings import ClassifierRecipe
-from dragoman.recipe import Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import Settings
 
 BEGIN = "<!-- settings: written by docs/settings_tables.py, not by hand -->"

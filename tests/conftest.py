@@ -25,7 +25,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
     @cache
     def train(model: str, *assignments: str) -> Path:
-        from dragoman.fitting import fit
+        from dragoman.jobs.train import fit
 
         run = folder / f"{model}-{len(list(folder.iterdir()))}"
         fit(recipe(model, *assignments), run)

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import yaml
 
-from dragoman.recipe import Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import merge, override, parse
 
 ROOT = Path(__file__).parents[1]

@@ -16,13 +16,13 @@ from dragoman.classification.classifier import Classifier
 from dragoman.classification.fitting import fit_classifier
 from dragoman.classification.settings import classifier_recipe
 from dragoman.data.phrasebook import derive
-from dragoman.document_reading import read_previous
-from dragoman.fitting import fit
+from dragoman.inference.context_attention import read_previous
+from dragoman.inference.translator import Translator
 from dragoman.inspection import draw
 from dragoman.inspection.document_picture import draw_document
-from dragoman.recipe import Recipe
+from dragoman.jobs.train import fit
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
-from dragoman.translator import Translator
 
 PICTURES = ROOT / "docs" / "atlas" / "pictures"
 

@@ -14,14 +14,14 @@ from benchmarks.atlas.corpora import Aligned, evbnews
 from benchmarks.atlas.kinds import chosen, plan, recipe_of
 from benchmarks.atlas.measuring import best_view, kept, read_pairs
 
-from dragoman.fitting import fit
+from dragoman.inference.attention_map import View
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.symmetrisation import symmetrise
-from dragoman.reading import View
-from dragoman.recipe import Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import merge, parse
 from dragoman.text.links import Links
-from dragoman.translator import Translator
 
 GUIDED = {"layer": 2, "head": 1}
 

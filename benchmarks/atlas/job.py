@@ -17,15 +17,15 @@ from benchmarks.atlas.agreed import METHOD, SHOWN, STOPPED
 from benchmarks.atlas.corpora import load_pairs
 from benchmarks.atlas.measuring import measure, show
 
-from dragoman.circumstances import commit, machine
-from dragoman.devices import peak_memory
+from dragoman.atomic import write_text
 from dragoman.errors import DragomanError
-from dragoman.fitting import fit
-from dragoman.recipe import Recipe
-from dragoman.run import versions, write_text
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.machine.devices import peak_memory
+from dragoman.machine.provenance import commit, machine, versions
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.reports import MetricsFile
-from dragoman.translator import Translator
 
 
 def run(job: dict[str, Any]) -> int:

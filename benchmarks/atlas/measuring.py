@@ -7,11 +7,11 @@ import torch
 from benchmarks.atlas.agreed import SHOWN
 from benchmarks.atlas.corpora import Aligned
 
+from dragoman.inference.attention_map import Reading, View, with_words
+from dragoman.inference.translator import Translator
 from dragoman.metrics.alignment import alignment_error_rate, words_only
 from dragoman.metrics.scores import bleu
-from dragoman.reading import Reading, View, with_words
 from dragoman.text.links import Links
-from dragoman.translator import Translator
 
 
 def measure(translator: Translator, choose: Sequence[Aligned], pairs: Sequence[Aligned]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def show(translator: Translator, view: Sequence[int]) -> list[dict[str, Any]]:
 def entropy(reading: Reading) -> float:
     """Return the mean entropy of the weights in nats, over target pieces, layers and heads, with </s> on both sides.
 
-    >>> from dragoman.reading import Side
+    >>> from dragoman.inference.attention_map import Side
     >>> side = Side(["a", "</s>"], ["a"], [0, None])
     >>> round(entropy(Reading(side, side, torch.full((1, 1, 2, 2), 0.5))), 4)
     0.6931

@@ -14,7 +14,7 @@ from benchmarks.atlas.agreed import HERE, ROOT
 from benchmarks.atlas.kinds import Kind, kinds, plan
 from benchmarks.atlas.pictures import draw_side_by_side
 
-from dragoman.run import write_text
+from dragoman.atomic import write_text
 
 Result = Mapping[str, Any]
 

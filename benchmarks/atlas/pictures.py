@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from dragoman.inspection.files import write_whole
+from dragoman.atomic import write_output
 from dragoman.inspection.heatmap import draw
 from dragoman.inspection.picture import AttentionPicture
 
@@ -33,4 +33,4 @@ def draw_side_by_side(shown: Sequence[dict[str, Any]], path: Path) -> None:
     small = together.resize((round(together.width * SHRINK), round(together.height * SHRINK)), Image.Resampling.LANCZOS)
     content = io.BytesIO()
     small.save(content, format="png", optimize=True)
-    write_whole(path, content.getvalue())
+    write_output(path, content.getvalue())

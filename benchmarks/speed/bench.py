@@ -16,7 +16,7 @@ from benchmarks.speed.calibration import rates
 from benchmarks.speed.children import ROOT, Child, Peer, PeerError, python_of
 from benchmarks.speed.records import Record, Records, digest
 
-from dragoman.circumstances import commit, machine
+from dragoman.machine.provenance import commit, machine
 
 
 @dataclass(frozen=True)

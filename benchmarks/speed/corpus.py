@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from benchmarks.speed.records import digest
 
+from dragoman.atomic import write_text
 from dragoman.data.buckets import batches
 from dragoman.errors import InputError
-from dragoman.run import write_text
 from dragoman.text.codec import Codec, learn_codec
 from dragoman.text.settings import SentencePieceSettings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.speed.records import Record, latest, matching, read
 from benchmarks.speed.statistics import ratios, spread
 
-from dragoman.run import write_text
+from dragoman.atomic import write_text
 
 Section = Callable[[Sequence[Record], Path], list[str]]
 """Writes the lines of a part below its heading, from its records; pictures go into a folder beside the page."""

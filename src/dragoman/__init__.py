@@ -12,15 +12,15 @@ from dragoman.lazy import importer as _importer
 
 if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
-    from dragoman.continuing import Continuer
     from dragoman.errors import DragomanError
-    from dragoman.filling import Filler
-    from dragoman.fitting import fit
-    from dragoman.reading import Reading
-    from dragoman.recipe import Recipe, load_recipe
-    from dragoman.run import Run, open_run
-    from dragoman.translation import Translation
-    from dragoman.translator import Translator
+    from dragoman.inference.attention_map import Reading
+    from dragoman.inference.generator import Continuer
+    from dragoman.inference.mask_filler import Filler
+    from dragoman.inference.translation import Translation
+    from dragoman.inference.translator import Translator
+    from dragoman.jobs.train import fit
+    from dragoman.runs.folder import Run, open_run
+    from dragoman.runs.recipe import Recipe, load_recipe
 
 __all__ = [
     "Classifier",
@@ -39,17 +39,17 @@ __all__ = [
 
 _PLACES = {
     "Classifier": "classification.classifier",
-    "Continuer": "continuing",
+    "Continuer": "inference.generator",
     "DragomanError": "errors",
-    "Filler": "filling",
-    "Reading": "reading",
-    "Recipe": "recipe",
-    "Run": "run",
-    "Translation": "translation",
-    "Translator": "translator",
-    "fit": "fitting",
-    "load_recipe": "recipe",
-    "open_run": "run",
+    "Filler": "inference.mask_filler",
+    "Reading": "inference.attention_map",
+    "Recipe": "runs.recipe",
+    "Run": "runs.folder",
+    "Translation": "inference.translation",
+    "Translator": "inference.translator",
+    "fit": "jobs.train",
+    "load_recipe": "runs.recipe",
+    "open_run": "runs.folder",
 }
 
 __getattr__ = _importer(__name__, _PLACES)

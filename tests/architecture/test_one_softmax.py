@@ -12,7 +12,7 @@ SOFTMAXES += ("sparsemax", "entmax15")
 KERNELS = ("scaled_dot_product_attention", "flex_attention", "MultiheadAttention")
 ELSEWHERE = {
     "decoding/": "turns logits over the vocabulary into log-probabilities of the next token",
-    "filling.py": "turns logits over the vocabulary into probabilities of what fills a blank",
+    "inference/mask_filler.py": "turns logits over the vocabulary into probabilities of what fills a blank",
     "classification/": "turns logits over labels into probabilities",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",
     "layers/cross_entropy.py": "the loss, over the vocabulary",

@@ -52,6 +52,6 @@ def test_a_name_that_does_not_exist_is_refused():
 
 def test_public_names_are_found_wherever_they_are_bound():
     text = "import importlib\nfrom typing import Any\n__version__ = '1'\n_HOMES = {}\nVALUE: int = 1\n"
-    text += "if TYPE_CHECKING:\n    from dragoman.translator import Translator as Translator\n"
+    text += "if TYPE_CHECKING:\n    from dragoman.inference.translator import Translator as Translator\n"
     text += "from .errors import DragomanError\ndef load(): ...\ndef __getattr__(name): ..."
     assert public_names(planted(text, "__init__.py")) == {"VALUE", "Translator", "DragomanError", "load"}

@@ -53,7 +53,7 @@ def test_help_imports_neither_what_computes_nor_what_draws():
 
 
 def test_translating_with_an_export_does_not_import_torch(trained: Trained, tmp_path: Path):
-    from dragoman.export.job import export
+    from dragoman.conversion.job import export
 
     folder, _ = export(trained("transformer"), tmp_path / "out")
     loaded = loaded_by_command("translate", str(folder), stdin="I love cats.\n")

@@ -10,7 +10,7 @@ from tests.tiny import LANGUAGE_MODELS, RNN
 from dragoman.arena.plan import chosen_jobs, make_plan
 from dragoman.arena.settings import load_arena
 from dragoman.errors import SettingsError
-from dragoman.recipe import Recipe, shipped_arenas
+from dragoman.runs.recipe import Recipe, shipped_arenas
 from dragoman.settings import parse
 
 

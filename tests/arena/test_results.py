@@ -55,7 +55,7 @@ def test_the_search_takes_the_factor_with_the_lowest_dev_loss(compared: tuple[Wo
         losses = {job.factor: (worker.folder.result(job) or {})["dev_loss"] for job in worker.plan.trials(system)}
         factor = chosen_factor(worker.plan, worker.folder, system)
         assert losses[factor] == min(losses.values())
-        from dragoman.run import open_run
+        from dragoman.runs.folder import open_run
 
         trained = open_run(worker.folder.run(f"{system}/seed-2")).recipe.training
         assert trained.learning_rate == pytest.approx(0.01 * (factor or 0))

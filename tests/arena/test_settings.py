@@ -8,7 +8,7 @@ from tests.tiny import RNN
 
 from dragoman.arena.settings import load_arena
 from dragoman.errors import SettingsError
-from dragoman.recipe import load_recipe, shipped, shipped_arenas
+from dragoman.runs.recipe import load_recipe, shipped, shipped_arenas
 
 
 def test_an_arena_is_read_with_its_systems_in_their_order(tmp_path: Path):

@@ -52,7 +52,7 @@ def test_a_demo_without_attention_has_no_alignments(tmp_path: Path):
 
 
 def test_a_stopped_demo_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dragoman.demonstration.run_demo", lambda *_, **__: None)
+    monkeypatch.setattr("dragoman.jobs.demo.run_demo", lambda *_, **__: None)
     found = dragoman("demo", *OPTIONS, "--out", tmp_path / "demo")
     assert (found.code, found.output) == (130, "")
     assert found.errors == "Stopped before the end; `dragoman demo` begins again.\n"

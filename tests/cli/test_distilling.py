@@ -36,7 +36,7 @@ def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.translator.Translator.translate", interrupt)
+    monkeypatch.setattr("dragoman.inference.translator.Translator.translate", interrupt)
     student = recipe_file(tmp_path, "transformer", "training.steps=2")
     found = dragoman("distill", trained("rnn", *TEACHER), "--recipe", student, "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")

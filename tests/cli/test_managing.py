@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.tiny import Trained, dragoman, refusal
 
-from dragoman.recipe import load_recipe, shipped
+from dragoman.runs.recipe import load_recipe, shipped
 from dragoman.settings import dump
 from dragoman.training.checkpoint import load_tensors
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tiny import Trained, dragoman, refusal
 
-from dragoman.translator import Translator
+from dragoman.inference.translator import Translator
 
 SOURCES = ["I love cats.", "", "This is a book."]
 TARGETS = ["Tôi yêu mèo.", "", "Đây là một quyển sách."]

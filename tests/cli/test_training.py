@@ -10,7 +10,7 @@ from tests.tiny import dragoman, recipe_file, refusal
 
 from dragoman.cli import console
 from dragoman.cli.console import ConsoleListener
-from dragoman.run import open_run
+from dragoman.runs.folder import open_run
 
 
 class Stopping(ConsoleListener):
@@ -57,7 +57,7 @@ def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.fitting.codecs_for", interrupt)
+    monkeypatch.setattr("dragoman.jobs.train.codecs_for", interrupt)
     found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
     assert not (tmp_path / "run").exists()

@@ -7,8 +7,8 @@ import pytest
 
 from dragoman.arena.plan import make_plan
 from dragoman.arena.settings import load_arena
-from dragoman.fitting import fit
-from dragoman.recipe import Recipe
+from dragoman.jobs.train import fit
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import merge, parse
 from dragoman.training.reports import MetricsFile
 

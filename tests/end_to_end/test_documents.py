@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 from tests.tiny import dragoman, refusal
 
 from dragoman.errors import CorpusError
-from dragoman.fitting import fit
-from dragoman.recipe import Recipe
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import merge, parse
 from dragoman.training.reports import MetricsFile
-from dragoman.translator import Translator
 
 NOUNS = {"cat": "mèo", "dog": "chó", "sea": "biển", "boat": "thuyền", "tree": "cây", "book": "sách"}
 """What a document is about: named in its first sentence; later ones say `it`, which is translated by the noun."""

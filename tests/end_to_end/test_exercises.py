@@ -10,11 +10,11 @@ from torch import Tensor
 
 from dragoman.data.collate import collate
 from dragoman.data.corpus import read_pairs
-from dragoman.fitting import fit
-from dragoman.recipe import Recipe, load_recipe
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.runs.recipe import Recipe, load_recipe
 from dragoman.training.objectives import translation_loss
 from dragoman.training.reports import MetricsFile
-from dragoman.translator import Translator
 
 STEPS = 10
 """The book cuts or pads every sentence to so many tokens."""

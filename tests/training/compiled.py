@@ -17,7 +17,7 @@ from tests.laws.examples import batch
 from tests.tiny import recipe
 from torch.optim import SGD
 
-from dragoman import fitting
+from dragoman.jobs import train as fitting
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies

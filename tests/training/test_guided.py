@@ -10,13 +10,13 @@ from tests.laws.examples import batch
 from tests.tiny import recipe
 
 from dragoman.errors import SettingsError
-from dragoman.fitting import fit
+from dragoman.inference.translator import Translator
 from dragoman.interfaces import Batch
+from dragoman.jobs.train import fit
 from dragoman.metrics import alignment_error_rate, parse_links
 from dragoman.training.guided import alignment_loss
 from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import GuidedSettings
-from dragoman.translator import Translator
 
 PAIRS = batch([5, 3], [6, 3])
 KINDS = ("luong additive", "transformer pre-norm, sinusoidal")

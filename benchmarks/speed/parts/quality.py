@@ -17,7 +17,7 @@ from benchmarks.speed.records import Record, Records, digest, matching
 
 from dragoman.errors import DragomanError
 from dragoman.metrics.scores import bleu, chrf
-from dragoman.recipe import load_recipe
+from dragoman.runs.recipe import load_recipe
 from dragoman.text.codec import Codec
 
 TITLE = "Time to a peer's BLEU"

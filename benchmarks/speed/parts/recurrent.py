@@ -17,8 +17,8 @@ from benchmarks.speed.parts.train import DRAGOMAN, ENDLESS, prepared, warm_up
 from benchmarks.speed.records import Record, digest, matching
 from benchmarks.speed.statistics import spread
 
+from dragoman.atomic import write_text
 from dragoman.data.buckets import sort_by_length
-from dragoman.run import write_text
 
 TITLE = "Training Bahdanau's recurrent translator"
 TEXTBOOK = Peer("textbook", "textbook loop")

@@ -15,11 +15,11 @@ from benchmarks.speed.parts.train import DRAGOMAN, MODEL, QUICK
 from benchmarks.speed.records import Record, Records, matching
 from benchmarks.speed.statistics import spread, tail
 
+from dragoman.conversion.job import export
 from dragoman.errors import InputError
-from dragoman.export.job import export
-from dragoman.exported.folder import is_export
-from dragoman.fitting import fit
-from dragoman.recipe import Recipe
+from dragoman.inference.ctranslate2.folder import is_export
+from dragoman.jobs.train import fit
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 
 TITLE = "Start-up"

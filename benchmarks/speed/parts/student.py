@@ -12,10 +12,10 @@ from benchmarks.speed.parts.translate import OWN
 from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread
 
-from dragoman.export.job import export
-from dragoman.exported.folder import weights_digest
+from dragoman.conversion.job import export
+from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.metrics.scores import bleu, chrf
-from dragoman.run import open_run
+from dragoman.runs.folder import open_run
 
 TITLE = "Teacher and student"
 WORK = (("single", 1, 24), ("bulk", 64, 192))

@@ -13,13 +13,13 @@ from benchmarks.speed.parts.train import PEERS
 from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread, tail
 
+from dragoman.conversion.job import Quantization, export
 from dragoman.errors import DragomanError
-from dragoman.export.job import Quantization, export
-from dragoman.exported.folder import is_export
+from dragoman.inference.ctranslate2.folder import is_export
 from dragoman.models.rnn import LuongDecoder
 from dragoman.models.transformer import TransformerDecoder
-from dragoman.recipe import Recipe
-from dragoman.run import Run, new_run
+from dragoman.runs.folder import Run, new_run
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.vocabulary import EOS, SPECIAL, Vocabulary

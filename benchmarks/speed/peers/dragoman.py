@@ -14,10 +14,10 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
 from dragoman.layers.product import width_of
+from dragoman.machine.provenance import versions
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.recipe import Recipe
-from dragoman.run import versions
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.objectives import build_objective
 from dragoman.training.precision import choose

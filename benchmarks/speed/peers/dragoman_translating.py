@@ -12,8 +12,8 @@ class Peer:
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Load a run with torch, or an export."""
-        from dragoman.engines import load_translator
-        from dragoman.exported.folder import is_export
+        from dragoman.inference.ctranslate2.folder import is_export
+        from dragoman.inference.engines import load_translator
 
         begin = time.perf_counter()
         folder = Path(message["folder"])

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.atomic import write_text
+
 STALE = 180.0
 """Seconds without a sign of life after which a lock of another machine no longer counts (its clock should be about right)."""
 REFRESH = 15.0
@@ -120,10 +122,8 @@ def _text(token: str, pids: list[int]) -> str:
 
 
 def _write(path: Path, token: str, pids: list[int]) -> None:
-    """Write a lock beside and rename it into place."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(_text(token, pids), encoding="utf-8")
-    os.replace(beside, path)
+    """Write a lock whole."""
+    write_text(path, _text(token, pids))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.arena.plan import Job
+from dragoman.atomic import write_text
 from dragoman.errors import RunError, SettingsError
-from dragoman.run import write_text
 
 
 @dataclass(frozen=True)

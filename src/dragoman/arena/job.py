@@ -22,7 +22,7 @@ STOPPED = 130
 def run(job: Mapping[str, Any]) -> int:
     """Do the job, and return the exit code."""
     from dragoman.arena.measuring import measure
-    from dragoman.run import write_text
+    from dragoman.atomic import write_text
 
     folder = Path(job["folder"])
     if job["kind"] == "ensemble":
@@ -46,10 +46,10 @@ def run(job: Mapping[str, Any]) -> int:
 
 def train(table: Mapping[str, Any], folder: Path, *, name: str) -> dict[str, Any] | None:
     """Train, or go on training, and return what it cost and what dev said; None where it was stopped."""
-    from dragoman.circumstances import commit, machine
-    from dragoman.fitting import fit
-    from dragoman.recipe import Recipe
-    from dragoman.run import read_manifest, versions
+    from dragoman.jobs.train import fit
+    from dragoman.machine.provenance import commit, machine, versions
+    from dragoman.runs.folder import read_manifest
+    from dragoman.runs.recipe import Recipe
     from dragoman.settings import parse
     from dragoman.training.reports import MetricsFile
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, read_pairs
+from dragoman.inference.translator import Translator
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.metrics.significance import interval
-from dragoman.recipe import Recipe
-from dragoman.run import write_text
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
-from dragoman.translator import Translator
 
 
 def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sentence: str | None) -> dict[str, Any]:

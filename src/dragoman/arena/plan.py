@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.errors import SettingsError
 from dragoman.models.build import purpose_of
-from dragoman.recipe import Recipe, find_recipe, tables_of
+from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, nearest, parse
 
 OWN = ("text", "model", "training")

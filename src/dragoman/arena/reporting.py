@@ -13,8 +13,8 @@ from dragoman.arena.plan import Plan
 from dragoman.arena.results import Outcome, collect
 from dragoman.arena.schedule import Worker
 from dragoman.arena.tables import csv_table, markdown
-from dragoman.circumstances import commit, machine
-from dragoman.run import versions, write_text
+from dragoman.atomic import write_text
+from dragoman.machine.provenance import commit, machine, versions
 
 
 def write_outcome(plan: Plan, folder: Folder, worker: Worker) -> Outcome:

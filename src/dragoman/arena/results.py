@@ -11,7 +11,7 @@ from dragoman.arena.measuring import tested_pairs
 from dragoman.arena.plan import Job, Plan
 from dragoman.arena.schedule import Worker, chosen_factor
 from dragoman.metrics.significance import compare
-from dragoman.recipe import Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)

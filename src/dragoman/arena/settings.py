@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dragoman.errors import SettingsError
-from dragoman.recipe import find_arena
+from dragoman.runs.recipe import find_arena
 from dragoman.settings import Settings, override, parse, read_yaml
 
 BUDGETS = ("steps", "epochs", "minutes", "flops", "tokens")

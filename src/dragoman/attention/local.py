@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.settings import WindowSettings
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 
 
 class Window(nn.Module):

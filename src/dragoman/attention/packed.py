@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
 from dragoman.attention.attend import attend
-from dragoman.rounding import product_type
+from dragoman.machine.dtypes import product_type
 
 WIDEST = 256
 """Largest features of a head that the kernel takes; they come in eights."""

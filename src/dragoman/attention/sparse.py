@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 
 Mask = Bool[Tensor, "*#batch #query key"]
 

@@ -9,13 +9,13 @@ import torch
 from dragoman.classification.run import ClassifierRun, open_classifier_run
 from dragoman.data.collate import pad
 from dragoman.data.labelled import Labelled, check_known, encode_document
-from dragoman.devices import choose_device
 from dragoman.errors import InputError, RunError
+from dragoman.inference.attention_map import with_words
 from dragoman.inspection.document_picture import DocumentPicture
 from dragoman.interfaces import Padded
+from dragoman.machine.devices import choose_device
 from dragoman.metrics.classification import Confusion, confusion
 from dragoman.models.classifier import Classified, DocumentClassifier
-from dragoman.reading import with_words
 from dragoman.text.sentences import split_sentences
 
 BATCH_CELLS = 1 << 15

@@ -22,9 +22,9 @@ from dragoman.data.labelled import (
     read_labelled,
 )
 from dragoman.data.settings import HoldOutSettings
-from dragoman.devices import choose_device
 from dragoman.errors import CorpusError, RunError
 from dragoman.interfaces import Batch, Loss
+from dragoman.machine.devices import choose_device
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.text.codec import Codec, learn_codec
 from dragoman.training.objectives import Objective

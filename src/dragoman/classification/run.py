@@ -9,8 +9,9 @@ import torch
 
 from dragoman.classification.settings import ClassifierRecipe
 from dragoman.errors import RunError
+from dragoman.machine.provenance import versions
 from dragoman.models.classifier import DocumentClassifier
-from dragoman.run import read_manifest, versions, write_run
+from dragoman.runs.folder import read_manifest, write_run
 from dragoman.settings import parse, read_yaml
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, load_weights

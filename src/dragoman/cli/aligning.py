@@ -13,9 +13,9 @@ from dragoman.cli.files import check_languages, read_aligned
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
-    from dragoman.reading import View
+    from dragoman.inference.attention_map import View
+    from dragoman.inference.translator import Translator
     from dragoman.text.links import Links
-    from dragoman.translator import Translator
 
 
 def align(
@@ -45,10 +45,10 @@ def align(
 
     Without options, a run that was trained with `training.guided` takes the head that it taught.
     """
-    from dragoman.aligning import align_both_ways, check_reverse
-    from dragoman.reading import View
+    from dragoman.inference.attention_map import View
+    from dragoman.inference.translator import Translator
+    from dragoman.jobs.align import align_both_ways, check_reverse
     from dragoman.text.links import format_links
-    from dragoman.translator import Translator
 
     wish = View(layer, head, shift)
     if choose_on is not None and wish != View():
@@ -115,9 +115,9 @@ def _links(
     gold: tuple[list[str], list[str], list["Links"]] | None,
 ) -> list["Links"]:
     """Return one direction's links, and say which layer, head and step were chosen where that was asked for."""
-    from dragoman.aligning import choose_view
+    from dragoman.inference.attention_map import View
+    from dragoman.jobs.align import choose_view
     from dragoman.metrics.alignment import alignment_error_rate
-    from dragoman.reading import View
 
     view = translator.view if wish == View() else wish
     if gold is not None:

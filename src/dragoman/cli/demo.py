@@ -24,8 +24,8 @@ def demo(
     ] = None,
 ) -> None:
     """Train on the built-in phrasebook, translate, draw what the model attends to, and write one HTML report."""
-    from dragoman.demonstration import make_way, run_demo
-    from dragoman.recipe import load_recipe
+    from dragoman.jobs.demo import make_way, run_demo
+    from dragoman.runs.recipe import load_recipe
 
     recipe = load_recipe("phrasebook-en-vi", [f"data.target={language}", *(settings or [])])
     make_way(out)

@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.console import PLAIN_SECONDS, clock, note, watch_training
 
 if TYPE_CHECKING:
-    from dragoman.distilling import Translated
+    from dragoman.jobs.distill import Translated
 
 SEARCH = "teacher."
 """Settings of the teacher's search begin so."""
@@ -40,8 +40,8 @@ def distill(
 
     Vocabularies and data are the teacher's. Ctrl-C at any time; --resume goes on where it stopped.
     """
-    from dragoman.distilling import Teaching, distill
-    from dragoman.evaluation import measure_tests
+    from dragoman.jobs.distill import Teaching, distill
+    from dragoman.jobs.evaluate import measure_tests
     from dragoman.settings import override
 
     search = [one.removeprefix(SEARCH) for one in settings or [] if one.startswith(SEARCH)]
@@ -91,7 +91,7 @@ class Teller:
 def translated_text(where: "Translated") -> str:
     """Say in one line where translating stands.
 
-    >>> from dragoman.distilling import Translated
+    >>> from dragoman.jobs.distill import Translated
     >>> translated_text(Translated(1024, 29000, 41.5))
     '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
     """

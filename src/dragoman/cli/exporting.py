@@ -22,7 +22,7 @@ def export(
     Both engines translate sentences of the dev corpus; where they differ by more than rounding, nothing is written.
     """
     from dragoman.cli.console import note
-    from dragoman.export.job import export as export_run
+    from dragoman.conversion.job import export as export_run
 
     folder, agreement = export_run(run, out, quantization=quantization)
     note(

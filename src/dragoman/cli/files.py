@@ -8,6 +8,7 @@ from contextlib import suppress
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 
+from dragoman.atomic import write_output
 from dragoman.data.lines import read_lines
 from dragoman.errors import InputError
 
@@ -78,13 +79,8 @@ def standard_input(most: int) -> Iterator[list[str]]:
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write lines beside and rename into place."""
-    beside = path.with_name(f"{path.name}.partial")
-    try:
-        beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another path") from None
+    """Write lines into a file that the user named."""
+    write_output(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
 def _feed(stream: RawIOBase | BufferedIOBase, lines: "queue.Queue[bytes | OSError | None]") -> None:

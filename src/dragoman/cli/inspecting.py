@@ -25,9 +25,9 @@ def attend(
 
     With --previous, two more pictures show what was read in the sentences before: their words, and the sentences.
     """
-    from dragoman.document_reading import read_previous
+    from dragoman.inference.context_attention import read_previous
+    from dragoman.inference.translator import Translator
     from dragoman.inspection import draw
-    from dragoman.translator import Translator
 
     if not sentence.strip():
         raise InputError("the sentence is empty; give at least one word")

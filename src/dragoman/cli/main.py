@@ -23,7 +23,7 @@ from dragoman.cli import (
     writing,
 )
 from dragoman.errors import DragomanError
-from dragoman.waiting import choose_waiting, load_now
+from dragoman.machine.openmp import choose_waiting, load_now
 
 app = typer.Typer(
     name="dragoman",

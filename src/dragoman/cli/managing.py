@@ -16,7 +16,7 @@ def average(
     out: Annotated[Path | None, typer.Option(help="Folder of the new run. [default: RUN-average]")] = None,
 ) -> None:
     """Make a run whose weights are the average of a run's last checkpoints."""
-    from dragoman.run import new_run, open_run
+    from dragoman.runs.folder import new_run, open_run
     from dragoman.training.checkpoint import average as mean_of
     from dragoman.training.checkpoint import save_tensors
 
@@ -41,7 +41,7 @@ def recipes(
     name: Annotated[str | None, typer.Argument(help="Print this recipe, all of it resolved.")] = None,
 ) -> None:
     """List the recipes that come with Dragoman, or print one."""
-    from dragoman.recipe import load_recipe, shipped
+    from dragoman.runs.recipe import load_recipe, shipped
     from dragoman.settings import dump, read_yaml
 
     if name is not None:
@@ -53,7 +53,7 @@ def recipes(
 
 def schema() -> None:
     """Print the JSON Schema of recipes, for editors that complete and check YAML."""
-    from dragoman.recipe import Recipe
+    from dragoman.runs.recipe import Recipe
 
     print(json.dumps(Recipe.model_json_schema(), indent=2))
 

@@ -14,8 +14,8 @@ from dragoman.cli.translating import decoding_options
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from dragoman.inference.translator import Translator
     from dragoman.metrics.scores import Score
-    from dragoman.translator import Translator
 
 Documents = Annotated[
     Path | None,
@@ -35,7 +35,7 @@ def score(
     documents: Documents = None,
 ) -> None:
     """Print the log-probability that a run gives to each translation."""
-    from dragoman.translator import Translator
+    from dragoman.inference.translator import Translator
 
     translator = Translator.load(run)
     check_languages(translator.languages, source, target)
@@ -58,7 +58,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Translate a test set and score it: BLEU, chrF and TER with their signatures."""
-    from dragoman.translator import Translator
+    from dragoman.inference.translator import Translator
 
     translator = Translator.load(run, **decoding_options(settings, beam=beam))
     check_languages(translator.languages, source, references[0])

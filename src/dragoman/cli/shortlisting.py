@@ -18,8 +18,8 @@ def shortlist(
     They are learned from the training text by IBM model 1, and kept in RUN/shortlist.safetensors.
     """
     from dragoman.cli.console import note
-    from dragoman.run import SHORTLIST
-    from dragoman.shortlisting import make_shortlist
+    from dragoman.jobs.shortlist import make_shortlist
+    from dragoman.runs.folder import SHORTLIST
 
     made = make_shortlist(run, likely=likely, frequent=frequent, pairs=pairs)
     note(

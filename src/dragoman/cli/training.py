@@ -19,10 +19,10 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
 ) -> None:
     """Train a translator or a language model. Ctrl-C saves; --resume goes on where it stopped."""
-    from dragoman.evaluation import measure_tests
-    from dragoman.fitting import fit
+    from dragoman.jobs.evaluate import measure_tests
+    from dragoman.jobs.train import fit
     from dragoman.models.build import purpose_of
-    from dragoman.recipe import load_recipe
+    from dragoman.runs.recipe import load_recipe
 
     loaded = load_recipe(recipe, settings or [])
     folder = out or Path("runs") / Path(recipe).stem

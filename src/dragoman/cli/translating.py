@@ -40,9 +40,9 @@ def translate(
 
     With --n-best, each translation stands on a line of its own, after its line number: NUMBER ||| TEXT ||| SCORE.
     """
-    from dragoman.engines import load_translator
+    from dragoman.inference.engines import load_translator
+    from dragoman.inference.translation import Translation
     from dragoman.text.links import format_links
-    from dragoman.translation import Translation
 
     attention = align or unknown == "replace"
     options = decoding_options(settings, beam=beam, n_best=n_best)

@@ -12,7 +12,7 @@ from dragoman.cli.files import standard_input
 from dragoman.cli.translating import CHUNK, decoding_options
 
 if TYPE_CHECKING:
-    from dragoman.filling import Filled
+    from dragoman.inference.mask_filler import Filled
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line, with all numbers.")]
 
@@ -29,7 +29,7 @@ def fill(
 
     The whole sentence comes first, then the likeliest pieces for each [MASK] with their probabilities.
     """
-    from dragoman.filling import Filler
+    from dragoman.inference.mask_filler import Filler
 
     filler = Filler.load(run)
     for lines, first in _given(sentence):
@@ -59,7 +59,7 @@ def continue_text(
 
     With --n-best, each continuation stands on a line of its own, after its line number: NUMBER ||| TEXT ||| SCORE.
     """
-    from dragoman.continuing import Continuer
+    from dragoman.inference.generator import Continuer
 
     options = decoding_options(settings, beam=beam, n_best=n_best)
     options |= ({"method": "sample"} if draw else {}) | ({} if length is None else {"maximum_length": length})

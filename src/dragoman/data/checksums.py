@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 
+from dragoman.atomic import write_text
 from dragoman.errors import CorpusError
 
 
@@ -40,12 +40,8 @@ class Checksums:
         """Write what is known, whole or not at all; a folder that cannot be written costs but time."""
         if self._memory is None:
             return
-        beside = self._memory.with_name(f".{self._memory.name}.{os.getpid()}")
-        try:
-            beside.write_text(json.dumps(self._known, indent=0) + "\n", encoding="utf-8")
-            os.replace(beside, self._memory)
-        except OSError:
-            beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            write_text(self._memory, json.dumps(self._known, indent=0) + "\n")
 
 
 def file_checksum(path: Path) -> str:

@@ -7,9 +7,7 @@ made from.
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int32
 
+from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS, Row, encode_all, encode_rows
@@ -178,22 +177,15 @@ def _read_all(
 
 
 def _make(place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: Summary, workers: int) -> None:
-    """Write a store beside its place and move it there when it is whole."""
-    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    try:
-        linked = _write(beside, pairs, codecs, workers)
+    """Write a store whole."""
+    with replacing(place) as temporary:
+        temporary.mkdir()
+        linked = _write(temporary, pairs, codecs, workers)
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
             raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
-        about = {"format": FORMAT, "summary": summary.table(), "linked": linked}
-        (beside / "store.json").write_text(json.dumps(about) + "\n", "utf-8")
-        try:
-            os.replace(beside, place)
-        except OSError:
-            if not place.exists():
-                raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        metadata = {"format": FORMAT, "summary": summary.table(), "linked": linked}
+        (temporary / "store.json").write_text(json.dumps(metadata) + "\n", "utf-8")
 
 
 def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], workers: int) -> bool:

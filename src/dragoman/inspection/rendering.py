@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.atomic import write_output
 from dragoman.errors import InputError
-from dragoman.inspection.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +25,9 @@ def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Cal
     """
     match path.suffix.lower():
         case ".html":
-            write_whole(path, page().encode())
+            write_output(path, page().encode())
         case ".png" | ".svg" as suffix:
-            write_whole(path, render(figure, text, suffix.removeprefix(".")))
+            write_output(path, render(figure, text, suffix.removeprefix(".")))
         case suffix:
             raise InputError(
                 f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from dragoman.atomic import write_output
 from dragoman.inspection.curves import Record, draw_curves
-from dragoman.inspection.files import write_whole
 from dragoman.inspection.page import attention_view, document
 from dragoman.inspection.picture import AttentionPicture
 
@@ -69,7 +69,7 @@ def write_report(report: Report, path: Path) -> None:
         _section("Settings", "", _folded("The recipe of this run", report.settings)),
     ]
     body = "\n".join([_header(report), *filter(None, sections), "<footer>Made by Dragoman.</footer>"])
-    write_whole(path, document(report.title, body).encode())
+    write_output(path, document(report.title, body).encode())
 
 
 def _header(report: Report) -> str:

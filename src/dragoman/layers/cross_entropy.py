@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.rounding import at_least_float32, product_type
+from dragoman.machine.dtypes import at_least_float32, product_type
 
 PIECE = 1024
 """Tokens whose logits exist at one time."""

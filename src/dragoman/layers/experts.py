@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from dragoman.interfaces import EOS, PAD
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 
 LEAST_NOISE = 0.01
 """Added to the deviation of the noise, as the authors' code does (tensor2tensor) and the paper does not."""

@@ -8,7 +8,7 @@ from torch.utils.checkpoint import checkpoint
 from dragoman.attention.attend import normalize
 from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.product import linear
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 
 PIECE = 4096
 """Predictions (target tokens times source positions) whose logits exist at one time."""

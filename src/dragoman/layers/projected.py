@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.product import linear
 from dragoman.layers.recurrent import initialise, lstm_cell
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 
 ProjectedState = tuple[Float[Tensor, "batch width"], Float[Tensor, "batch cells"]]
 """The last output, which is the state that enters the gates, and the memory of the cells."""

@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.product import linear
+from dragoman.machine.dtypes import at_least_float32
 from dragoman.native.recurrence import Layers, Looped, Source, loop
-from dragoman.rounding import at_least_float32
 
 CellName = Literal["gru", "lstm"]
 State = tuple[Float[Tensor, "batch layer hidden"], ...]

@@ -20,6 +20,7 @@ from dragoman.layers.experts import Experts, Mixed, real_inputs, summed, transfo
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import build_positions
 from dragoman.layers.residual import Residual
+from dragoman.machine.dtypes import as_product
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import (
     BlockSettings,
@@ -27,7 +28,6 @@ from dragoman.models.transformer_settings import (
     EncoderSettings,
     TransformerSettings,
 )
-from dragoman.rounding import as_product
 
 
 @dataclass(frozen=True)

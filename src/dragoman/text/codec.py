@@ -3,13 +3,13 @@
 import base64
 import hashlib
 import json
-import os
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import SentencePiece, learn_pieces
@@ -129,12 +129,7 @@ class Codec:
         description = _describe(self)
         table = {"format": FORMAT, "fingerprint": self.fingerprint, **description}
         folder.mkdir(parents=True, exist_ok=True)
-        beside = folder / f".{name}.json.{os.getpid()}"
-        try:
-            beside.write_text(json.dumps(table, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-            os.replace(beside, folder / f"{name}.json")
-        finally:
-            beside.unlink(missing_ok=True)
+        write_text(folder / f"{name}.json", json.dumps(table, ensure_ascii=False, indent=0) + "\n")
 
     @classmethod
     def load(cls, folder: Path, name: str) -> "Codec":

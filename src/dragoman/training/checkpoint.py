@@ -3,9 +3,7 @@
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from dragoman.atomic import replacing
 from dragoman.errors import RunError, TrainingError
 
 FORMAT = 2
@@ -29,16 +28,11 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
     prepared = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     text = json.dumps(dict(about or {}), sort_keys=True)
     metadata = {"format": str(FORMAT), "about": text, "sha256": _digest(prepared, f"{FORMAT} {text}")}
-    beside = path.with_name(f"{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(prepared, beside, metadata)
-        with beside.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(beside, path)
+        with replacing(path) as temporary:
+            save_file(prepared, temporary, metadata)
     except (OSError, SafetensorError) as error:
-        with suppress(OSError):
-            beside.unlink()
         full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left" in str(error)
         reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
         kept = "; the checkpoint saved before is kept" if path.exists() else ""

@@ -8,9 +8,9 @@ from torch.utils.checkpoint import checkpoint
 from dragoman.decoding import DecodingSettings, step_of
 from dragoman.decoding.sample import sample
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Head
+from dragoman.machine.dtypes import at_least_float32
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.rounding import at_least_float32
 from dragoman.training.expected_reward_settings import RewardSettings
 
 ROWS = 64

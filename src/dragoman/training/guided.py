@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dragoman.errors import SettingsError
-from dragoman.rounding import at_least_float32
+from dragoman.machine.dtypes import at_least_float32
 from dragoman.training.settings import GuidedSettings
 
 

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from dragoman.interfaces import Batch, DecoderOutput, Loss
+from dragoman.machine.dtypes import at_least_float32
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.rounding import at_least_float32
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.guided import alignment_loss

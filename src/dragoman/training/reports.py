@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from dragoman.atomic import write_text
+
 
 @runtime_checkable
 class Listener(Protocol):
@@ -63,9 +65,7 @@ class MetricsFile:
         """Drop records of steps after `step`, which a resumed run will write again."""
         if self.path.exists():
             kept = [record for record in self.read() if record.get("step", 0) <= step]
-            beside = self.path.with_name(f"{self.path.name}.partial")
-            beside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-            beside.replace(self.path)
+            write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
 
     def read(self) -> list[dict[str, Any]]:
         """Return the records; a last line cut short by a crash is left out."""

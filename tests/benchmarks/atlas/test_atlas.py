@@ -14,7 +14,7 @@ from benchmarks.atlas.corpora import phrasebook
 from benchmarks.atlas.kinds import chosen, kinds, recipe_of
 from benchmarks.atlas.pages import pages
 
-from dragoman.recipe import Recipe
+from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 
 KINDS = ("plain", "luong-general")

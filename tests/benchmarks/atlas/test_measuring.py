@@ -7,7 +7,7 @@ import torch
 from benchmarks.atlas import measuring, pages
 from benchmarks.atlas.corpora import Aligned
 
-from dragoman.reading import Reading, Side, View
+from dragoman.inference.attention_map import Reading, Side, View
 
 
 @pytest.mark.parametrize("module", [measuring, pages], ids=["measuring", "pages"])

@@ -9,9 +9,9 @@ from benchmarks.speed.page import write_page
 from benchmarks.speed.parts import startup, translate
 from benchmarks.speed.records import Records
 
+from dragoman.conversion import job
 from dragoman.errors import InputError
-from dragoman.export import job
-from dragoman.translator import Translator
+from dragoman.inference.translator import Translator
 
 ABOUT = {"machine": "a machine", "threads": 2, "commit": "abc", "python": "3.11", "torch": "2.13", "time": "today"}
 SIZE = {"width": 512, "feed_forward": 2048, "heads": 8, "layers": 6, "vocabulary": 32000}

@@ -1,0 +1,86 @@
+"""Write files whole: a reader, or a run after a crash, finds the old file or the new one, never half of one."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dragoman.errors import InputError
+
+SUFFIX = ".partial"
+"""Ends the name of every temporary file, which also begins with a dot and carries the process id."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path in the folder of `path`, and rename what was written there to `path`.
+
+    The temporary path may become a file or a folder; a folder replaces one that is there. It is flushed to disk before it is
+    renamed. Whatever is raised, the old content stays, nothing temporary is left, and the exception goes on to the caller.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{SUFFIX}")
+    _remove(temporary)
+    try:
+        yield temporary
+        if temporary.is_dir():
+            _replace_folder(temporary, path)
+        else:
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 text file whole. OSError where that is not possible."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole. OSError where that is not possible."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file that the user named. InputError where that is not possible."""
+    try:
+        write_bytes(path, content)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); check that its folder exists and may be written to"
+        ) from None
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Delete temporary files that a killed process left in `folder`, which no other process may be writing to."""
+    for path in folder.glob(f".*{SUFFIX}"):
+        _remove(path)
+
+
+def _replace_folder(temporary: Path, path: Path) -> None:
+    """Rename a folder to `path`; a folder that is there is moved out of the way first, and back if the renaming fails."""
+    if not path.exists():
+        os.replace(temporary, path)
+        return
+    old = path.with_name(f".{path.name}.{os.getpid()}.old{SUFFIX}")
+    _remove(old)
+    os.replace(path, old)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        os.replace(old, path)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file or a folder, where there is one."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

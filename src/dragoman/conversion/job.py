@@ -1,0 +1,143 @@
+"""The whole job of `dragoman export`: a run becomes a folder for another engine, or a sentence says why not."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.atomic import replacing
+from dragoman.conversion.proof import Agreement, compare, require
+from dragoman.conversion.specification import POSITIONS, describe, refuse
+from dragoman.data.corpus import read_pairs
+from dragoman.errors import DragomanError, InputError, RunError
+from dragoman.inference.ctranslate2.folder import (
+    EXPORTS,
+    FORMAT,
+    MANIFEST,
+    checksums,
+    is_export,
+    open_export,
+    weights_digest,
+)
+from dragoman.inference.ctranslate2.translator import DICTIONARY, ExportedTranslator, can_be_used
+from dragoman.inference.translator import Translator
+from dragoman.machine.provenance import versions
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.runs.folder import Run, open_run
+
+Quantization = Literal["int8", "float32"]
+"""How weights are kept; what is computed from int8 is summed up in int32."""
+
+SAMPLE = 40
+"""Sentences on which both engines must agree."""
+
+
+def export(run: Path, out: Path | None = None, *, quantization: Quantization = "int8") -> tuple[Path, Agreement]:
+    """Export a run for CTranslate2 and return the folder, by default in the run's own, and how far both engines agree.
+
+    Nothing is left where the export does not translate as the run does. InputError says what CTranslate2 cannot express.
+    """
+    opened = open_run(run)
+    opened.require("translate")
+    refuse(opened.recipe.model)
+    if not can_be_used():
+        raise InputError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
+    place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
+    if place.exists() and not (is_export(place) or (place.is_dir() and not any(place.iterdir()))):
+        raise InputError(f"{place} is there and is no export; choose another folder")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(place) as temporary:
+            temporary.mkdir()
+            agreement = _write(opened, temporary, quantization)
+    except OSError as error:
+        raise RunError(f"{place} cannot be written ({error.strerror}); choose another folder, or make room") from None
+    return place, agreement
+
+
+def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
+    """Write an export into an empty folder, and prove it: first in float32, where nothing but rounding may differ."""
+    settings = run.recipe.model
+    assert isinstance(settings, TransformerSettings)
+    own = Translator.load(run.folder, device="cpu")
+    run.source.save(folder, "source")
+    run.target.save(folder, "target")
+    if run.dictionary:
+        shutil.copy(run.folder / DICTIONARY, folder / DICTIONARY)
+    vocabularies = [list(codec.tokenizer.vocabulary) for codec in (run.source, run.target)]
+    guided = run.recipe.training.guided
+    sources, targets = sample(run, settings)
+    kinds: tuple[Quantization, ...] = ("float32",) if quantization == "float32" else ("float32", quantization)
+    for kind in kinds:
+        spec = describe(own.models[0], settings, *vocabularies, attends=None if guided is None else guided.layer)
+        spec.optimize(None if kind == "float32" else kind)
+        spec.save(str(folder))
+        manifest = _manifest(run, settings, kind)
+        _write_manifest(folder, manifest)
+        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets)
+        require(agreement, beyond, kind)
+    _write_manifest(folder, {**manifest, "agreement": agreement.table()})
+    return agreement
+
+
+def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str]]:
+    """Return sentences of the run's dev corpora, or, where these are not at hand, of its own pieces in random order."""
+    found: list[tuple[str, str]] = []
+    for corpus in run.recipe.data.dev:
+        with suppress(DragomanError):
+            found += [(pair.source, pair.target) for pair in islice(read_pairs(corpus, run.recipe.data), SAMPLE)]
+    longest = positions_of(settings)
+    fitting = [
+        (source, target)
+        for source, target in found
+        if run.source.normalize(source)
+        and max(len(run.source.encode(source)), len(run.target.encode(target))) < longest
+    ][:SAMPLE]
+    return ([one for one, _ in fitting], [two for _, two in fitting]) if fitting else _generated(run, longest)
+
+
+def positions_of(settings: TransformerSettings) -> int:
+    """Return the most tokens of a sentence, </s> included, that an export can take."""
+    return POSITIONS if settings.bound is None else settings.bound
+
+
+def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
+    """Return sentences of 1 to 20 pieces, fewer than `longest`, drawn at random."""
+    import random
+
+    rng = random.Random(run.recipe.seed)
+    made = []
+    for codec in (run.source, run.target):
+        ids = range(4, len(codec))
+        texts = (codec.decode(rng.choices(ids, k=length)) for length in range(1, SAMPLE // 2 + 1))
+        made.append([text for text in texts if len(codec.encode(text)) < longest])
+    count = min(map(len, made))
+    made = [texts[:count] for texts in made]
+    return made[0], made[1]
+
+
+def _manifest(run: Run, settings: TransformerSettings, quantization: Quantization) -> dict[str, Any]:
+    """Return what an export says of itself, but for the checksums."""
+    from importlib.metadata import version
+
+    return {
+        "format": FORMAT,
+        "task": "translate",
+        "engine": "ctranslate2",
+        "quantization": quantization,
+        "languages": list(run.languages),
+        "positions": positions_of(settings),
+        "decoding": run.recipe.decoding.model_dump(mode="json"),
+        "weights": weights_digest(run.weights),
+        "versions": {**versions(), "ctranslate2": version("ctranslate2")},
+    }
+
+
+def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest with checksums of all other files."""
+    names = [path.name for path in folder.iterdir() if path.name != MANIFEST]
+    table = {**manifest, "files": checksums(folder, names)}
+    (folder / MANIFEST).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,116 @@
+"""The proof that an export gives the same translations: both engines on the same sentences."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import InputError
+from dragoman.inference.ctranslate2.search import Engine
+from dragoman.inference.ctranslate2.translator import ExportedTranslator
+from dragoman.inference.translation import Translation
+from dragoman.inference.translator import Translator
+
+SEARCHES = (DecodingSettings(method="greedy"), DecodingSettings(beam=5, n_best=2, stopping="full"))
+"""Searches whose results must agree: greedy, and a beam as CTranslate2 itself ends it."""
+ROUNDING = 1e-3
+"""Most that the log-probability of a token may differ in float32, and of a translation per token."""
+TIES = 0.05
+"""Most of the sentences whose beam may differ: which continuation is the last to stay in a beam can be a tie within rounding."""
+INT8_MEAN = 0.15
+"""Most that the log-probability of a token may differ in int8, in the mean of the sample."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two engines agree on a sample."""
+
+    sentences: int
+    equal_greedy: float
+    """Share of sentences whose greedy translation is the same."""
+    equal_beam: float
+    """Share of sentences with the same two best translations of a beam."""
+    mean_difference: float
+    """Mean difference of the log-probability of a token of given translations."""
+    largest_difference: float
+    """Largest difference of the log-probability of a token of given translations."""
+
+    def table(self) -> dict[str, Any]:
+        """Return the numbers for a manifest."""
+        return {name: round(value, 9) for name, value in asdict(self).items()}
+
+
+def compare(
+    own: Translator, other: ExportedTranslator, sources: Sequence[str], targets: Sequence[str]
+) -> tuple[Agreement, list[str]]:
+    """Translate `sources` with both engines and score `targets`; return how far they agree, and what differs beyond rounding.
+
+    Two translations may differ where both models give them the same score within rounding: a tie is broken either way.
+    """
+    differences = token_differences(own, other.engine, sources, targets)
+    shares, beyond = [], []
+    for settings in SEARCHES:
+        found = [translated(own, settings, sources), other.searched(settings).translate(sources)]
+        pairs = list(zip(*found, strict=True))
+        shares.append(sum(_texts(one) == _texts(two) for one, two in pairs) / max(len(pairs), 1))
+        differing = [
+            f"`{one.text}` of {one.log_prob:.4f} became `{two.text}` of {two.log_prob:.4f}"
+            for one, two in pairs
+            if not _close(one, two)
+        ]
+        beyond += differing if len(differing) > (TIES if settings.size > 1 else 0) * len(pairs) else []
+    largest = max(differences, default=0.0)
+    if largest > ROUNDING:
+        beyond.append(f"the log-probability of a token differs by {largest:.2g}")
+    mean = sum(differences) / max(len(differences), 1)
+    return Agreement(len(sources), shares[0], shares[1], mean, largest), beyond
+
+
+def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> None:
+    """Refuse an export that does not translate as the run does. InputError."""
+    if quantization == "float32" and beyond:
+        raise InputError(
+            f"the export does not translate as the run does, so it was not kept: {beyond[0]}; this is a defect, please report it"
+        )
+    if agreement.mean_difference > INT8_MEAN:
+        raise InputError(
+            f"in {quantization} the log-probability of a token changes by {agreement.mean_difference:.2f} in the mean, more "
+            f"than {INT8_MEAN}, so the export was not kept; export with `--quantization float32`"
+        )
+
+
+def token_differences(own: Translator, engine: Engine, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+    """Return by how much the log-probability of each token of the targets differs, </s> included."""
+    from dragoman.data.collate import collate
+    from dragoman.decoding.score import force
+
+    differences: list[float] = []
+    for first in range(0, len(sources), 16):
+        texts = zip(sources[first : first + 16], targets[first : first + 16], strict=True)
+        pairs = [(own.source.encode(source), own.target.encode(target)) for source, target in texts]
+        pairs = [pair for pair in pairs if pair[0]]
+        batch = collate(pairs).to(own.device)
+        model = own.models[0]
+        tokens = force(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()
+        given = [(own.source.pieces(source), target) for source, target in pairs]
+        for row, scores in zip(tokens, engine.score(given), strict=True):
+            differences += [abs(one - two) for one, two in zip(row, scores, strict=False)]
+    return differences
+
+
+def translated(own: Translator, settings: DecodingSettings, sources: Sequence[str]) -> list[Translation]:
+    """Translate with torch and other settings than the translator's."""
+    other = Translator(own.models, own.source, own.target, settings=settings, dictionary=own.dictionary)
+    return other.translate(sources)
+
+
+def _texts(translation: Translation) -> list[str]:
+    """Return the texts of a translation and its alternatives."""
+    return [translation.text, *(one.text for one in translation.alternatives)]
+
+
+def _close(one: Translation, two: Translation) -> bool:
+    """Tell whether two engines' translations of a sentence are the same within rounding, alternatives too."""
+    pairs = list(zip((one, *one.alternatives), (two, *two.alternatives), strict=False))
+    same_number = len(one.alternatives) == len(two.alternatives)
+    return same_number and all(abs(a.score - b.score) <= ROUNDING * (1 + abs(a.score)) for a, b in pairs)

@@ -1,0 +1,88 @@
+"""Which engine translates: torch, which can do all that Dragoman does, or CTranslate2, which is faster for what it can.
+
+Torch is imported only where it is needed: it takes longer to start than a small export takes to translate.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.errors import InputError, RunError
+from dragoman.inference.ctranslate2.folder import Export, fresh_exports, is_export, open_export
+from dragoman.inference.ctranslate2.search import obstacle
+from dragoman.inference.ctranslate2.translator import ExportedTranslator, can_be_used, load_export, run_settings
+
+if TYPE_CHECKING:
+    from dragoman.inference.translator import Translator
+
+EngineName = Literal["auto", "torch", "ctranslate2"]
+"""What computes translations."""
+
+
+def load_translator(
+    *runs: str | Path, engine: EngineName = "auto", attention: bool = False, device: str = "auto", **decoding: Any
+) -> "Translator | ExportedTranslator":
+    """Load runs, or one export, as a translator; keyword arguments change decoding settings.
+
+    `auto` takes CTranslate2 for an export; for a single run it does so where a float32 export of its present weights stands in
+    RUN/exports, CTranslate2 is installed and has all that is asked for with the same meaning. `ctranslate2` takes any fresh
+    export of the run, the smallest first. `attention` says that translations must show it. InputError or RunError say what
+    cannot be had.
+    """
+    folders = [Path(run) for run in runs]
+    exports = [folder for folder in folders if is_export(folder)]
+    if exports:
+        return load_export(_only_export(folders, exports, engine=engine, attention=attention), decoding)
+    if engine != "torch" and len(folders) == 1:
+        found = None if device == "cuda" else _export_of(folders[0], engine, decoding, attention=attention)
+        if found is not None:
+            return load_export(found, decoding, run_settings(folders[0], {}))
+    elif engine == "ctranslate2":
+        raise InputError("CTranslate2 translates with one model at a time; give one export, or `--engine torch`")
+    from dragoman.inference.translator import Translator
+
+    return Translator.load(*runs, device=device, **decoding)
+
+
+def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName, attention: bool) -> Export:
+    """Open the one export that is given. InputError where it cannot do what is asked for."""
+    if engine == "torch":
+        raise InputError(
+            f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from"
+        )
+    if len(folders) > 1:
+        raise InputError(f"{exports[0]} is an export, and exports translate alone; give the runs they were made from")
+    if attention:
+        raise InputError(f"{exports[0]} is an export, which shows no attention; give the run it was made from")
+    _require_installed()
+    return open_export(exports[0])
+
+
+def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
+    """Return the export of a run that can do what is asked for; None where torch must. Errors where torch may not."""
+    wishes = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
+    fresh = fresh_exports(run)
+    paths = [fresh[name] for name in wishes if name in fresh]
+    if engine == "ctranslate2":
+        _require_installed()
+        if not paths:
+            raise RunError(
+                f"{run} has no export of its present weights; make one with `dragoman export {run} --to ctranslate2`"
+            )
+        if attention:
+            raise InputError("CTranslate2 shows no attention as Dragoman means it; use `--engine torch`")
+    elif (
+        not paths
+        or attention
+        or not can_be_used()
+        or obstacle(settings := run_settings(run, decoding))
+        or settings.precision not in ("float32", "auto")
+    ):
+        return None
+    return open_export(paths[0])
+
+
+def _require_installed() -> None:
+    """Refuse where CTranslate2 is not installed."""
+    if not can_be_used():
+        raise InputError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')

@@ -1,0 +1,127 @@
+"""The demo: train on the phrasebook, measure on both of its tests, and write the report."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.atomic import write_text
+from dragoman.data.phrasebook import Example, derive, split_words
+from dragoman.data.settings import PhrasebookSettings
+from dragoman.errors import DragomanError, RunError, SettingsError
+from dragoman.inference.attention_map import Reading, with_words
+from dragoman.inference.translation import Translation
+from dragoman.inference.translator import Translator
+from dragoman.inspection import Report, Sample, Score, links_from_weights, merge_pieces, write_report
+from dragoman.jobs.train import fit
+from dragoman.metrics.alignment import alignment_error_rate
+from dragoman.metrics.scores import bleu, chrf
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import dump
+from dragoman.text.links import Links
+from dragoman.training.reports import Listener, MetricsFile
+
+SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
+"""Translated by every demo, and drawn."""
+
+
+def make_way(folder: Path) -> None:
+    """Remove an earlier demo. RunError where the folder holds anything else."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        ours = all(isinstance(corpus, PhrasebookSettings) for corpus in open_run(folder).recipe.data.train)
+    except DragomanError:
+        ours = False
+    if not ours:
+        raise RunError(f"{folder} holds something that is not a demo; choose another folder with --out")
+    shutil.rmtree(folder)
+
+
+def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | None:
+    """Train, measure and write report.html and report.json; None where training was stopped."""
+    if recipe.data.source != "en":
+        raise SettingsError(
+            f"the demo translates from `en`, not from `{recipe.data.source}`; use `dragoman train phrasebook-en-vi` with these "
+            "settings"
+        )
+    progress = fit(recipe, folder, listener=listener)
+    if not progress.finished:
+        return None
+    listener.say("Measuring on both tests.")
+    translator = Translator.load(folder)
+    scores: dict[str, list[Score]] = {}
+    numbers: dict[str, object] = {}
+    samples: list[Sample] = []
+    for corpus in recipe.data.test:
+        if not isinstance(corpus, PhrasebookSettings):
+            continue
+        examples = derive(recipe.data.target, corpus.phrasebook, corpus.pairs, corpus.seed)
+        translations = translator.translate([example.source for example in examples])
+        scores[corpus.phrasebook] = measure(translator, examples, translations)
+        numbers[corpus.phrasebook] = {_key(score): score.value for score in scores[corpus.phrasebook]}
+        samples += _samples(examples, translations)
+    known = translator.translate(SENTENCES, attention=translator.attends)
+    pictures = [
+        one.reading.picture(f"{source}  →  {one.text}")
+        for source, one in zip(SENTENCES, known, strict=True)
+        if one.reading is not None and one.text
+    ]
+    shown = [Sample(source, one.text) for source, one in zip(SENTENCES, known, strict=True)]
+    report = Report(
+        title=f"Dragoman demo: {recipe.data.source} to {recipe.data.target}",
+        summary="A translator trained on the built-in phrasebook, measured on sentences it has never seen.",
+        facts={
+            "Training pairs": f"{sum(getattr(c, 'pairs', 0) for c in recipe.data.train):,}",
+            "Parameters": f"{sum(p.numel() for p in translator.models[0].parameters()):,}",
+            "Steps": f"{progress.step:,}",
+            "Training time": f"{progress.seconds:.0f} s",
+        },
+        scores=scores,
+        records=MetricsFile(folder / "metrics.jsonl").read(),
+        pictures=pictures,
+        samples=[*shown, *samples],
+        settings=dump(recipe),
+        instructions=instructions,
+    )
+    write_report(report, folder / "report.html")
+    write_text(folder / "report.json", json.dumps({**numbers, "seconds": round(progress.seconds, 3)}, indent=2) + "\n")
+    return report
+
+
+def measure(translator: Translator, examples: Sequence[Example], translations: Sequence[Translation]) -> list[Score]:
+    """Score translations, and what the model attends to, if anything, when it reads the reference translations."""
+    hypotheses = [translation.text for translation in translations]
+    references = [[example.target for example in examples]]
+    scores = [bleu(hypotheses, references), chrf(hypotheses, references)]
+    better = "0 to 100, higher is better"
+    found = [Score(s.name, s.score, better, s.signature, 1) for s in scores]
+    if not translator.attends:
+        return found
+    readings = translator.read([example.source for example in examples], [example.target for example in examples])
+    links = [_links(translator, reading, example) for reading, example in zip(readings, examples, strict=True)]
+    gold = [Links(frozenset(example.links)) for example in examples]
+    error = alignment_error_rate(links, gold)
+    found.append(Score("AER", error, "alignment error rate, 0 to 1, lower is better", "", 3))
+    return found
+
+
+def _links(translator: Translator, reading: Reading, example: Example) -> Links:
+    """Link words as the phrasebook cuts them."""
+    source = with_words(translator.source, example.source, split_words(example.source))
+    target = with_words(translator.target, example.target, split_words(example.target))
+    weights = merge_pieces(reading.mean(), source.owners, target.owners)
+    return Links(frozenset(links_from_weights(weights)))
+
+
+def _samples(examples: Sequence[Example], translations: Sequence[Translation]) -> list[Sample]:
+    """Show the first few sentences of a test, and the first few that came out wrong."""
+    pairs = [Sample(e.source, t.text, e.target) for e, t in zip(examples, translations, strict=True)]
+    wrong = [pair for pair in pairs if pair.translation != pair.reference]
+    return [*pairs[:6], *wrong[:4]]
+
+
+def _key(score: Score) -> str:
+    """Return the name of a score in report.json."""
+    return "alignment_error_rate" if score.metric == "AER" else score.metric.lower()

@@ -1,0 +1,316 @@
+"""Distillation: a small student learns from a teacher's translations of the corpus that the teacher was trained on."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import write_text
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.translation import Translation
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.metrics.scores import sentence_bleu
+from dragoman.models.document import DocumentSettings
+from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.runs.recipe import Recipe, find_recipe, tables_of
+from dragoman.settings import merge, override, parse
+from dragoman.training.reports import Listener, Silent
+from dragoman.training.trainer import Progress
+
+CHUNK = 1024
+"""Sentences that are translated and written together; translating goes on after the last of these chunks."""
+
+FOLDER = "distilled"
+"""Folder of the student's run in which the translations stand, one JSON object a line."""
+
+FIELDS = ("source", "target")
+"""The fields of those objects."""
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """Which of the teacher's translations the student learns from."""
+
+    n_best: int = 1
+    """How many of each sentence, at most: those that are spelled alike count once. The beam is at least as wide."""
+    nearest: bool = False
+    """Take, of all in the beam, those nearest to the reference by sentence BLEU, rather than those the teacher likes best."""
+    original: bool = False
+    """Learn from the corpus itself too."""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the teacher's search that differ from those of its recipe."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """How far translating has come."""
+
+    sentences: int
+    total: int
+    rate: float
+    """Sentences a second, of those translated since the job was begun or gone on with."""
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the rest takes at this rate."""
+        return (self.total - self.sentences) / self.rate
+
+
+Report = Callable[[Translated], None]
+"""Hears of every chunk."""
+
+
+def student_recipe(
+    name: str | Path, teacher: Run, folder: Path, teaching: Teaching, assignments: Sequence[str] = ()
+) -> Recipe:
+    """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
+
+    In place of each training corpus stands the file of its translations in `folder`; `assignments` (`a.b=value`) are laid
+    over all of it. SettingsError where the student cannot learn from translations.
+    """
+    own = teacher.recipe.model_dump(mode="json")
+    taught = [
+        {"jsonl": str(_translations(folder, number)), "fields": list(FIELDS), "repeat": corpus.repeat}
+        for number, corpus in enumerate(teacher.recipe.data.train, 1)
+    ]
+    train = [*taught, *own["data"]["train"]] if teaching.original else taught
+    table = reduce(merge, tables_of(find_recipe(str(name))))
+    table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
+    recipe = parse(Recipe, override(table, assignments), where=str(name))
+    if recipe.training.guided is not None and not teaching.original:
+        raise SettingsError("translations carry no word links; take `training.guided` out of the student's recipe")
+    if isinstance(recipe.model, DocumentSettings):
+        raise SettingsError("a student translates sentence by sentence; choose another `model.kind` than `document`")
+    for other in (
+        open_run(path) for path in (recipe.model.start_from.runs.values() if recipe.model.start_from else ())
+    ):
+        if (other.source, other.target) != (teacher.source, teacher.target):
+            raise SettingsError(
+                f"{other.folder} has other vocabularies than {teacher.folder}, which the student shares; "
+                "take `model.start_from` out of its recipe"
+            )
+    return recipe
+
+
+def distill(
+    runs: Sequence[Path],
+    recipe: str | Path,
+    folder: Path,
+    *,
+    teaching: Teaching | None = None,
+    assignments: Sequence[str] = (),
+    resume: bool = False,
+    listener: Listener | None = None,
+    report: Report | None = None,
+) -> Progress:
+    """Translate the training corpus of a run (or of an ensemble's first run), and train a student on that into `folder`.
+
+    The student's recipe is that of `student_recipe`, its vocabularies are the teacher's. With `resume`, translating and training
+    go on where they were stopped. Source: Kim and Rush 2016, sequence-level knowledge distillation (section 3.2) and, with
+    `teaching.nearest`, interpolation (3.3), to which the paper turns after training on the former. What does not fit is
+    refused before anything is translated.
+    """
+    chosen, ear = teaching or Teaching(), listener or Silent()
+    teacher = open_run(runs[0])
+    student = student_recipe(recipe, teacher, folder, chosen, assignments)
+    translator = _translator(runs, chosen)
+    _check_folder(folder, resume=resume)
+    codecs = (teacher.source, teacher.target)
+    new_run(folder, student, codecs, {}).fresh_model()
+    _check_files((*student.data.dev, *student.data.test), student.data)
+    about = _teacher(runs, translator, chosen)
+    begun = (folder / "manifest.json").exists()
+    _remember(folder, about, resume=resume)
+    if not begun:
+        _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
+        for number, _ in enumerate(teacher.recipe.data.train, 1):
+            ear.say(_count(_translations(folder, number)))
+    return fit(student, folder, resume=begun, listener=ear, codecs=codecs, about={"teacher": about})
+
+
+def _translator(runs: Sequence[Path], teaching: Teaching) -> Translator:
+    """Load the teacher so that it gives all translations that are chosen from."""
+    own = {**open_run(runs[0]).recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
+    if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
+        own |= {"method": "beam", "beam": teaching.n_best}
+    translator = Translator.load(*runs, **own)
+    if teaching.nearest and translator.settings.method != "sample":
+        translator.settings = translator.settings.model_copy(update={"n_best": translator.settings.size})
+    return translator
+
+
+def _teacher(runs: Sequence[Path], translator: Translator, teaching: Teaching) -> dict[str, Any]:
+    """Say what the translations depend on, for the manifest, and to know whether they can be gone on with."""
+    files, data = Checksums(), open_run(runs[0]).recipe.data
+    return {
+        "runs": [str(run) for run in runs],
+        "weights": [files.of(open_run(run).weights) for run in runs],
+        "data": {str(path): files.of(path) for corpus in data.train for path in corpus_files(corpus, data)},
+        **asdict(teaching),
+        "decoding": translator.settings.model_dump(mode="json"),
+    }
+
+
+def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
+    """Write what the translations will depend on; where some are there, it must be the same."""
+    path = folder / FOLDER / "teacher.json"
+    if resume and path.exists():
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
+        changed = next((name for name in about if known.get(name) != about[name]), None)
+        if changed is not None:
+            raise InputError(
+                f"{path.parent} holds translations made with other settings or files (`{changed}` differs); give the same ones "
+                "to go on, or choose another folder with --out"
+            )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another") from None
+
+
+def _translate_all(
+    translator: Translator, data: DataSettings, folder: Path, teaching: Teaching, *, report: Report
+) -> None:
+    """Translate every training corpus that is not yet translated into its file, and say after each chunk where this stands."""
+    counts = [sum(1 for _ in _sentences(corpus, data)) for corpus in data.train]
+    begin, already = time.monotonic(), 0
+    for number, corpus in enumerate(data.train, 1):
+        path, earlier = _translations(folder, number), sum(counts[: number - 1])
+        if path.exists():
+            already += counts[number - 1]
+            continue
+        place = Place.read(path)
+        already += place.sentences
+        beside = _partial(path)
+        with beside.open("ab") as file:
+            file.truncate(place.end)
+            for rows, sentences in _chunks(translator, _sentences(corpus, data), place.sentences, teaching):
+                file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
+                file.flush()
+                Place(sentences, file.tell()).write(path)
+                rate = (earlier + sentences - already) / (time.monotonic() - begin)
+                report(Translated(earlier + sentences, sum(counts), rate))
+        os.replace(beside, path)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far the translations of a corpus have come: sentences, and bytes of the file beside the finished one."""
+
+    sentences: int = 0
+    end: int = 0
+
+    @classmethod
+    def read(cls, path: Path) -> "Place":
+        """Return where the translations for `path` were stopped; the beginning where there are none. RunError where unclear."""
+        beside, note = _partial(path), path.with_suffix(".place")
+        if not beside.exists() or not note.exists():
+            return cls()
+        try:
+            sentences, end = map(int, note.read_text(encoding="utf-8").split())
+        except ValueError:
+            sentences, end = 0, -1
+        if not 0 <= end <= beside.stat().st_size:
+            raise RunError(f"{beside} and {note} do not fit; remove both to translate again")
+        return cls(sentences, end)
+
+    def write(self, path: Path) -> None:
+        """Remember where the translations for `path` stand."""
+        write_text(path.with_suffix(".place"), f"{self.sentences} {self.end}\n")
+
+
+def _chunks(
+    translator: Translator, pairs: Iterator[Pair], done: int, teaching: Teaching
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
+
+    A model of documents reads what stood before each sentence.
+    """
+    before: list[Pair] = []
+    number = 0
+    while chunk := list(islice(pairs, CHUNK)):
+        known, first = [*before, *chunk], number
+        before = known[max(0, len(known) - translator.previous) :]
+        number += len(chunk)
+        if number <= done:
+            continue
+        previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
+        sources = [pair.source for pair in chunk]
+        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :])
+        rows = [
+            {"sentence": at, "source": pair.source, "target": text}
+            for at, (pair, one) in enumerate(zip(chunk, found, strict=True), first)
+            for text in choose(one, pair.target, teaching)
+        ]
+        yield rows, number
+
+
+def choose(translation: Translation, reference: str, teaching: Teaching) -> list[str]:
+    """Return the texts that the student learns, best first: different ones, none empty.
+
+    >>> best = Translation("A cat.", -1.0, -1.0, (Translation("The cat.", -1.2, -1.2), Translation("A cat.", -1.5, -1.5)))
+    >>> choose(best, "The cat.", Teaching(n_best=2)), choose(best, "The cat.", Teaching(nearest=True))
+    (['A cat.', 'The cat.'], ['The cat.'])
+    """
+    texts = list(dict.fromkeys(one.text for one in (translation, *translation.alternatives) if one.text.strip()))
+    if teaching.nearest:
+        texts.sort(key=lambda text: -sentence_bleu(text, reference))
+    return texts[: teaching.n_best]
+
+
+def _count(path: Path) -> str:
+    """Say how many translations of how many sentences a file holds."""
+    translations, sentences, last = 0, 0, -1
+    with path.open("rb") as file:
+        for line in file:
+            number = json.loads(line)["sentence"]
+            translations, sentences, last = translations + 1, sentences + (number != last), number
+    return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
+
+
+def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+    """Go through the pairs of a corpus that the teacher learned from."""
+    return keep_fitting(read_pairs(corpus, data), data.filters, Summary())
+
+
+def _translations(folder: Path, number: int) -> Path:
+    """Return where the translations of a training corpus stand, wherever `data.root` is."""
+    return folder.absolute() / FOLDER / f"{number}.jsonl"
+
+
+def _partial(path: Path) -> Path:
+    """Return where translations stand until they are complete."""
+    return path.with_name(f"{path.name}.partial")
+
+
+def _check_folder(folder: Path, *, resume: bool) -> None:
+    """Refuse a folder that holds anything, unless it is to be gone on with."""
+    if not resume and folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose another folder with --out")
+    if not resume and ((folder / "manifest.json").exists() or (folder / FOLDER).exists()):
+        raise RunError(
+            f"{folder} already holds a run, or translations for one; add --resume to go on with it, or choose another folder "
+            "with --out"
+        )
+
+
+def _check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
+    """Refuse files that are not there, before hours of work rather than after. CorpusError names the first."""
+    files = Checksums()
+    for corpus in corpora:
+        for path in corpus_files(corpus, data):
+            files.of(path)

@@ -1,0 +1,68 @@
+"""Scores of a finished run on the test corpora of its recipe."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from dragoman.atomic import write_text
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.settings import PhrasebookSettings
+from dragoman.inference.translator import Translator
+from dragoman.jobs.validation import LanguageValidation
+from dragoman.machine.devices import choose_device
+from dragoman.metrics.scores import Score, bleu, chrf
+from dragoman.models.build import purpose_of
+from dragoman.runs.folder import Run, open_run
+
+Measure = Callable[[list[Pair]], list[Score]]
+"""Scores the pairs of one corpus."""
+
+
+def measure_tests(folder: Path) -> dict[str, list[Score]]:
+    """Measure a run on its `data.test`; return the scores by corpus, and write test.json.
+
+    A translator translates as its decoding section says, and has the BLEU and chrF of `dragoman evaluate` on the same files;
+    pairs with an empty side count like all others. A language model has its perplexity per token that it must tell.
+    """
+    run = open_run(folder)
+    data = run.recipe.data
+    measure = _translating(folder) if purpose_of(run.recipe.model) == "translate" else _telling(run)
+    scores: dict[str, list[Score]] = {}
+    for corpus in data.test:
+        files = corpus_files(corpus, data)
+        name = f"phrasebook {corpus.phrasebook}" if isinstance(corpus, PhrasebookSettings) else str(files[0])
+        scores[name] = measure(list(read_pairs(corpus, data)))
+    if scores:
+        table = {
+            name: {score.name.lower(): {"score": score.score, "signature": score.signature} for score in found}
+            for name, found in scores.items()
+        }
+        write_text(folder / "test.json", json.dumps(table, indent=2) + "\n")
+    return scores
+
+
+def _translating(folder: Path) -> Measure:
+    """Return what translates pairs and scores the translations."""
+    translator = Translator.load(folder)
+
+    def measure(pairs: list[Pair]) -> list[Score]:
+        sources = [pair.source for pair in pairs]
+        previous = translator.preceding(sources, [pair.document for pair in pairs])
+        hypotheses = [one.text for one in translator.translate(sources, previous=previous)]
+        references = [[pair.target for pair in pairs]]
+        return [bleu(hypotheses, references), chrf(hypotheses, references)]
+
+    return measure
+
+
+def _telling(run: Run) -> Measure:
+    """Return what measures how well a language model tells tokens; the signature says of how many pieces they are."""
+    model = run.load_any(choose_device("auto"))
+
+    def measure(pairs: list[Pair]) -> list[Score]:
+        given = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+        loss = LanguageValidation(run, model, given)(model)["dev_loss"]
+        return [Score("perplexity", math.exp(loss), f"kind:{run.recipe.model.kind}|pieces:{len(run.target)}")]
+
+    return measure

@@ -1,0 +1,51 @@
+"""A run's shortlist: learned from its training text, kept beside its weights."""
+
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from dragoman.data.corpus import read_pairs
+from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.likely import frequent_targets, likely_targets
+from dragoman.decoding.shortlist import Shortlist
+from dragoman.inference.translator import output_layer
+from dragoman.interfaces import PAD
+from dragoman.runs.folder import SHORTLIST, open_run
+from dragoman.text.codec import Codec
+from dragoman.text.unknown import positional_piece
+from dragoman.text.vocabulary import SPECIAL, UNK
+from dragoman.training.checkpoint import save_tensors
+
+
+def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs: int = 100_000) -> Shortlist:
+    """Learn from at most `pairs` training pairs which `likely` target pieces each source piece becomes, and write it down.
+
+    The `frequent` most frequent target pieces, those of the empty source word and all special ones may always occur.
+    InputError where the run does not translate, or its output layer is no plain one.
+    """
+    run = open_run(folder)
+    run.require("translate")
+    cpu = torch.device("cpu")
+    output_layer(run.load_model(cpu), str(folder))
+    data = run.recipe.data
+    read = (one for corpus in data.train for one in keep_fitting(read_pairs(corpus, data), data.filters, Summary()))
+    encoded = [(run.source.encode(one.source), run.target.encode(one.target)) for one in islice(read, pairs)]
+    table = torch.from_numpy(likely_targets(encoded, (len(run.source), len(run.target)), likely))
+    special = torch.tensor(_special(run.target), dtype=torch.int32)
+    often = torch.from_numpy(frequent_targets(encoded, frequent))
+    always = torch.cat([special, often, table[PAD]]).unique()
+    about = {"vocabularies": run.vocabularies, "pairs": len(encoded), "likely": likely, "frequent": frequent}
+    save_tensors(folder / SHORTLIST, {"always": always, "likely": table}, about)
+    return Shortlist(always.long(), table.long())
+
+
+def _special(target: Codec) -> list[int]:
+    """Return the ids of the special pieces, and of unknown words that tell where they come from."""
+    ids, names = list(range(len(SPECIAL))), target.tokenizer.vocabulary
+    for sign in (1, -1):
+        offset = 0
+        while (found := names.id(positional_piece(offset))) != UNK:
+            ids.append(found)
+            offset += sign
+    return ids

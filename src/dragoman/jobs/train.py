@@ -1,0 +1,303 @@
+"""The whole job of training: from a recipe and a folder to a finished run."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.attention.multi_head import switch_packing
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import corpus_files, read_pairs, require_documents
+from dragoman.data.settings import CorpusSettings
+from dragoman.data.store import Store, build_store
+from dragoman.data.stream import BatchStream
+from dragoman.data.unknown import learn_dictionary
+from dragoman.errors import CorpusError, RunError, SettingsError
+from dragoman.inference.attention_map import source_heads
+from dragoman.jobs.validation import build_validation
+from dragoman.layers.product import width_of
+from dragoman.machine.devices import choose_device, peak_memory
+from dragoman.models.build import Model, ModelSettings
+from dragoman.models.document import DocumentSettings
+from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.masked_lm import MaskedLanguageModel
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.warm_start import checksums, codecs_for, start
+from dragoman.text.codec import Codec
+from dragoman.training.checkpoint import average, fill, load_weights, save_weights
+from dragoman.training.compiling import Compiled, check_compile
+from dragoman.training.flops import estimate, sustained_rate
+from dragoman.training.guided import check_guided
+from dragoman.training.masking import HidingStream, masked_loss
+from dragoman.training.objectives import Objective, build_objective
+from dragoman.training.precision import choose
+from dragoman.training.recurrence import choose_recurrence, use_recurrence
+from dragoman.training.reports import Listener, Silent, TensorBoard
+from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.stopping import stops_when_asked
+from dragoman.training.threads import probe_threads
+from dragoman.training.trainer import Objectives, Progress, Trainer
+
+
+def fit(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    resume: bool = False,
+    listener: Listener | None = None,
+    codecs: tuple[Codec, Codec] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Progress:
+    """Train what `recipe` describes into the run `folder`, or go on with a run that is there.
+
+    A new run learns its codecs, unless some are given; `about` goes into its manifest.
+
+    Ctrl-C saves and returns; so does SIGTERM. A resumed run keeps its recipe, of which only the budget, the learning rate
+    and clipping may change. Nothing is written to the folder before all that training needs is there and fits.
+    RunError where the folder already holds a run and `resume` is not asked for.
+    """
+    ear = listener or Silent()
+    check_compile(recipe.training, recipe.model, choose_device(recipe.training.device))
+    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear, codecs)
+    run = replace(run, manifest={**run.manifest, **(about or {})})
+    goes_on = resume and (folder / "training" / "last.safetensors").exists()
+    threads = torch.get_num_threads()
+    try:
+        return _train(run, ear, goes_on=goes_on)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(run: Run, ear: Listener, *, goes_on: bool) -> Progress:
+    """Train a run that is prepared, or go on with it."""
+    recipe = run.recipe
+    trainer = _trainer(run, ear, goes_on=goes_on)
+    run = _with_threads(run, trainer)
+    run = replace(run, manifest={**run.manifest, "precision": trainer.precision_name})
+    run.save()
+    if recipe.training.tensorboard:
+        ear = trainer.listener = TensorBoard(run.folder / "tensorboard", ear)
+    if goes_on:
+        trainer.restore()
+        ear.say(f"Going on at step {trainer.progress.step}.")
+    else:
+        torch.manual_seed(recipe.seed + 1)
+        trainer.metrics.forget_after(0)
+    try:
+        with stops_when_asked(trainer, ear):
+            progress = trainer.run()
+    finally:
+        trainer.stream.close()
+    _record_cost(run, trainer)
+    if progress.finished and recipe.training.average > 1:
+        _try_average(run, trainer, recipe.training.average, ear)
+    ear.close()
+    return progress
+
+
+def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
+    """Encode the corpus, make the model, and put together what trains it; one that does not go on gets its first weights."""
+    recipe, codecs = run.recipe, (run.source, run.target)
+    device = choose_device(recipe.training.device)
+    torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
+    model = run.fresh_model()
+    if not goes_on:
+        start(run, model)
+    model = model.to(device)
+    use_recurrence(run.manifest.get("recurrence"), model, ear.say)
+    packed = recipe.training.padding == "packed"
+    if not switch_packing(model, device, on=packed) and packed:
+        ear.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
+    validation = build_validation(run, model, device)
+    store, summary = build_store(
+        run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
+    )
+    ear.say(str(summary))
+    _check_lengths(store, model)
+    _check_window(store, recipe.model)
+    if recipe.training.guided is not None:
+        heads = source_heads(model) if isinstance(model, Seq2Seq) else None
+        check_guided(recipe.training.guided, heads, linked=store.linked)
+    stream = BatchStream(
+        store,
+        codecs,
+        recipe.training.batch_tokens,
+        seed=recipe.seed,
+        sampling=recipe.text.sampling,
+        bounds=(_most_pieces(model.source_positions), _most_pieces(model.target_positions)),
+        previous=model.previous if isinstance(model, Seq2Seq) else 0,
+    )
+    masked = isinstance(model, MaskedLanguageModel)
+    objectives: Objectives = _masked_objective if masked else build_objective
+    if recipe.training.compile != "none":
+        objectives = Compiled(model, recipe.training.compile, ear.say).around(objectives)
+    return Trainer(
+        model,
+        objectives,
+        HidingStream(stream, len(run.source)) if masked else stream,
+        settings=recipe.training,
+        precision=run.manifest.get("precision") or choose(recipe.training.precision, device, width_of(model)),
+        folder=run.folder,
+        validate=validation,
+        listener=ear,
+    )
+
+
+def _with_threads(run: Run, trainer: Trainer) -> Run:
+    """Choose the number of threads of a new run on a CPU, and keep the choice, so that a resumed run computes as before."""
+    training = run.recipe.training
+    settled = training.threads or run.manifest.get("threads") or training.compile != "none"
+    if settled or (run.folder / "manifest.json").exists() or trainer.device.type != "cpu":
+        return run
+    threads = probe_threads(trainer)
+    torch.set_num_threads(threads)
+    return replace(run, manifest={**run.manifest, "threads": threads})
+
+
+def _record_cost(run: Run, trainer: Trainer) -> None:
+    """Write what training has cost so far into the manifest.
+
+    `estimated_flops` are time x sustained rate, the rule of Vaswani et al. 2017 (section 6.1); `flops` are counted, without
+    validation, whose time is part of `seconds`.
+    """
+    progress = trainer.progress
+    dtype = torch.bfloat16 if run.manifest.get("precision") == "bfloat16" else torch.float32
+    rate = sustained_rate(trainer.device, dtype)
+    cost = {
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "seconds": round(progress.seconds, 3),
+        "flops": progress.flops,
+        "flops_per_token": progress.flops / max(progress.tokens, 1),
+        "sustained_rate": rate,
+        "estimated_flops": estimate(progress.seconds, 1, rate),
+        "peak_memory": peak_memory(trainer.device),
+    }
+    replace(run, manifest={**run.manifest, "cost": cost}).save()
+
+
+def _masked_objective(training: TrainingSettings) -> Objective:
+    """Return what training of a masked language model makes small."""
+    return partial(masked_loss, smoothing=training.label_smoothing)
+
+
+def _most_pieces(positions: int | None) -> int | None:
+    """Return how many pieces of text fit beside </s> (or, for the decoder's input, <s>)."""
+    return None if positions is None else positions - 1
+
+
+def _check_lengths(store: Store, model: Model) -> None:
+    """Refuse training sentences longer than the model's positions."""
+    bounds = (model.source_positions, model.target_positions)
+    for number, (lengths, bound) in enumerate(zip((store.source_lengths, store.target_lengths), bounds, strict=True)):
+        longest = int(lengths.argmax())
+        tokens = int(lengths[longest]) + 1
+        if bound is not None and tokens > bound:
+            raise CorpusError(
+                f"a training sentence has {tokens} tokens (with </s>), more than the {bound} positions of the model "
+                f"(`{store.text(longest)[number][:80]}`); set a larger model.max_positions, or a smaller data.filters.max_words"
+            )
+
+
+def _check_window(store: Store, settings: ModelSettings) -> None:
+    """Refuse local attention whose window is wider than every training sentence: it would see all, and be local in name."""
+    window = settings.window if isinstance(settings, RecurrentSettings | TransformerSettings) else None
+    longest = int(store.source_lengths.max()) + 1
+    if window is not None and window.reach >= longest:
+        raise SettingsError(
+            f"`model.window.reach` is {window.reach}, but the longest training sentence has {longest} tokens (with </s>), so the "
+            "window would hold all of every sentence; set a smaller one, or take `model.window` out"
+        )
+
+
+def _checksums(recipe: Recipe) -> dict[str, str]:
+    """Return the SHA-256 of every corpus file."""
+    data, checksums = recipe.data, Checksums()
+    files = [path for corpus in (*data.train, *data.dev, *data.test) for path in corpus_files(corpus, data)]
+    return {str(path): checksums.of(path) for path in files}
+
+
+def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
+    """Learn the codecs of a new run where none are given; nothing is written yet."""
+    if (folder / "manifest.json").exists():
+        raise RunError(
+            f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose another folder with --out")
+    if isinstance(recipe.model, DocumentSettings):
+        require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
+    if codecs is None:
+        ear.say("Reading the corpus and learning its pieces.")
+        codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
+    about: dict[str, Any] = {"data": _checksums(recipe)}
+    if recipe.training.recurrence == "native" and not isinstance(recipe.model, RecurrentSettings | GnmtSettings):
+        raise SettingsError(
+            f"`training.recurrence: native` is for `model.kind` rnn and gnmt, not {recipe.model.kind}; set it to auto"
+        )
+    if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
+        device = choose_device(recipe.training.device)
+        about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, ear.say)
+    if recipe.model.start_from is not None:
+        about["start_from"] = checksums(recipe)
+        ear.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
+    return new_run(folder, recipe, codecs, about, dictionary=_dictionary(recipe, codecs))
+
+
+def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
+    """Learn how words are translated, where unknown words tell where they come from."""
+    if not codecs[1].positional:
+        return {}
+    pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
+    return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
+
+
+def _resumable(recipe: Recipe, folder: Path) -> Run:
+    """Open a run to go on with. Of its recipe little may have changed, of its corpora nothing."""
+    run = open_run(folder)
+    if "averaged" in run.manifest:
+        raise RunError(
+            f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
+        )
+    old, new = (one.model_dump(mode="json", exclude={"decoding", "about"}) for one in (run.recipe, recipe))
+    check_same_recipe(folder, old, new)
+    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
+    return replace(run, recipe=recipe)
+
+
+def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:
+    """Go through the pairs of several corpora as text."""
+    for corpus in corpora:
+        for pair in read_pairs(corpus, recipe.data):
+            yield pair.source, pair.target
+
+
+def _try_average(run: Run, trainer: Trainer, count: int, ear: Listener) -> None:
+    """Take the average of the last weights where it is better on dev than the best so far."""
+    paths = sorted((run.folder / "checkpoints").glob("step-*.safetensors"))[-count:]
+    if len(paths) < 2:
+        return
+    model = trainer.model.eval()
+    fill(model, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
+    scores = trainer.validate(model)
+    metric = trainer.settings.metric
+    value = scores["dev_bleu"] if metric == "bleu" else -scores["dev_loss"]
+    best = trainer.progress.best
+    record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
+    trainer.metrics.append(record)
+    ear.record(record)
+    if best is None or value > best:
+        save_weights(run.weights, model, {"averaged": len(paths), **scores})
+        ear.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
+    else:
+        load_weights(run.weights, model)

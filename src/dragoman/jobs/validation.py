@@ -1,0 +1,111 @@
+"""What training asks the dev corpora: how good is the model now?"""
+
+from typing import Any
+
+import torch
+
+from dragoman.data.collate import collate
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import CorpusError
+from dragoman.inference.translator import Translator
+from dragoman.interfaces import Batch
+from dragoman.metrics.scores import bleu
+from dragoman.models.build import Model, purpose_of
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.runs.folder import Run
+from dragoman.runs.recipe import Recipe
+from dragoman.text.codec import encode_within
+from dragoman.training.masking import hide, masked_loss
+from dragoman.training.objectives import Objective, translation_loss
+
+ROWS = 100
+"""Sentences that a language model reads together."""
+
+
+class Validation:
+    """Measures a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations."""
+
+    def __init__(self, recipe: Recipe, run: Run, device: torch.device) -> None:
+        self.run = run
+        self.device = device
+        self.greedy = DecodingSettings(method="greedy", maximum_ratio=1.5, maximum_extra=10)
+        pairs = dev_pairs(recipe)
+        self.sources = [pair.source for pair in pairs]
+        self.references = [pair.target for pair in pairs]
+        self.documents = [pair.document for pair in pairs]
+
+    def translator(self, model: Seq2Seq) -> Translator:
+        """Return a greedy translator. InputError where a dev sentence is longer than the model's positions."""
+        translator = Translator(
+            [model], self.run.source, self.run.target, settings=self.greedy, dictionary=self.run.dictionary
+        )
+        translator.encode(self.sources, "source")
+        translator.encode(self.references, "target")
+        return translator
+
+    def __call__(self, model: Seq2Seq) -> dict[str, Any]:
+        """Return the scores of `model`, which is in evaluation mode."""
+        translator = self.translator(model)
+        previous = translator.preceding(self.sources, self.documents)
+        scored = translator.score(self.sources, self.references, previous=previous)
+        hypotheses = [one.text for one in translator.translate(self.sources, previous=previous)]
+        return {
+            "dev_loss": -sum(total for total, _ in scored) / sum(tokens for _, tokens in scored),
+            "dev_bleu": bleu(hypotheses, [self.references]).score,
+        }
+
+
+class LanguageValidation:
+    """Measures a language model on sentences: `dev_loss`, the cross-entropy per token that it must tell (not smoothed).
+
+    To a masked language model the same tokens are hidden at every call, as the recipe's seed says.
+    """
+
+    def __init__(self, run: Run, model: Model, pairs: list[Pair]) -> None:
+        """Encode the sentences. InputError where one is longer than the model's positions."""
+        masked = purpose_of(run.recipe.model) == "fill"
+        self.objective: Objective = masked_loss if masked else translation_loss
+        sides = [
+            encode_within(codec, sentences, bound, name="dev sentence")
+            for codec, sentences, bound in (
+                (run.source, [pair.source for pair in pairs], model.source_positions),
+                (run.target, [pair.target for pair in pairs], model.target_positions),
+            )
+        ]
+        ordered = sorted(zip(*sides, strict=True), key=lambda pair: len(pair[1]))
+        batches = [collate(ordered[first : first + ROWS]) for first in range(0, len(ordered), ROWS)]
+        generator = torch.Generator().manual_seed(run.recipe.seed)
+        self.batches: list[Batch] = (
+            [hide(batch, len(run.source), generator) for batch in batches] if masked else batches
+        )
+
+    def __call__(self, model: Model) -> dict[str, Any]:
+        """Return the loss of `model`, which is in evaluation mode."""
+        device = next(model.parameters()).device
+        with torch.inference_mode():
+            losses = [self.objective(model, batch.to(device)) for batch in self.batches]
+        return {"dev_loss": sum(loss.plain.item() for loss in losses) / sum(loss.tokens for loss in losses)}
+
+
+def build_validation(run: Run, model: Model, device: torch.device) -> Validation | LanguageValidation:
+    """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions."""
+    if purpose_of(run.recipe.model) != "translate":
+        return LanguageValidation(run, model, dev_pairs(run.recipe))
+    validation = Validation(run.recipe, run, device)
+    assert isinstance(model, Seq2Seq)
+    validation.translator(model)
+    return validation
+
+
+def dev_pairs(recipe: Recipe) -> list[Pair]:
+    """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides."""
+    pairs: list[Pair] = []
+    for number, corpus in enumerate(recipe.data.dev):
+        for pair in read_pairs(corpus, recipe.data):
+            if pair.source.strip() and pair.target.strip():
+                # No document goes on in the next corpus, even where both give it the same name.
+                pairs.append(pair._replace(document=pair.document and f"{number} {pair.document}"))
+    if not pairs:
+        raise CorpusError("the dev corpus has no pair; set `data.dev`, which chooses the best weights")
+    return pairs[: recipe.training.validate_sentences]

@@ -1,0 +1,184 @@
+"""A run: a folder with everything needed to translate, to go on training, and to know how it was made.
+
+recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), dictionary.tsv (where unknown words
+tell where they come from), manifest.json (versions, data checksums, seed), metrics.jsonl, checkpoints/ (weights for
+averaging), training/ (to resume). It can be copied anywhere.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.atomic import write_text
+from dragoman.data.unknown import read_dictionary
+from dragoman.decoding.shortlist import Shortlist
+from dragoman.errors import InputError, RunError
+from dragoman.machine.provenance import versions
+from dragoman.models.build import Model, Purpose, build_model, purpose_of
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import Settings, dump, parse, read_yaml
+from dragoman.text.codec import Codec
+from dragoman.training.checkpoint import FORMAT, check_format, load_tensors, load_weights
+
+SHORTLIST = "shortlist.safetensors"
+"""File of a run folder that says which target pieces each source piece is likely to become."""
+DICTIONARY = "dictionary.tsv"
+"""File of a run folder that holds translations of single words."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run folder."""
+
+    folder: Path
+    recipe: Recipe
+    source: Codec
+    target: Codec
+    manifest: Mapping[str, Any]
+    dictionary: Mapping[str, str] = field(default_factory=dict)
+    """Translations of single words, learned from word links; empty unless unknown words tell where they come from."""
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes of the source and the target language."""
+        return self.recipe.data.source, self.recipe.data.target
+
+    @property
+    def weights(self) -> Path:
+        """Path of the best weights."""
+        return self.folder / "model.safetensors"
+
+    def fresh_model(self) -> Model:
+        """Make the recipe's model with new weights drawn from its seed."""
+        torch.manual_seed(self.recipe.seed)
+        shared = self.source.fingerprint == self.target.fingerprint
+        return build_model(self.recipe.model, Vocabularies(len(self.source), len(self.target), shared))
+
+    def require(self, purpose: Purpose) -> None:
+        """Refuse the run where its model is for another purpose; InputError names the command that uses it."""
+        own = purpose_of(self.recipe.model)
+        if own != purpose:
+            raise InputError(
+                f"{self.folder} is {_NAMES[own]}, and here {_NAMES[purpose]} is needed; use it with `dragoman {own}`"
+            )
+
+    def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
+        """Make the model with its best weights (or those at `weights`). InputError where it has no decoder."""
+        model = self.load_any(device, weights)
+        if not isinstance(model, Seq2Seq):
+            raise InputError(f"{self.folder} is {_NAMES['fill']}, which has no decoder; use it with `dragoman fill`")
+        return model
+
+    def load_any(self, device: torch.device, weights: Path | None = None) -> Model:
+        """Make the model, whatever it is for, with its best weights (or those at `weights`), ready to be used."""
+        if weights is None and not self.weights.exists():
+            raise RunError(
+                f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
+                "go on with `dragoman train --resume`, or wait"
+            )
+        model = self.fresh_model()
+        load_weights(weights or self.weights, model)
+        return model.to(device).eval()
+
+    def load_shortlist(self, device: torch.device) -> Shortlist:
+        """Read what `dragoman shortlist` learned. RunError where it did not, or learned it for other vocabularies."""
+        path = self.folder / SHORTLIST
+        if not path.exists():
+            raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")
+        tensors, about = load_tensors(path)
+        if about.get("vocabularies") != self.vocabularies:
+            raise RunError(
+                f"{path} belongs to other vocabularies than this run's; make it again with `dragoman shortlist {self.folder}`"
+            )
+        return Shortlist(*(tensors[name].to(device).long() for name in ("always", "likely")))
+
+    @property
+    def vocabularies(self) -> list[str]:
+        """Fingerprints of both codecs."""
+        return [self.source.fingerprint, self.target.fingerprint]
+
+    def save(self) -> None:
+        """Write everything but the weights."""
+        codecs = {"source": self.source, "target": self.target}
+        write_run(self.folder, self.recipe, codecs, self.manifest, dictionary=self.dictionary)
+
+
+_NAMES: Mapping[Purpose, str] = {
+    "translate": "a translator",
+    "fill": "a masked language model",
+    "continue": "a decoder-only language model",
+}
+
+
+def write_run(
+    folder: Path,
+    recipe: Settings,
+    codecs: Mapping[str, Codec],
+    manifest: Mapping[str, Any],
+    *,
+    dictionary: Mapping[str, str] | None = None,
+) -> None:
+    """Write a run but for its weights; manifest.json comes last, so that a half-written run is known as such."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, codec in codecs.items():
+            codec.save(folder, name)
+        if dictionary:
+            write_text(folder / DICTIONARY, "".join(f"{word}\t{other}\n" for word, other in dictionary.items()))
+        write_text(folder / "recipe.yaml", dump(recipe))
+        write_text(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise RunError(
+            f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
+        ) from None
+
+
+def new_run(
+    folder: Path,
+    recipe: Recipe,
+    codecs: tuple[Codec, Codec],
+    about: Mapping[str, Any],
+    *,
+    dictionary: Mapping[str, str] | None = None,
+) -> Run:
+    """Make a run that is not yet on disk; `about` goes into its manifest beside versions and seed."""
+    manifest = {"format": FORMAT, "seed": recipe.seed, **versions(), **about}
+    return Run(folder, recipe, *codecs, manifest, dictionary or {})
+
+
+def open_run(folder: Path) -> Run:
+    """Read a run folder. RunError where it is missing, half-written, damaged or of another format."""
+    manifest = read_manifest(folder)
+    if manifest.get("task") == "classify":
+        raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
+    recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
+    words = folder / DICTIONARY
+    return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of another format."""
+    if not folder.exists():
+        raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
+    if not folder.is_dir():
+        raise RunError(f"{folder} is a file; give the folder of a run")
+    if (folder / "export.json").exists():
+        raise RunError(f"{folder} is an export, which can only translate; give the run that it was made from")
+    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
+    if missing:
+        raise RunError(
+            f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
+        )
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        written = int(manifest["format"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place") from None
+    check_format(folder, written)
+    return dict(manifest)

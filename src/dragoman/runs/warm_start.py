@@ -1,0 +1,125 @@
+"""Starting a model from trained runs: their weights, and the vocabularies that these belong to."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.data.checksums import Checksums
+from dragoman.errors import RunError, SettingsError
+from dragoman.models.build import ModelSettings, purpose_of
+from dragoman.models.transformer_settings import BlockSettings
+from dragoman.runs.folder import Run, open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.text.codec import Codec, learn_codec, learn_codecs
+
+Pairs = Callable[[], Iterable[tuple[str, str]]]
+"""Starts a new reading of a corpus: source and target of each pair."""
+
+FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"})
+"""Settings in which a model may differ from the one that it starts from."""
+
+OF_THE_REST = {
+    "encoder": frozenset({"tied", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
+    "decoder": frozenset({"tied", "encoder_layers", "previous"}),
+    "whole": frozenset[str](),
+}
+"""Settings that do not concern a part; where attention to the source does not fit, a name or a shape will tell."""
+
+
+def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
+    """Return the codecs of a new run: those of the runs that it starts from, and learned ones where none is given.
+
+    A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
+    `text.joint`, and in language models, which have one language, one side's vocabulary is the other's too.
+    """
+    given = _runs(recipe.model)
+    source = next((run.source for part, run in given.items() if part != "decoder"), None)
+    target = next((run.target for part, run in given.items() if part != "encoder"), None)
+    if recipe.text.joint or purpose_of(recipe.model) != "translate":
+        source, target = source or target, target or source
+    if source is not None and target is not None and "whole" not in given and recipe.text.joint and source != target:
+        raise SettingsError(
+            f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` "
+            "cannot be; set `text.joint: false` and `model.tied: target`"
+        )
+    if source is None and target is None:
+        return learn_codecs(recipe.text, pairs)
+    return (
+        source or learn_codec(recipe.text, (source for source, _ in pairs())),
+        target or learn_codec(recipe.text, (target for _, target in pairs())),
+    )
+
+
+def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
+    """Return which weights a new run starts from: the folder of each part's run, and the SHA-256 of its weights."""
+    files = Checksums()
+    return {
+        part: {"run": str(run.folder), "weights": files.of(run.weights)} for part, run in _runs(recipe.model).items()
+    }
+
+
+def start(run: Run, model: nn.Module) -> None:
+    """Copy into a new `model` the weights that the recipe says it starts from; the others stay as they were drawn.
+
+    SettingsError names the first setting in which the models differ. RunError where the weights are not those that the
+    run's manifest tells of.
+    """
+    for part, other in _runs(run.recipe.model).items():
+        _check_settings(run.recipe.model, other, part)
+        if Checksums().of(other.weights) != run.manifest["start_from"][part]["weights"]:
+            raise RunError(
+                f"{other.weights} has changed since {run.folder} began; bring it back, or begin another run with --out"
+            )
+        _copy(_named(other.load_any(torch.device("cpu"))), _named(model), part, other.folder)
+
+
+def _runs(settings: ModelSettings) -> dict[str, Run]:
+    """Open the runs that a model starts from, by the part that each gives. RunError where one has no weights yet."""
+    runs = {part: open_run(folder) for part, folder in settings.start_from.runs.items()} if settings.start_from else {}
+    for run in runs.values():
+        if not run.weights.exists():
+            raise RunError(f"{run.folder} has no model.safetensors yet, so nothing can start from it; train it first")
+    return runs
+
+
+def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
+    """Refuse a run whose model is of another family, or has another size or other blocks."""
+    given = other.recipe.model
+    if isinstance(own, BlockSettings) != isinstance(given, BlockSettings):
+        raise SettingsError(
+            f"`model.start_from.{part}`: {other.folder} is of the kind `{given.kind}`, which has no part in common with "
+            f"`{own.kind}`; choose a run of another kind"
+        )
+    free = FREE - {"max_positions"} if isinstance(own, BlockSettings) and own.bound is not None else FREE
+    for name in type(own).model_fields:
+        if name in free | OF_THE_REST[part] or name not in type(given).model_fields:
+            continue
+        wish, there = getattr(own, name), getattr(given, name)
+        if wish != there:
+            raise SettingsError(
+                f"`model.{name}` is {wish}, but {other.folder} was trained with {there}; to start from it, set "
+                f"`model.{name}: {there}`"
+            )
+
+
+def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, folder: Path) -> None:
+    """Copy the tensors of one part. SettingsError where there are none, or one has no place in the model."""
+    taken = {name: tensor for name, tensor in given.items() if part == "whole" or name.startswith(f"{part}.")}
+    if not taken:
+        raise SettingsError(f"`model.start_from.{part}`: {folder} has no {part}; choose another run, or another part")
+    for name, tensor in taken.items():
+        if name not in own or own[name].shape != tensor.shape:
+            raise SettingsError(
+                f"`model.start_from.{part}`: the weights `{name}` of {folder} have no place in this model; give `model` the "
+                "settings of that run, or start from another part of it"
+            )
+    with torch.no_grad():
+        for name, tensor in taken.items():
+            own[name].copy_(tensor)
+
+
+def _named(model: nn.Module) -> dict[str, Tensor]:
+    """Return parameters and buffers by name, those that are shared under each of their names."""
+    return dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))

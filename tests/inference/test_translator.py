@@ -1,0 +1,170 @@
+"""Text in, text out."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import MODELS, Trained
+
+from dragoman.data.collate import collate
+from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference import translator as module
+from dragoman.inference.translator import Translator
+from dragoman.models.build import build_model
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.text.codec import learn_codecs
+from dragoman.text.settings import CharactersSettings
+
+SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "  ", "This is a book."]
+TARGETS = ["Tôi yêu mèo.", "Không.", "Con mèo ngồi trên tấm thảm.", "", "", "Đây là một quyển sách."]
+
+
+def texts(translator: Translator, sentences: list[str]) -> list[str]:
+    """Translate, and keep the text alone."""
+    return [one.text for one in translator.translate(sentences)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_company_does_not_change_a_translation(trained: Trained, model):
+    translator = Translator.load(trained(model))
+    together = translator.translate(SOURCES)
+    for sentence, found in zip(SOURCES, together, strict=True):
+        (alone,) = translator.translate([sentence])
+        assert alone.text == found.text
+        assert alone.log_prob == pytest.approx(found.log_prob, abs=1e-4)
+
+
+def test_empty_sentences_give_empty_translations(trained: Trained):
+    found = Translator.load(trained("rnn"), n_best=2).translate(["", "\u200b", "\n"])
+    assert [(one.text, one.score, one.alternatives, one.reading) for one in found] == [("", 0.0, (), None)] * 3
+    assert Translator.load(trained("rnn")).translate([]) == []
+
+
+def test_large_inputs_are_cut_into_batches(trained: Trained, monkeypatch: pytest.MonkeyPatch):
+    translator = Translator.load(trained("rnn"))
+    whole, scores = texts(translator, SOURCES), translator.score(SOURCES, TARGETS)
+    monkeypatch.setattr(module, "BATCH_CELLS", 1)
+    assert texts(translator, SOURCES) == whole
+    assert [total for total, _ in translator.score(SOURCES, TARGETS)] == pytest.approx([t for t, _ in scores], abs=1e-4)
+
+
+def test_alternatives_are_ranked_and_different(trained: Trained):
+    (best,) = Translator.load(trained("transformer"), beam=4, n_best=4).translate(["I love cats."])
+    scores = [best.score, *(one.score for one in best.alternatives)]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_scores_are_sums_of_log_probabilities(trained: Trained, model):
+    translator = Translator.load(trained(model))
+    for (total, tokens), source, target in zip(translator.score(SOURCES, TARGETS), SOURCES, TARGETS, strict=True):
+        batch = collate([(translator.source.encode(source), translator.target.encode(target))])
+        with torch.inference_mode():
+            logits = translator.models[0](batch.source, batch.inputs).logits
+        probabilities = logits[0].exp() / logits[0].exp().sum(-1, keepdim=True)
+        expected = sum(float(row[label].log()) for row, label in zip(probabilities, batch.labels[0], strict=True))
+        assert total == pytest.approx(expected, abs=1e-3)
+        assert tokens == len(translator.target.encode(target)) + 1
+
+
+def test_an_ensemble_averages_probabilities(trained: Trained):
+    runs = [trained(model) for model in MODELS]
+    together = Translator.load(*runs).score(SOURCES[:1], [""])[0][0]
+    alone = [Translator.load(run).score(SOURCES[:1], [""])[0][0] for run in runs]
+    assert math.exp(together) == pytest.approx(sum(math.exp(one) for one in alone) / 2, rel=1e-4)
+
+
+def test_an_ensemble_shares_the_target_alone_and_each_model_reads_the_source_in_its_own_way(trained: Trained):
+    subwords = Translator.load(trained("transformer"))
+    letters, _ = learn_codecs(CharactersSettings(), lambda: zip(SOURCES, TARGETS, strict=True))
+    torch.manual_seed(4)
+    model = build_model(
+        RecurrentSettings(embedding=8, hidden=8), Vocabularies(len(letters), len(subwords.target))
+    ).eval()
+    reader = Translator([model], letters, subwords.target)
+    together = Translator(
+        [*subwords.models, model], subwords.source, subwords.target, sources=[subwords.source, letters]
+    )
+    alone = [one.score(SOURCES[:1], [""])[0][0] for one in (subwords, reader)]
+    assert math.exp(together.score(SOURCES[:1], [""])[0][0]) == pytest.approx(
+        sum(math.exp(one) for one in alone) / 2, rel=1e-4
+    )
+    for found, source in zip(together.translate(SOURCES[:1]), SOURCES[:1], strict=True):
+        assert found.log_prob == pytest.approx(together.score([source], [found.text])[0][0], abs=1e-3)
+
+
+def test_draws_can_be_repeated_and_go_on_between_sentences(trained: Trained, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "BATCH_CELLS", 1)
+    translator = Translator.load(trained("rnn"), method="sample", temperature=3.0)
+    found = texts(translator, ["I love cats."] * 4)
+    assert found == texts(translator, ["I love cats."] * 4)
+    assert len(set(found)) > 1
+    assert (
+        texts(Translator.load(trained("rnn"), method="sample", temperature=3.0, seed=2), ["I love cats."]) != found[:1]
+    )
+
+
+def test_coverage_can_change_the_order_but_not_the_log_probability(trained: Trained):
+    run = trained("rnn")
+    (plain,) = Translator.load(run, beam=4, n_best=4).translate(["I love cats."])
+    (covered,) = Translator.load(run, beam=4, n_best=4, coverage_penalty=5.0).translate(["I love cats."])
+    logs = [sorted(round(one.log_prob, 4) for one in (best, *best.alternatives)) for best in (plain, covered)]
+    assert logs[0] == logs[1]
+    assert covered.score < plain.score
+
+
+def test_readings_are_kept_where_asked_for(trained: Trained):
+    translator = Translator.load(trained("transformer"), n_best=2)
+    (without,) = translator.translate(["I love cats."])
+    (with_them,) = translator.translate(["I love cats."], attention=True)
+    assert without.reading is None
+    assert with_them.text == without.text
+    for one in (with_them, *with_them.alternatives):
+        assert one.reading is not None
+        assert one.reading.source.words == ["I", "love", "cats."]
+
+
+def test_a_model_knows_whether_it_attends(trained: Trained):
+    plain = Translator.load(trained("rnn", "model.decoder=plain", "training.steps=1"))
+    assert [Translator.load(trained(model)).attends for model in MODELS] == [True, True]
+    assert not plain.attends
+    assert len(plain.translate(["I love cats."])) == 1
+    with pytest.raises(InputError, match="this model has no attention over the source"):
+        plain.translate(["I love cats."], attention=True)
+
+
+def test_sentences_must_come_in_pairs(trained: Trained):
+    translator = Translator.load(trained("rnn"))
+    for method in (translator.score, translator.read):
+        with pytest.raises(ValueError, match="shorter"):
+            method(["a", "b"], ["a"])
+
+
+def test_sentences_are_counted_from_the_number_given(trained: Trained):
+    run = trained("transformer", "model.positions=learned", "model.max_positions=64", "training.steps=2")
+    translator = Translator.load(run)
+    assert len(translator.translate(["a " * 20])) == 1
+    with pytest.raises(InputError, match=r"source sentence 12 has .* tokens .*, more than the 64 positions"):
+        translator.translate(["cats", "cats " * 70], first=11)
+
+
+def test_decoding_settings_are_those_of_the_run_unless_given(trained: Trained):
+    run = trained("rnn")
+    assert Translator.load(run).settings.beam == 3
+    assert Translator.load(run, beam=None).settings.beam == 3
+    assert Translator.load(str(run), beam=2).settings.beam == 2
+    with pytest.raises(SettingsError, match="did you mean `beam`"):
+        Translator.load(run, beem=2)
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(RunError, match="there is no run folder"):
+        Translator.load(tmp_path / "none")
+
+
+def test_an_unknown_device_is_refused(trained: Trained):
+    with pytest.raises(InputError, match="there is no device `tpu`"):
+        Translator.load(trained("rnn"), device="tpu")

@@ -1,0 +1,165 @@
+"""Distillation: a student learns from its teacher's translations."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.jobs.test_train import Ear
+from tests.tiny import Trained, recipe_file, refusal, table
+
+from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.translator import Translator
+from dragoman.jobs import distill as distilling
+from dragoman.jobs.distill import FOLDER, Teaching, Translated, distill
+from dragoman.runs.folder import open_run
+
+TEACHER = ("data.train.0.pairs=120", "decoding.maximum_ratio=1.0")
+STUDENT = ("training.steps=3", "data.source=en", "data.target=fr", "text.size=999")
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Path:
+    """A recipe whose data and text are not those that the student gets."""
+    return recipe_file(tmp_path, "transformer", *STUDENT)
+
+
+def rows(run: Path, number: int = 1) -> list[dict[str, Any]]:
+    """What the teacher said."""
+    lines = (run / FOLDER / f"{number}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path: Path, student: Path) -> None:
+    teacher, ear = trained("rnn", *TEACHER), Ear()
+    told: list[Translated] = []
+    progress = distill([teacher], student, tmp_path / "run", listener=ear, report=told.append)
+    assert progress.step == 3
+    found = rows(tmp_path / "run")
+    assert [row["sentence"] for row in found] == sorted({row["sentence"] for row in found})
+    some = found[::20]
+    translated = Translator.load(teacher).translate([row["source"] for row in some])
+    assert [row["target"] for row in some] == [one.text for one in translated]
+    run = open_run(tmp_path / "run")
+    assert (run.source, run.target) == (open_run(teacher).source, open_run(teacher).target)
+    assert (run.recipe.model.kind, run.recipe.data.target, run.recipe.text.size) == ("transformer", "vi", 300)
+    assert run.manifest["teacher"]["runs"] == [str(teacher)]
+    assert f"{len(found):,} pairs kept, 0 left out" in ear.said
+    assert (told[-1].sentences, told[-1].total, told[-1].seconds_left) == (120, 120, 0.0)
+    assert any(f"{len(found)} translations of {len(found)} sentences (1.00 of each)" in one for one in ear.said)
+    together = Translator.load(teacher, tmp_path / "run")
+    assert len(together.translate(["I love cats."])) == 1
+
+
+def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path, student: Path) -> None:
+    teacher, ear = trained("rnn", *TEACHER), Ear()
+    distill([teacher], student, tmp_path / "run", teaching=Teaching(n_best=4), listener=ear)
+    found = rows(tmp_path / "run")
+    translator = Translator.load(teacher, beam=4, n_best=4)
+    for number in (0, 60, 119):
+        own = [row for row in found if row["sentence"] == number]
+        (best,) = translator.translate([own[0]["source"]])
+        texts = [best.text, *(one.text for one in best.alternatives)]
+        assert [row["target"] for row in own] == list(dict.fromkeys(text for text in texts if text))
+    assert len(found) > 240
+    each = len(found) / len({row["sentence"] for row in found})
+    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} of each)" in one for one in ear.said)
+
+
+def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_path: Path, student: Path) -> None:
+    teacher = trained("rnn", *TEACHER)
+    distill([teacher], student, tmp_path / "near", teaching=Teaching(nearest=True))
+    distill([teacher], student, tmp_path / "best")
+    near, best = rows(tmp_path / "near"), rows(tmp_path / "best")
+    assert len(near) == len(best) == 120
+    assert near != best
+
+
+def test_the_corpus_itself_may_be_learned_too(trained: Trained, tmp_path: Path, student: Path) -> None:
+    ear = Ear()
+    distill([trained("rnn", *TEACHER)], student, tmp_path / "run", teaching=Teaching(original=True), listener=ear)
+    assert "240 pairs kept, 0 left out" in ear.said
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody catches a kill."""
+
+
+def test_translating_goes_on_where_it_was_killed(
+    trained: Trained, tmp_path: Path, student: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distilling, "CHUNK", 32)
+    teacher = trained("rnn", *TEACHER)
+    distill([teacher], student, tmp_path / "unbroken")
+
+    def stop(where: Translated) -> None:
+        if where.sentences == 64:
+            raise Killed
+
+    with pytest.raises(Killed):
+        distill([teacher], student, tmp_path / "run", report=stop)
+    partial = tmp_path / "run" / FOLDER / "1.jsonl.partial"
+    with partial.open("a", encoding="utf-8") as file:
+        file.write('{"sentence": 64, "source": "half of a chu')
+    told: list[Translated] = []
+    assert not (tmp_path / "run" / FOLDER / "1.jsonl").exists()
+    distill([teacher], student, tmp_path / "run", resume=True, report=told.append)
+    assert [one.sentences for one in told] == [96, 120]
+    assert rows(tmp_path / "run") == rows(tmp_path / "unbroken")
+    assert not partial.exists()
+
+
+def test_training_goes_on_where_it_was_stopped(trained: Trained, tmp_path: Path, student: Path) -> None:
+    import signal
+
+    teacher = trained("rnn", *TEACHER)
+    first = distill([teacher], student, tmp_path / "run", listener=Ear({2: signal.SIGINT}))
+    assert (first.step, first.finished) == (2, False)
+    told: list[Translated] = []
+    ear = Ear()
+    with pytest.raises(InputError, match=r"made with other settings or files \(`nearest` differs\)"):
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(nearest=True))
+    again = distill([teacher], student, tmp_path / "run", resume=True, listener=ear, report=told.append)
+    assert (again.step, again.finished, told) == (3, True, [])
+    assert "Going on at step 2." in ear.said
+
+
+def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: Path, student: Path) -> None:
+    def stop(where: Translated) -> None:
+        raise Killed
+
+    teacher = trained("rnn", *TEACHER)
+    with pytest.raises(Killed):
+        distill([teacher], student, tmp_path / "run", report=stop)
+    with pytest.raises(RunError, match="already holds a run, or translations for one; add --resume"):
+        distill([teacher], student, tmp_path / "run")
+    with pytest.raises(InputError, match=r"made with other settings or files \(`n_best` differs\); give the same ones"):
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(n_best=2))
+    with pytest.raises(InputError, match=r"`decoding` differs"):
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(decoding={"beam": 2}))
+
+
+def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, tmp_path: Path, student: Path) -> None:
+    teacher, out = str(trained("rnn", *TEACHER)), tmp_path / "run"
+    more = ("--recipe", student, "--out", out)
+    assert "there is no run folder nothing" in refusal("distill", "nothing", *more)
+    assert "is a masked language model, and here a translator is needed" in refusal(
+        "distill", trained("masked_lm"), *more
+    )
+    assert "there is no recipe `small`" in refusal("distill", teacher, "--recipe", "small", "--out", out)
+    sentence = refusal("distill", teacher, *more, "--set", "model.kind=document")
+    assert "a student translates sentence by sentence; choose another `model.kind` than `document`" in sentence
+    sentence = refusal("distill", teacher, *more, "--set", "data.dev=[{tsv: none.tsv}]")
+    assert "there is no file none.tsv" in sentence
+    assert "to resume; leave --resume out" in refusal("distill", teacher, *more, "--resume")
+    assert not out.exists()
+
+
+def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Trained, tmp_path: Path) -> None:
+    other = trained("transformer", "text.size=250")
+    path = tmp_path / "tiny.yaml"
+    import yaml
+
+    path.write_text(yaml.safe_dump(table("transformer", [f"model.start_from.whole={other}"])), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"has other vocabularies than .*, which the student shares"):
+        distill([trained("rnn", *TEACHER)], path, tmp_path / "run")

@@ -1,0 +1,118 @@
+"""Shortlists: what is outside never comes out, a list of all words changes nothing."""
+
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+import torch
+from tests.tiny import MODELS, Trained, dragoman, refusal
+
+from dragoman.conversion.job import export
+from dragoman.data.collate import pad
+from dragoman.decoding.shortlist import Shortlist
+from dragoman.errors import InputError, RunError
+from dragoman.inference.translator import Translator
+from dragoman.interfaces import BOS, EOS
+from dragoman.jobs.shortlist import make_shortlist
+from dragoman.runs.folder import SHORTLIST, open_run
+
+SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No."]
+
+
+@pytest.fixture
+def run(trained: Trained, tmp_path: Path) -> Path:
+    """A run of one's own, with a shortlist."""
+    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
+    make_shortlist(folder, likely=4, frequent=9)
+    return folder
+
+
+@pytest.mark.parametrize("options", [{}, {"n_best": 3}, {"method": "greedy"}, {"method": "sample", "seed": 3}], ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_of_all_words_changes_nothing(trained: Trained, model: str, options: dict[str, object]) -> None:
+    translator = Translator.load(trained(model), **options)
+    free = translator.translate(SOURCES)
+    words = len(translator.target)
+    translator.shortlist = Shortlist(torch.arange(words), torch.zeros(len(translator.source), 1, dtype=torch.long))
+    listed = translator.translate(SOURCES)
+    for one, other in zip(free, listed, strict=True):
+        assert [one.text, *(a.text for a in one.alternatives)] == [other.text, *(a.text for a in other.alternatives)]
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_only_listed_words_are_written(run: Path, precision: str) -> None:
+    translator = Translator.load(run, shortlist=True, n_best=3, minimum_length=4, precision=precision)
+    assert translator.shortlist is not None
+    encoded = translator.encode(SOURCES, "source")
+    for text, ids in zip(SOURCES, encoded, strict=True):
+        (best,) = translator.translate([text])
+        allowed = set(translator.shortlist.union(torch.tensor([[*ids, 2]])).tolist())
+        assert len(allowed) < len(translator.target) / 2
+        found = translator._search([[ids]], None, torch.Generator()).ids[0] if ids else []
+        assert {token for one in found for token in one} <= allowed
+        assert (best.text == "") == (text == "")
+
+
+def test_the_source_decides_what_is_listed(run: Path) -> None:
+    listed = open_run(run).load_shortlist(torch.device("cpu"))
+    short, long = (listed.union(torch.tensor([ids])) for ids in ([20], [20, 30, 40]))
+    assert short[:4].tolist() == [0, 1, 2, 3]
+    assert short.tolist() == sorted(short.tolist())
+    assert set(listed.always.tolist()) | set(listed.likely[20].tolist()) == set(short.tolist()) < set(long.tolist())
+
+
+def test_probabilities_are_the_models_own_shared_out_among_the_listed_words(run: Path) -> None:
+    translator = Translator.load(run, shortlist=True, minimum_length=4, n_best=3)
+    assert translator.shortlist is not None
+    source = pad(translator.encode(["I love cats."], "source"))
+    (found,) = translator._search(
+        [translator.encode(["I love cats."], "source")], None, torch.Generator()
+    ).alternatives()
+    kept = translator.shortlist.union(source.ids)
+    decoder = translator.models[0].decoder
+    for one in found:
+        target = torch.tensor([[BOS, *one.ids, EOS]])
+        with torch.no_grad():
+            output, _ = decoder(target[:, :-1], decoder.start(translator.models[0].encoder(source)))
+            log_probs = output.logits[0, :, kept].log_softmax(-1)
+        places = torch.searchsorted(kept, target[0, 1:])
+        assert one.log_prob == pytest.approx(float(log_probs.gather(1, places[:, None]).sum()), abs=1e-4)
+    ((whole, _),) = translator.score(["I love cats."], [translator.target.decode(found[0].ids)])
+    assert whole < found[0].log_prob
+
+
+def test_the_command_makes_a_list_that_translating_uses(trained: Trained, tmp_path: Path) -> None:
+    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
+    sentence = refusal("translate", folder, "--set", "shortlist=true", stdin="I love cats.\n")
+    assert sentence == f"{folder} has no shortlist; make one with `dragoman shortlist {folder}`"
+    made = dragoman("shortlist", str(folder), "--likely", "4", "--frequent", "9", "--pairs", "50")
+    assert made.lines == [str(folder / SHORTLIST)]
+    translated = dragoman("translate", str(folder), "--set", "shortlist=true", stdin="I love cats.\n\n")
+    expected = Translator.load(folder, shortlist=True).translate(["I love cats."])[0].text
+    assert translated.lines == [expected, ""]
+
+
+def test_a_list_for_other_vocabularies_is_refused(run: Path, trained: Trained) -> None:
+    other = Path(copytree(trained("transformer", "text.size=290"), run.parent / "other"))
+    (other / SHORTLIST).write_bytes((run / SHORTLIST).read_bytes())
+    with pytest.raises(RunError, match="belongs to other vocabularies than this run's; make it again with"):
+        Translator.load(other, shortlist=True)
+
+
+def test_an_output_that_is_a_sum_takes_no_list(trained: Trained) -> None:
+    folder = trained("rnn", "model.marginal=true")
+    with pytest.raises(InputError, match="adds up predictions of all source positions"):
+        make_shortlist(folder)
+    with pytest.raises(InputError, match="adds up predictions of all source positions"):
+        Translator.load(folder, shortlist=True)
+
+
+def test_an_export_takes_no_list(run: Path) -> None:
+    export(run, quantization="float32")
+    assert "decoding.shortlist" in refusal(
+        "translate", run, "--set", "shortlist=true", "--engine", "ctranslate2", stdin="No.\n"
+    )
+    assert dragoman("translate", run, "--set", "shortlist=true", stdin="No.\n").lines == [
+        Translator.load(run, shortlist=True).translate(["No."])[0].text
+    ]

@@ -1,0 +1,187 @@
+"""The whole job of training."""
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.tiny import Trained, recipe
+
+from dragoman.errors import CorpusError, RunError, SettingsError
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.jobs.validation import Validation
+from dragoman.runs.folder import open_run
+from dragoman.training.checkpoint import load_tensors
+from dragoman.training.reports import MetricsFile, Silent
+
+
+class Ear(Silent):
+    """Remembers what it hears, and may send a signal at a step."""
+
+    def __init__(self, signals: Mapping[int, int] | None = None) -> None:
+        self.said: list[str] = []
+        self.records: list[Mapping[str, Any]] = []
+        self.steps: list[int] = []
+        self.closed = False
+        self.signals = dict(signals or {})
+
+    def say(self, sentence: str) -> None:
+        """Remember a sentence."""
+        self.said.append(sentence)
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Remember a record."""
+        self.records.append(record)
+
+    def progress(self, record: Mapping[str, Any]) -> None:
+        """Remember a step."""
+        self.steps.append(record["step"])
+        if record["step"] in self.signals:
+            os.kill(os.getpid(), self.signals[record["step"]])
+
+    def close(self) -> None:
+        """Remember the end."""
+        self.closed = True
+
+
+def test_training_tells_what_it_does(tmp_path: Path):
+    ear = Ear()
+    progress = fit(recipe("rnn", "training.steps=6", "training.validate_every=3"), tmp_path / "run", listener=ear)
+    assert progress.finished and progress.step == 6
+    assert ear.steps == [1, 2, 3, 4, 5, 6]
+    assert ear.said == ["Reading the corpus and learning its pieces.", "300 pairs kept, 0 left out"]
+    assert [record["step"] for record in ear.records if "dev_bleu" in record] == [3, 6]
+    assert ear.closed
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "recipe.yaml", "model.safetensors", "source.json", "target.json", "manifest.json", "metrics.jsonl", "checkpoints",
+        "training",
+    }  # fmt: skip
+
+
+def test_the_manifest_holds_checksums_of_the_corpora(trained: Trained):
+    manifest = open_run(trained("rnn")).manifest
+    assert manifest["precision"] == "float32"
+    assert manifest["data"]
+    assert all(len(checksum) == 64 for checksum in manifest["data"].values())
+
+
+def test_learning_makes_the_loss_smaller(trained: Trained):
+    losses = [record["loss"] for record in MetricsFile(trained("rnn") / "metrics.jsonl").read() if "loss" in record]
+    assert losses[-1] < losses[0] - 0.3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_training_after_the_step_under_way(tmp_path: Path, number):
+    ear = Ear({3: number})
+    before = signal.getsignal(number)
+    progress = fit(recipe("rnn"), tmp_path / "run", listener=ear)
+    assert (progress.step, progress.finished) == (3, False)
+    assert ear.said[-1] == "Stopping after this step, and saving. (Once more to stop at once.)"
+    assert signal.getsignal(number) is before
+    ear = Ear()
+    assert fit(recipe("rnn"), tmp_path / "run", resume=True, listener=ear).finished
+    assert ear.said[-1] == "Going on at step 3."
+    assert ear.steps[0] == 4
+
+
+def test_a_second_signal_ends_training_at_once(tmp_path: Path):
+    class Twice(Ear):
+        def progress(self, record: Mapping[str, Any]) -> None:
+            super().progress(record)
+            super().progress(record)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(recipe("rnn"), tmp_path / "run", listener=Twice({2: signal.SIGINT}))
+    assert fit(recipe("rnn"), tmp_path / "run", resume=True).finished
+
+
+def test_training_works_beside_the_main_thread(tmp_path: Path):
+    found: list[int] = []
+    job = threading.Thread(target=lambda: found.append(fit(recipe("rnn", "training.steps=2"), tmp_path / "run").step))
+    job.start()
+    job.join()
+    assert found == [2]
+
+
+def test_a_run_in_the_folder_is_not_overwritten(trained: Trained):
+    with pytest.raises(RunError, match="already holds a run; add --resume"):
+        fit(recipe("rnn"), trained("rnn"))
+
+
+def test_what_cannot_be_trained_leaves_no_folder(tmp_path: Path):
+    with pytest.raises(CorpusError, match="no sentence pair is left"):
+        fit(recipe("rnn", "data.filters.max_words=1"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("kind", ["monotonic", "predictive"])
+def test_a_window_wider_than_every_sentence_is_refused(tmp_path: Path, kind: str):
+    with pytest.raises(
+        SettingsError, match=r"`model\.window\.reach` is 500, but the longest training sentence has \d+ tokens"
+    ):
+        fit(recipe("rnn", f"model.window={{kind: {kind}, reach: 500}}"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_decoding_may_change_when_a_run_is_resumed(tmp_path: Path):
+    fit(recipe("rnn", "training.steps=2"), tmp_path / "run")
+    fit(recipe("rnn", "training.steps=3", "decoding.beam=7"), tmp_path / "run", resume=True)
+    resolved = open_run(tmp_path / "run").recipe
+    assert (resolved.decoding.beam, resolved.training.steps) == (7, 3)
+
+
+def test_sentences_without_a_partner_do_not_count_in_validation(tmp_path: Path):
+    (tmp_path / "dev.tsv").write_text("cats\tmèo\n\tkhông\nno\t \nI\tTôi\nyou\tbạn\n", encoding="utf-8")
+    changed = recipe("rnn", "data.dev=[{tsv: dev.tsv}]", f"data.root={tmp_path}", "training.validate_sentences=2")
+    fit(changed.model_copy(update={"training": changed.training.model_copy(update={"steps": 1})}), tmp_path / "run")
+    validation = Validation(changed, open_run(tmp_path / "run"), torch.device("cpu"))
+    assert (validation.sources, validation.references) == (["cats", "I"], ["mèo", "Tôi"])
+
+
+def test_the_average_is_kept_where_it_is_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scores = iter([10.0, 5.0, 20.0, 10.0, 5.0, 8.0])
+    monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})
+    settings = ("training.steps=4", "training.validate_every=2", "training.average=2")
+    for folder, better in (("better", True), ("worse", False)):
+        ear = Ear()
+        fit(recipe("rnn", *settings), tmp_path / folder, listener=ear)
+        said = "The average of the last 2 weights is better on dev, so it is kept." in ear.said
+        _, about = load_tensors(tmp_path / folder / "model.safetensors")
+        assert said == ("averaged" in about) == better
+        assert MetricsFile(tmp_path / folder / "metrics.jsonl").read()[-1]["averaged"] == 2
+
+
+def test_the_best_weights_are_those_of_the_best_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scores = iter([1.0, 3.0, 2.0])
+    monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})
+    progress = fit(recipe("rnn", "training.steps=3", "training.validate_every=1", "training.keep=3"), tmp_path / "run")
+    assert (progress.best_step, progress.best) == (2, 3.0)
+    best, _ = load_tensors(tmp_path / "run" / "model.safetensors")
+    second, _ = load_tensors(tmp_path / "run" / "checkpoints" / "step-00000002.safetensors")
+    assert all(torch.equal(best[name], second[name]) for name in second)
+
+
+def test_events_are_written_where_asked_for(tmp_path: Path):
+    pytest.importorskip("tensorboard")
+    fit(recipe("rnn", "training.steps=2", "training.tensorboard=true"), tmp_path / "run")
+    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
+
+
+def test_a_run_trains_from_python_and_translates(trained: Trained):
+    assert Translator.load(trained("transformer")).translate(["I love cats."])[0].text
+
+
+def test_the_manifest_tells_what_training_cost(tmp_path: Path):
+    progress = fit(recipe("rnn", "training.steps=6"), tmp_path / "run")
+    cost = open_run(tmp_path / "run").manifest["cost"]
+    model = Translator.load(tmp_path / "run", device="cpu").models[0]
+    assert cost["parameters"] == sum(parameter.numel() for parameter in model.parameters())
+    assert (cost["steps"], cost["tokens"], cost["flops"]) == (6, progress.tokens, progress.flops)
+    assert cost["flops_per_token"] == cost["flops"] / cost["tokens"] > 6 * 100
+    assert cost["estimated_flops"] == pytest.approx(cost["seconds"] * cost["sustained_rate"], rel=1e-2)
+    assert cost["peak_memory"] > 50e6

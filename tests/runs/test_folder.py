@@ -1,0 +1,99 @@
+"""Run folders."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import Trained, recipe
+
+from dragoman.atomic import write_text
+from dragoman.errors import RunError
+from dragoman.machine.provenance import versions
+from dragoman.runs import folder as module
+from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.text import WordsSettings, learn_codecs
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Run:
+    """Make a run that is not on disk."""
+    codecs = learn_codecs(WordsSettings(minimum_count=1), lambda: [("a b", "x y"), ("b c", "y z")])
+    return new_run(tmp_path / "run", recipe("rnn", "text={kind: words}"), codecs, {"precision": "float32"})
+
+
+def test_a_new_run_is_not_on_disk_before_it_is_saved(fresh: Run):
+    assert not fresh.folder.exists()
+    fresh.save()
+    again = open_run(fresh.folder)
+    assert (again.recipe, again.source, again.target) == (fresh.recipe, fresh.source, fresh.target)
+    assert dict(again.manifest) == dict(fresh.manifest)
+    assert not list(fresh.folder.glob("*.partial"))
+
+
+def test_the_manifest_says_how_the_run_was_made(fresh: Run):
+    assert fresh.manifest["seed"] == fresh.recipe.seed
+    assert fresh.manifest["precision"] == "float32"
+    assert set(versions()) == {"dragoman", "torch", "python", "machine"} <= set(fresh.manifest)
+
+
+@pytest.mark.parametrize("last", ["recipe.yaml", "manifest.json"])
+def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monkeypatch: pytest.MonkeyPatch, last):
+    def fail(path: Path, text: str) -> None:
+        if path.name == last:
+            raise OSError(28, "No space left on device")
+        write_text(path, text)
+
+    monkeypatch.setattr(module, "write_text", fail)
+    with pytest.raises(RunError, match=r"cannot be written \(No space left on device\); choose another with --out"):
+        fresh.save()
+    with pytest.raises(RunError, match="is not a complete run"):
+        open_run(fresh.folder)
+    assert not (fresh.folder / "manifest.json").exists()
+
+
+def test_a_fresh_model_is_the_same_each_time(fresh: Run):
+    first, second = fresh.fresh_model(), fresh.fresh_model()
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert first.decoder.head.weight.shape[0] == len(fresh.target)
+
+
+def test_a_trained_model_is_ready_to_translate(trained: Trained):
+    run = open_run(trained("transformer"))
+    model = run.load_model(CPU)
+    assert not model.training
+    assert run.languages == ("en", "vi")
+    fresh = run.fresh_model()
+    assert any(not torch.equal(a, b) for a, b in zip(model.parameters(), fresh.parameters(), strict=True))
+
+
+def test_other_weights_of_the_run_can_be_loaded(trained: Trained):
+    run = open_run(trained("rnn"))
+    first = run.load_model(CPU, run.folder / "checkpoints" / "step-00000010.safetensors")
+    last = run.load_model(CPU, run.folder / "checkpoints" / "step-00000020.safetensors")
+    assert any(not torch.equal(a, b) for a, b in zip(first.parameters(), last.parameters(), strict=True))
+
+
+def test_a_run_without_weights_says_when_there_will_be_some(fresh: Run):
+    fresh.save()
+    with pytest.raises(RunError, match="training has not reached its first validation; go on with"):
+        open_run(fresh.folder).load_model(CPU)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "new"}', '{"seed": 1}', "\xff"])
+def test_a_damaged_manifest_is_named(fresh: Run, text):
+    fresh.save()
+    (fresh.folder / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(RunError, match=r"manifest\.json is damaged; copy it again"):
+        open_run(fresh.folder)
+
+
+def test_an_older_format_whose_models_computed_otherwise_is_refused(fresh: Run):
+    fresh.save()
+    manifest = dict(fresh.manifest) | {"format": 1}
+    (fresh.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match="has format 1, older than the 2 that this version reads; train it again"):
+        open_run(fresh.folder)

@@ -1,0 +1,78 @@
+"""Recipes: read by path or name, laid over one another, changed by `a.b=value`."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.tiny import recipe_file, table
+
+from dragoman.errors import SettingsError
+from dragoman.models.build import purpose_of
+from dragoman.runs.recipe import find_recipe, load_recipe, shipped
+
+
+def test_a_recipe_is_read_from_its_path(tmp_path: Path):
+    assert load_recipe(recipe_file(tmp_path, "rnn")).model.hidden == 32
+
+
+def test_assignments_are_laid_over_it(tmp_path: Path):
+    path = recipe_file(tmp_path, "rnn")
+    assert load_recipe(path, ["model.hidden=48", "data.dev.0.pairs=7"]).data.dev[0].pairs == 7
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_recipe_is_complete_and_says_what_it_is_for(name):
+    found = load_recipe(name)
+    assert len(found.about) > 20
+    assert (found.data.source != found.data.target) == (purpose_of(found.model) == "translate")
+
+
+def test_a_shipped_recipe_is_found_by_its_name_and_by_its_path():
+    name, path = next(iter(shipped().items()))
+    assert find_recipe(name) == path
+    assert load_recipe(path) == load_recipe(name)
+
+
+def test_a_file_goes_before_a_shipped_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    name = next(iter(shipped()))
+    (tmp_path / name).write_text(yaml.safe_dump(table("rnn")), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load_recipe(name).model.hidden == 32
+
+
+def test_a_recipe_extends_one_beside_it(tmp_path: Path):
+    recipe_file(tmp_path, "rnn")
+    (tmp_path / "wide.yaml").write_text("extends: tiny.yaml\nmodel: {hidden: 64}\n", encoding="utf-8")
+    (tmp_path / "wider.yaml").write_text("extends: wide.yaml\nseed: 3\n", encoding="utf-8")
+    found = load_recipe(tmp_path / "wider.yaml")
+    assert (found.model.hidden, found.model.embedding, found.seed) == (64, 16, 3)
+
+
+def test_a_recipe_extends_a_shipped_one(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text("extends: phrasebook-en-vi\ntraining: {steps: 7}\n", encoding="utf-8")
+    found = load_recipe(tmp_path / "mine.yaml")
+    assert found == load_recipe("phrasebook-en-vi", ["training.steps=7"])
+
+
+def test_a_circle_of_recipes_is_refused(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text("extends: b.yaml\n", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("extends: a.yaml\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"a\.yaml extends itself, through .*b\.yaml; break the circle"):
+        load_recipe(tmp_path / "a.yaml")
+
+
+def test_a_base_that_is_not_there_is_named(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text("extends: phrasebook-en-vn\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"no recipe `phrasebook-en-vn`.*did you mean `phrasebook-en-vi`"):
+        load_recipe(tmp_path / "a.yaml")
+
+
+def test_a_path_that_is_not_there_is_no_name():
+    with pytest.raises(SettingsError, match=r"there is no file none/mine\.yaml"):
+        load_recipe("none/mine.yaml")
+
+
+def test_mistakes_are_placed_in_the_file(tmp_path: Path):
+    path = recipe_file(tmp_path, "rnn")
+    with pytest.raises(SettingsError, match=r"tiny\.yaml, section `model`, has no setting `hiden`"):
+        load_recipe(path, ["model.hiden=3"])

@@ -1,0 +1,202 @@
+"""Starting a model from trained runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tests.jobs.test_train import Ear
+from tests.tiny import Trained, dragoman, recipe, recipe_file, refusal
+from torch import Tensor
+
+from dragoman.errors import RunError, SettingsError
+from dragoman.jobs.train import fit
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.warm_start import codecs_for
+from dragoman.training.checkpoint import load_tensors
+
+SIZES = ("model.decoder_layers=1",)
+CPU = torch.device("cpu")
+
+
+def named(run: Path) -> dict[str, Tensor]:
+    """The best weights of a run, shared ones under each of their names."""
+    return dict(open_run(run).load_any(CPU).named_parameters(remove_duplicate=False))
+
+
+def started(folder: Path, *assignments: str, model: str = "transformer", steps: int = 1, rate: float = 1e-12) -> Path:
+    """Train so little that the weights are the first ones, within rounding."""
+    few = (f"training.steps={steps}", f"training.learning_rate={rate}", "training.warmup=0")
+    fit(recipe(model, *few, *assignments), folder / "run")
+    return folder / "run"
+
+
+def close(actual: dict[str, Tensor], expected: dict[str, Tensor], chosen: Callable[[str], bool]) -> set[str]:
+    """Which names have equal tensors in both."""
+    return {
+        name
+        for name in actual
+        if chosen(name) and name in expected and torch.allclose(actual[name], expected[name], atol=1e-6)
+    }
+
+
+def test_the_encoder_is_the_masked_language_models_and_the_rest_is_drawn(trained: Trained, tmp_path: Path) -> None:
+    masked = trained("masked_lm")
+    own = named(started(tmp_path, f"model.start_from.encoder={masked}", "model.tied=target", "text.joint=false"))
+    given = named(masked)
+    assert close(own, given, lambda name: True) == {name for name in given if name.startswith("encoder.")}
+    fresh = named(started(tmp_path / "fresh", "model.tied=target", "text.joint=false"))
+    decoder = {name for name in own if name.startswith("decoder.")}
+    assert not close(own, fresh, lambda name: name.startswith("encoder.layers.0.attention.query.weight"))
+    assert own.keys() == fresh.keys() and decoder
+
+
+def test_the_decoder_is_the_decoder_only_models_but_for_attention_to_the_source(
+    trained: Trained, tmp_path: Path
+) -> None:
+    causal = trained("decoder_only")
+    own = named(started(tmp_path, f"model.start_from.decoder={causal}", "model.tied=target", "text.joint=false"))
+    given = named(causal)
+    taken = close(own, given, lambda name: True)
+    assert taken == set(given) == {n for n in own if n.startswith("decoder.") and "cross" not in n}
+
+
+def test_both_parts_may_come_from_different_runs(trained: Trained, tmp_path: Path) -> None:
+    masked, causal = trained("masked_lm"), trained("decoder_only")
+    both = (f"model.start_from={{encoder: '{masked}', decoder: '{causal}'}}", "model.tied=target", "text.joint=false")
+    run = started(tmp_path, *both)
+    own = named(run)
+    taken = close(own, named(masked) | named(causal), lambda name: not name.startswith("head"))
+    assert {name.split(".")[0] for name in taken} == {"encoder", "decoder"}
+    manifest = open_run(run).manifest["start_from"]
+    assert {part: table["run"] for part, table in manifest.items()} == {"encoder": str(masked), "decoder": str(causal)}
+    assert all(len(table["weights"]) == 64 for table in manifest.values())
+
+
+def test_the_whole_model_goes_on_from_a_run_of_its_kind(trained: Trained, tmp_path: Path) -> None:
+    first = trained("transformer")
+    run = started(tmp_path, f"model.start_from.whole={first}")
+    expected, _ = load_tensors(first / "model.safetensors")
+    own, _ = load_tensors(run / "model.safetensors")
+    assert all(torch.allclose(own[name], expected[name], atol=1e-6) for name in expected)
+    assert open_run(run).source == open_run(first).source
+
+
+def test_a_document_model_starts_from_a_translator_of_sentences(trained: Trained) -> None:
+    from dragoman.models.build import build_model
+    from dragoman.models.document import DocumentSettings
+    from dragoman.models.seq2seq import Vocabularies
+    from dragoman.runs.warm_start import _copy, _named
+
+    first = open_run(trained("transformer"))
+    settings = DocumentSettings(**first.recipe.model.model_dump() | {"kind": "document", "previous": 2})
+    model = build_model(settings, Vocabularies(len(first.source), len(first.target), shared=True))
+    given = _named(first.load_any(CPU))
+    _copy(given, _named(model), "whole", first.folder)
+    assert all(torch.equal(_named(model)[name], tensor) for name, tensor in given.items())
+
+
+def test_vocabularies_are_those_of_the_runs(trained: Trained) -> None:
+    masked, causal = trained("masked_lm"), trained("decoder_only", "data.source=vi", "data.target=vi")
+    pairs = [("a b", "c d"), ("a", "c")] * 3
+
+    def codecs(*assignments: str) -> tuple[str, ...]:
+        made = codecs_for(recipe("transformer", "text={kind: words}", *assignments), lambda: pairs)
+        return tuple(
+            "masked" if one == open_run(masked).source else "causal" if one == open_run(causal).target else "new"
+            for one in made
+        )
+
+    encoder, decoder = f"model.start_from.encoder={masked}", f"model.start_from.decoder={causal}"
+    assert codecs() == ("new", "new")
+    assert codecs(encoder) == ("masked", "new")
+    assert codecs(decoder) == ("new", "causal")
+    assert codecs(encoder, decoder) == ("masked", "causal")
+    assert codecs(encoder, "text.joint=true") == ("masked", "masked")
+    with pytest.raises(SettingsError, match=r"have different vocabularies, so `text\.joint: true` cannot be; set"):
+        codecs(encoder, decoder, "text.joint=true")
+
+
+def test_learning_goes_on_where_the_run_stood(trained: Trained, tmp_path: Path) -> None:
+    first = trained("masked_lm")
+    ears = Ear(), Ear()
+    for name, ear, more in (("old", ears[0], (f"model.start_from.whole={first}",)), ("new", ears[1], ())):
+        fit(recipe("masked_lm", "training.steps=10", *more), tmp_path / name, listener=ear)
+    losses = [[record["dev_loss"] for record in ear.records if "dev_loss" in record][-1] for ear in ears]
+    assert losses[0] < losses[1] - 0.1
+    assert ears[0].said[1] == f"Starting from {first}."
+
+
+def test_a_resumed_run_needs_nothing_of_where_it_started(trained: Trained, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    fit(recipe("masked_lm", "training.steps=2"), first)
+    given = recipe("masked_lm", "training.steps=2", f"model.start_from.whole={first}")
+    fit(given, tmp_path / "run")
+    first.rename(tmp_path / "away")
+    longer = given.model_copy(update={"training": given.training.model_copy(update={"steps": 3})})
+    assert fit(longer, tmp_path / "run", resume=True).step == 3
+    (tmp_path / "run" / "training" / "last.safetensors").unlink()
+    with pytest.raises(RunError, match="there is no run folder"):
+        fit(longer, tmp_path / "run", resume=True)
+    (tmp_path / "away").rename(first)
+    fit(recipe("masked_lm", "training.steps=3"), first, resume=True)
+    with pytest.raises(RunError, match=r"model.safetensors has changed since .*run began; bring it back"):
+        fit(longer, tmp_path / "run", resume=True)
+
+
+ENCODER, DECODER, WHOLE = (f"model.start_from.{part}=RUN" for part in ("encoder", "decoder", "whole"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "sentence"),
+    [
+        (
+            "masked_lm",
+            (ENCODER, "model.width=32"),
+            "`model.width` is 32, but RUN was trained with 16; to start from it, set",
+        ),
+        ("masked_lm", (ENCODER, "model.encoder_layers=2"), "`model.encoder_layers` is 2, but RUN was trained with 1"),
+        ("masked_lm", (ENCODER, "model.norm=post"), "`model.norm` is post, but RUN was trained with pre"),
+        (
+            "masked_lm",
+            (DECODER,),
+            "`model.start_from.decoder`: RUN has no decoder; choose another run, or another part",
+        ),
+        ("masked_lm", (WHOLE,), "the weights `head.weight` of RUN have no place in this model"),
+        ("decoder_only", (ENCODER,), "RUN has no encoder"),
+        ("rnn", (ENCODER,), "RUN is of the kind `rnn`, which has no part in common with `transformer`"),
+        ("transformer", (ENCODER, WHOLE), "`model.start_from` needs `whole`, or else `encoder`, `decoder` or both"),
+        ("transformer", ("model.start_from={}",), "`model.start_from` needs `whole`, or else"),
+        ("transformer", ("model.start_from.whole=nothing",), "there is no run folder nothing"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(
+    trained: Trained, tmp_path: Path, kind: str, settings: tuple[str, ...], sentence: str
+) -> None:
+    run = str(trained(kind))
+    path = recipe_file(tmp_path, "transformer", *(one.replace("RUN", run) for one in settings))
+    found = refusal("train", path, "--out", tmp_path / "run")
+    assert sentence.replace("RUN", run) in found
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_language_model_is_not_measured_by_translations(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, "masked_lm", "training.metric=bleu")
+    sentence = refusal("train", path, "--out", tmp_path / "run")
+    assert "a model of the kind `masked_lm` makes no translations to measure; set `training.metric: loss`" in sentence
+
+
+def test_a_language_model_has_no_translations_to_reward(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, "masked_lm", "training.phases=[{after: 0.5, reward: {samples: 2}}]")
+    sentence = refusal("train", path, "--out", tmp_path / "run")
+    assert "`reward` is of translations, which the kind `masked_lm` does not make" in sentence
+
+
+def test_the_command_says_what_a_language_model_is_for(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, "decoder_only", "training.steps=2")
+    found = dragoman("train", path, "--out", tmp_path / "run")
+    assert found.code == 0
+    assert f"Use it with: dragoman continue {tmp_path / 'run'} < FILE" in found.errors
+    assert "phrasebook test: perplexity" in found.errors
+    assert Recipe.model_validate(open_run(tmp_path / "run").recipe.model_dump())
