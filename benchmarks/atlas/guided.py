@@ -14,7 +14,7 @@ from benchmarks.atlas.corpora import Aligned, evbnews
 from benchmarks.atlas.kinds import chosen, plan, recipe_of
 from benchmarks.atlas.measuring import best_view, kept, read_pairs
 
-from dragoman.inference.attention_map import View
+from dragoman.inference.attention_map import HeadSelection
 from dragoman.inference.translator import Translator
 from dragoman.jobs.train import fit
 from dragoman.metrics.alignment import alignment_error_rate
@@ -56,7 +56,12 @@ def train(folder: Path, languages: tuple[str, str], *, guided: bool) -> Translat
 
 
 def links_of(
-    translator: Translator, view: View | None, choose: Sequence[Aligned], pairs: Sequence[Aligned], *, shift: bool
+    translator: Translator,
+    view: HeadSelection | None,
+    choose: Sequence[Aligned],
+    pairs: Sequence[Aligned],
+    *,
+    shift: bool,
 ) -> list[Links]:
     """Return the links of `pairs` in a view, or in the best head of dev."""
     taken = view or best_view(read_pairs(translator, choose), choose, shift=shift)
@@ -77,7 +82,7 @@ def main() -> None:
         "| weights | English to Vietnamese | Vietnamese to English | grow-diag-final-and |\n| --- | --- | --- | --- |"
     )
     for name, guided, shift in (("vanilla", False, False), ("shifted", False, True), ("taught head", True, True)):
-        view = View(GUIDED["layer"], GUIDED["head"], True) if guided else None
+        view = HeadSelection(GUIDED["layer"], GUIDED["head"], True) if guided else None
         there = links_of(train(work, ("en", "vi"), guided=guided), view, corpus.choose, corpus.measure, shift=shift)
         back = links_of(
             train(work, ("vi", "en"), guided=guided), view, turned["choose"], turned["measure"], shift=shift

@@ -7,7 +7,7 @@ import torch
 from benchmarks.atlas.agreed import SHOWN
 from benchmarks.atlas.corpora import Aligned
 
-from dragoman.inference.attention_map import Reading, View, with_words
+from dragoman.inference.attention_map import AttentionMap, HeadSelection, with_words
 from dragoman.inference.translator import Translator
 from dragoman.metrics.alignment import alignment_error_rate, words_only
 from dragoman.metrics.scores import bleu
@@ -44,28 +44,28 @@ def show(translator: Translator, view: Sequence[int]) -> list[dict[str, Any]]:
     return pictures
 
 
-def entropy(reading: Reading) -> float:
+def entropy(reading: AttentionMap) -> float:
     """Return the mean entropy of the weights in nats, over target pieces, layers and heads, with </s> on both sides.
 
     >>> from dragoman.inference.attention_map import Side
     >>> side = Side(["a", "</s>"], ["a"], [0, None])
-    >>> round(entropy(Reading(side, side, torch.full((1, 1, 2, 2), 0.5))), 4)
+    >>> round(entropy(AttentionMap(side, side, torch.full((1, 1, 2, 2), 0.5))), 4)
     0.6931
     """
     return float(torch.special.entr(reading.weights).sum(-1).mean())
 
 
-def error_rate(readings: Sequence[Reading], pairs: Sequence[Aligned], view: View) -> float:
+def error_rate(readings: Sequence[AttentionMap], pairs: Sequence[Aligned], view: HeadSelection) -> float:
     """Return the alignment error rate over words with a letter or digit."""
     found = [kept(view.links(reading), pair) for reading, pair in zip(readings, pairs, strict=True)]
     gold = [kept(Links(frozenset((i, j) for i, j in pair.links)), pair) for pair in pairs]
     return alignment_error_rate(found, gold)
 
 
-def best_view(readings: Sequence[Reading], pairs: Sequence[Aligned], *, shift: bool) -> View:
+def best_view(readings: Sequence[AttentionMap], pairs: Sequence[Aligned], *, shift: bool) -> HeadSelection:
     """Return the layer and head with the lowest error rate, the first of equal ones."""
     layers, heads = readings[0].weights.shape[:2]
-    views = [View(layer, head, shift) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+    views = [HeadSelection(layer, head, shift) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
     return views[0] if len(views) == 1 else min(views, key=lambda view: error_rate(readings, pairs, view))
 
 
@@ -74,11 +74,11 @@ def kept(links: Links, pair: Aligned) -> Links:
     return words_only(links, pair.source_words, pair.target_words)
 
 
-def read_pairs(translator: Translator, pairs: Sequence[Aligned]) -> list[Reading]:
+def read_pairs(translator: Translator, pairs: Sequence[Aligned]) -> list[AttentionMap]:
     """Read pairs, with words cut as the gold links count them."""
     readings = translator.read([pair.source for pair in pairs], [pair.target for pair in pairs])
     return [
-        Reading(
+        AttentionMap(
             with_words(translator.source, pair.source, pair.source_words),
             with_words(translator.target, pair.target, pair.target_words),
             reading.weights,

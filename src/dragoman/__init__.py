@@ -13,9 +13,9 @@ from dragoman.lazy import importer as _importer
 if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
     from dragoman.errors import DragomanError
-    from dragoman.inference.attention_map import Reading
-    from dragoman.inference.generator import Continuer
-    from dragoman.inference.mask_filler import Filler
+    from dragoman.inference.attention_map import AttentionMap
+    from dragoman.inference.generator import TextGenerator
+    from dragoman.inference.mask_filler import MaskFiller
     from dragoman.inference.translation import Translation
     from dragoman.inference.translator import Translator
     from dragoman.jobs.train import fit
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dragoman.runs.recipe import Recipe, load_recipe
 
 __all__ = [
+    "AttentionMap",
     "Classifier",
-    "Continuer",
     "DragomanError",
-    "Filler",
-    "Reading",
+    "MaskFiller",
     "Recipe",
     "Run",
+    "TextGenerator",
     "Translation",
     "Translator",
     "fit",
@@ -39,10 +39,10 @@ __all__ = [
 
 _PLACES = {
     "Classifier": "classification.classifier",
-    "Continuer": "inference.generator",
+    "TextGenerator": "inference.generator",
     "DragomanError": "errors",
-    "Filler": "inference.mask_filler",
-    "Reading": "inference.attention_map",
+    "MaskFiller": "inference.mask_filler",
+    "AttentionMap": "inference.attention_map",
     "Recipe": "runs.recipe",
     "Run": "runs.folder",
     "Translation": "inference.translation",
@@ -52,7 +52,14 @@ _PLACES = {
     "open_run": "runs.folder",
 }
 
-__getattr__ = _importer(__name__, _PLACES)
+_OLD_NAMES = {
+    "Continuer": "inference.generator:TextGenerator",
+    "Filler": "inference.mask_filler:MaskFiller",
+    "Reading": "inference.attention_map:AttentionMap",
+}
+"""Names of earlier releases, which keep working."""
+
+__getattr__ = _importer(__name__, _PLACES | _OLD_NAMES)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,9 @@ from typing import Any
 
 
 def importer(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package whose names stand in its modules: from each name to its module.
+    """Return the `__getattr__` of a package whose public names live in its modules.
+
+    `places` maps each name to its module, or to `module:name` where the module calls it otherwise.
 
     >>> importer("dragoman", {"DragomanError": "errors"})("DragomanError").__module__
     'dragoman.errors'
@@ -15,6 +17,7 @@ def importer(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     def fetch(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module `{package}` has no attribute `{name}`")
-        return getattr(import_module(f"{package}.{places[name]}"), name)
+        module, _, attribute = places[name].partition(":")
+        return getattr(import_module(f"{package}.{module}"), attribute or name)
 
     return fetch

@@ -32,7 +32,7 @@ Kind = TypeVar("Kind", bound=Settings)
 
 
 def parse(kind: type[Kind], table: Mapping[str, Any], where: str = "the recipe") -> Kind:
-    """Build `kind` from `table`. SettingsError names the first misfit, its place, and the nearest known name.
+    """Build `kind` from `table`. SettingsError names the first problem, its place, and the nearest known name.
 
     >>> class Example(Settings):
     ...     dropout: float = 0.1
@@ -144,31 +144,31 @@ def _assign(table: Any, path: Sequence[str], value: Any, *, place: str) -> None:
 
 
 def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
-    """Turn the first misfit of a validation into one sentence."""
-    misfits = error.errors()
-    misfit = next((m for m in misfits if m["type"] == "extra_forbidden"), misfits[0])
-    location = [part for part in misfit["loc"] if not _is_tag(part, kind)]
+    """Turn the first problem of a validation into one sentence."""
+    problems = error.errors()
+    problem = next((m for m in problems if m["type"] == "extra_forbidden"), problems[0])
+    location = [part for part in problem["loc"] if not _is_tag(part, kind)]
     place = ".".join(str(part) for part in location)
-    if misfit["type"] == "extra_forbidden":
+    if problem["type"] == "extra_forbidden":
         parent = ".".join(str(part) for part in location[:-1])
         section = f"{where}, section `{parent}`," if parent else where
-        known = [name for name in _fields_at(kind, misfit["loc"][:-1]) if name != location[-1]]
+        known = [name for name in _fields_at(kind, problem["loc"][:-1]) if name != location[-1]]
         return f"{section} has no setting `{location[-1]}`{nearest(str(location[-1]), known)}"
-    if misfit["type"] == "missing":
+    if problem["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"
-    if misfit["type"].startswith("union_tag"):
-        known = _tags_at(kind, misfit["loc"])
-        tag = str(misfit.get("ctx", {}).get("tag", ""))
+    if problem["type"].startswith("union_tag"):
+        known = _tags_at(kind, problem["loc"])
+        tag = str(problem.get("ctx", {}).get("tag", ""))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
         return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
-    message = _PLAIN.get(misfit["type"], misfit["msg"].removeprefix("Value error, "))
-    if misfit["type"] == "value_error":
+    message = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+    if problem["type"] == "value_error":
         return f"{where}: {message}"
-    if misfit["type"] == "literal_error":
-        known = [word.strip().strip("'") for word in misfit["ctx"]["expected"].replace(" or ", ", ").split(",")]
-        return f"{where}: `{place}` cannot be `{misfit['input']}`{nearest(str(misfit['input']), known)}"
-    return f"{where}: `{place}` is {misfit['input']!r}, but {message[0].lower()}{message[1:]}"
+    if problem["type"] == "literal_error":
+        known = [word.strip().strip("'") for word in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
+        return f"{where}: `{place}` cannot be `{problem['input']}`{nearest(str(problem['input']), known)}"
+    return f"{where}: `{place}` is {problem['input']!r}, but {message[0].lower()}{message[1:]}"
 
 
 _PLAIN = {

@@ -35,6 +35,13 @@ def test_every_public_name_can_be_imported():
     assert [name for name in dragoman.__all__ if getattr(dragoman, name, None) is None] == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("Continuer", "TextGenerator"), ("Filler", "MaskFiller"), ("Reading", "AttentionMap")]
+)
+def test_names_of_earlier_releases_keep_working(old, new):
+    assert getattr(dragoman, old) is getattr(dragoman, new)
+
+
 def test_no_public_name_is_forgotten_or_listed_twice():
     (init,) = (source for source in sources(PACKAGE) if str(source.path) == "__init__.py")
     listed = [name for name in dragoman.__all__ if not name.startswith("_")]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.arena.arenas import arena, do_all, worker_of
 
-from dragoman.arena.results import Outcome, Row, Standing, against, collect
+from dragoman.arena.results import Outcome, Row, SystemResult, against, collect
 from dragoman.arena.schedule import Worker, chosen_factor
 from dragoman.arena.tables import bleu, cells, verdict
 
@@ -13,8 +13,8 @@ REFERENCES = [f"the {animal} sat on the mat today" for animal in ("cat", "dog", 
 NOISE = ["the cat stood there"] * 20
 
 
-def standing(name: str, *hypotheses: list[str]) -> Standing:
-    return Standing(name, [Row(name, seed, "done", {"bleu": 1.0}, one) for seed, one in enumerate(hypotheses, 1)])
+def standing(name: str, *hypotheses: list[str]) -> SystemResult:
+    return SystemResult(name, [Row(name, seed, "done", {"bleu": 1.0}, one) for seed, one in enumerate(hypotheses, 1)])
 
 
 def test_a_clear_difference_is_no_chance_and_none_is():
@@ -36,9 +36,9 @@ def test_systems_without_a_seed_in_common_are_not_compared():
 
 def test_bleu_is_written_with_its_interval():
     rows = [Row("a", seed, "done", {"bleu": 30.0 + seed, "bleu_low": 29.0, "bleu_high": 33.0}) for seed in (0, 1, 2)]
-    assert bleu(Standing("a", rows)) == "31.0 ± 2.5"
-    assert bleu(Standing("a", rows[:1])) == "30.0 [29.0, 33.0]"
-    assert bleu(Standing("a", [])) == "–"
+    assert bleu(SystemResult("a", rows)) == "31.0 ± 2.5"
+    assert bleu(SystemResult("a", rows[:1])) == "30.0 [29.0, 33.0]"
+    assert bleu(SystemResult("a", [])) == "–"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_bleu_is_written_with_its_interval():
     [(0.001, "worse, p < 0.01"), (0.03, "worse, p = 0.03"), (0.2, "may be chance, p = 0.20")],
 )
 def test_the_verdict_is_in_words(compared: tuple[Worker, Outcome], p_value, words):
-    assert verdict(Standing("other", [], p_value=p_value), compared[1]) == words
+    assert verdict(SystemResult("other", [], p_value=p_value), compared[1]) == words
 
 
 def test_the_search_takes_the_factor_with_the_lowest_dev_loss(compared: tuple[Worker, Outcome]):

@@ -64,7 +64,7 @@ def test_a_system_that_fails_stops_no_other_and_is_not_tried_again(tmp_path: Pat
     work_with_toys(tmp_path)
     for name in ("rnn", "transformer"):
         assert (tmp_path / "runs" / name / "seed-1" / "began").read_text() == "once\n"
-    worker.folder.forgive(worker.by_name["transformer/seed-1"])
+    worker.folder.clear_failure(worker.by_name["transformer/seed-1"])
     work_with_toys(tmp_path)
     assert (tmp_path / "runs" / "transformer" / "seed-1" / "began").read_text() == "once\n" * 2
 

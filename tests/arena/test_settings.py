@@ -1,4 +1,4 @@
-"""Arenas: read, quickened, refused in one sentence."""
+"""Arenas: read, quick_version, refused in one sentence."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_settings_that_do_not_fit_are_refused(assignment, sentence):
 
 
 def test_a_quick_arena_has_one_seed_no_search_and_a_part_of_the_budget():
-    quick = arena("search={}", "seeds=[4, 5]", "budget={minutes: 2}", "quick=0.25").quickened()
+    quick = arena("search={}", "seeds=[4, 5]", "budget={minutes: 2}", "quick=0.25").quick_version()
     assert (quick.seeds, quick.search, quick.budget.amount()) == ((4,), None, 0.5)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dragoman.attention.attend import attend
-from dragoman.attention.lookup import Kind, Lookup
+from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
 
 
@@ -20,21 +20,24 @@ def example() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("name", get_args(WeightsName))
 def test_without_window_and_choice_it_is_attend(name: WeightsName) -> None:
     queries, scores, values, mask = example()
-    found = Lookup(4, Kind(name))(queries, scores, values, mask)
+    found = Lookup(4, LookupOptions(name))(queries, scores, values, mask)
     context, weights = attend(scores, values, mask, normalizer=name)
     assert torch.equal(found.context, context) and torch.equal(found.weights, weights)
 
 
 def test_only_softmax_and_average_alone_may_be_fused() -> None:
     window, hard = WindowSettings(kind="monotonic"), HardSettings(training="gumbel")
-    assert Lookup(4, Kind()).plain
-    assert not any(Lookup(4, kind).plain for kind in (Kind("sparsemax"), Kind(window=window), Kind(hard=hard)))
+    assert Lookup(4, LookupOptions()).plain
+    assert not any(
+        Lookup(4, kind).plain
+        for kind in (LookupOptions("sparsemax"), LookupOptions(window=window), LookupOptions(hard=hard))
+    )
 
 
 @pytest.mark.parametrize("training", ["reinforce", "gumbel"])
 def test_the_context_is_the_value_chosen(training: str) -> None:
     queries, scores, values, mask = example()
-    lookup = Lookup(4, Kind(hard=HardSettings(training=training, soft_share=0)))
+    lookup = Lookup(4, LookupOptions(hard=HardSettings(training=training, soft_share=0)))
     found = lookup(queries, scores, values, mask)
     chosen = found.weights.detach().argmax(-1)
     expected = values.gather(2, chosen[..., None].expand(-1, -1, -1, 6))
@@ -45,14 +48,14 @@ def test_the_context_is_the_value_chosen(training: str) -> None:
 
 def test_a_choice_is_made_within_the_window() -> None:
     queries, scores, values, _ = example()
-    kind = Kind("entmax15", WindowSettings(kind="monotonic", reach=1), HardSettings(training="gumbel"))
+    kind = LookupOptions("entmax15", WindowSettings(kind="monotonic", reach=1), HardSettings(training="gumbel"))
     weights = Lookup(4, kind).eval()(queries, scores, values, None, first=0).weights
     assert weights.argmax(-1).amax((0, 1)).tolist() <= [1, 2, 3]
 
 
 def test_dropout_is_for_training_only() -> None:
     queries, scores, values, mask = example()
-    lookup = Lookup(4, Kind(), dropout=0.5)
+    lookup = Lookup(4, LookupOptions(), dropout=0.5)
     assert not torch.equal(lookup(queries, scores, values, mask).context, lookup(queries, scores, values, mask).context)
     lookup.eval()
     assert torch.equal(lookup(queries, scores, values, mask).context, lookup(queries, scores, values, mask).context)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.attention import masks
-from dragoman.attention.lookup import Kind
+from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import build_relative
 from dragoman.attention.scores import CONTENT_BASED, ScoreName
@@ -27,7 +27,7 @@ def to_itself(relative: RelativeName, score: ScoreName = "scaled_dot", weights: 
     knows = build_relative(relative, heads=2, head_dim=4, causal=True)
     for parameter in knows.parameters():
         torch.nn.init.normal_(parameter)
-    return MultiHead(8, 2, score=score, kind=Kind(weights), relative=knows).eval()
+    return MultiHead(8, 2, score=score, kind=LookupOptions(weights), relative=knows).eval()
 
 
 @pytest.mark.parametrize("name", get_args(ScoreName))

@@ -155,7 +155,7 @@ def test_only_what_the_kernel_takes_is_packed(monkeypatch: pytest.MonkeyPatch) -
         def __init__(self, width: int, dtype: torch.dtype) -> None:
             self.shape, self.dtype, self.device = torch.Size([2, 2, 3, width]), dtype, torch.device("cuda")
 
-    monkeypatch.setattr(packed, "product_type", lambda states: states.dtype)
+    monkeypatch.setattr(packed, "matmul_dtype", lambda states: states.dtype)
     plain = can_pack.__wrapped__ if hasattr(can_pack, "__wrapped__") else can_pack
     mask = from_lengths(torch.tensor([2, 1]), 3)[:, None]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dragoman.attention.local import Window
-from dragoman.attention.lookup import Kind
+from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.scores import build_score
 from dragoman.attention.settings import HardSettings, WindowSettings
@@ -17,15 +17,15 @@ from dragoman.tree import map_tensors
 SENTENCES, COPIES, QUERIES, KEYS, WIDTH = 2, 3, 2, 5, 8
 MASK = torch.tensor([[[True] * 5], [[True] * 3 + [False] * 2]])
 KINDS = {
-    "softmax": Kind(),
-    "sparsemax": Kind("sparsemax"),
-    "local-m": Kind(window=WindowSettings(kind="monotonic", reach=1)),
-    "local-p": Kind(window=WindowSettings(kind="predictive", reach=1)),
-    "hard": Kind(hard=HardSettings(training="gumbel")),
+    "softmax": LookupOptions(),
+    "sparsemax": LookupOptions("sparsemax"),
+    "local-m": LookupOptions(window=WindowSettings(kind="monotonic", reach=1)),
+    "local-p": LookupOptions(window=WindowSettings(kind="predictive", reach=1)),
+    "hard": LookupOptions(hard=HardSettings(training="gumbel")),
 }
 
 
-def attentions(kind: Kind) -> list[Any]:
+def attentions(kind: LookupOptions) -> list[Any]:
     """Make one with several heads and one with a single head."""
     torch.manual_seed(3)
     single = SingleHead(build_score("additive", WIDTH, WIDTH, hidden=6, positions=9), WIDTH, kind)
@@ -34,7 +34,7 @@ def attentions(kind: Kind) -> list[Any]:
 
 @pytest.mark.parametrize("weights", [False, True], ids=["context", "weights"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_sharing_gives_what_copies_give(kind: Kind, weights: bool) -> None:
+def test_sharing_gives_what_copies_give(kind: LookupOptions, weights: bool) -> None:
     states, queries = torch.randn(SENTENCES, KEYS, WIDTH), torch.randn(SENTENCES * COPIES, QUERIES, WIDTH)
     for attention in attentions(kind):
         memory: KeyValues = attention.prepare(states, states)

@@ -1,4 +1,4 @@
-"""Reading what commands are given, line by line."""
+"""AttentionMap what commands are given, line by line."""
 
 import io
 import sys

@@ -5,17 +5,17 @@ import random
 import pytest
 
 from dragoman.data.corpus import Pair
-from dragoman.data.filters import Seen, Summary, keep_fitting, misfit
+from dragoman.data.filters import FilterSummary, HashSet64, filter_pairs, rejection_reason
 from dragoman.data.settings import FilterSettings
 
 SETTINGS = FilterSettings(max_words=4, max_characters=20, max_ratio=2, drop_duplicates=True)
 
 
-def kept(pairs: list[tuple[str, str]], settings: FilterSettings) -> tuple[list[tuple[str, str]], Summary]:
+def kept(pairs: list[tuple[str, str]], settings: FilterSettings) -> tuple[list[tuple[str, str]], FilterSummary]:
     """Filter pairs that stand on the lines of a file."""
-    summary = Summary()
+    summary = FilterSummary()
     numbered = [Pair(source, target, f"line {number}") for number, (source, target) in enumerate(pairs, 1)]
-    return [pair[:2] for pair in keep_fitting(numbered, settings, summary)], summary
+    return [pair[:2] for pair in filter_pairs(numbered, settings, summary)], summary
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def kept(pairs: list[tuple[str, str]], settings: FilterSettings) -> tuple[list[t
     ],
 )
 def test_a_pair_is_left_out_for_a_reason(source: str, target: str, reason: str | None) -> None:
-    assert misfit(source, target, SETTINGS) == reason
+    assert rejection_reason(source, target, SETTINGS) == reason
 
 
 def test_limits_can_be_lifted() -> None:
     settings = FilterSettings(max_words=None, max_characters=None)
-    assert misfit("a " * 9999, "b", settings) is None
+    assert rejection_reason("a " * 9999, "b", settings) is None
 
 
 def test_text_is_judged_as_it_will_be_read() -> None:
@@ -60,7 +60,7 @@ def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
         "  1 seen before: line 2",
         "  1 with more than 4 words: line 7",
     ]
-    assert Summary.from_table(summary.table()) == summary
+    assert FilterSummary.from_table(summary.table()) == summary
 
 
 def test_hashes_are_new_once() -> None:
@@ -69,7 +69,7 @@ def test_hashes_are_new_once() -> None:
         rng.choice((rng.getrandbits(64), rng.randrange(1, 5000), rng.randrange(1, 50) << 40)) or 1
         for _ in range(20_000)
     ]
-    seen, expected = Seen(), set[int]()
+    seen, expected = HashSet64(), set[int]()
     for key in keys:
         assert seen.add(key) == (key not in expected)
         expected.add(key)

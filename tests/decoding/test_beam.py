@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 from torch import Tensor
 
-from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, largest, step_of
+from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, step_of, top_k
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, UNK, DecoderState, Padded
 from dragoman.native.compilation import DECODING, available
@@ -24,7 +24,7 @@ PENALTIES = [("wu", 0.0), ("wu", 0.6), ("wu", 1.0), ("wu", 3.0), ("average", 1.0
 def likeliest_tokens(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the likeliest tokens be found in either way."""
     if request.param == "by torch":
-        monkeypatch.setattr(largest, "available", lambda part: False)
+        monkeypatch.setattr(top_k, "available", lambda part: False)
     elif not available(DECODING):
         pytest.skip("no C++ compiler here")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded
 
-from dragoman.decoding import Hypotheses, coverage, force
+from dragoman.decoding import Hypotheses, coverage, score_target
 from dragoman.decoding.rerank import rerank
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS, Padded
@@ -41,7 +41,7 @@ def test_reranking_adds_the_penalty_of_each_hypothesis() -> None:
             target = torch.tensor([[BOS, *one.ids, EOS]])
             everything = torch.ones_like(target, dtype=torch.bool)
             alone = replace(source, states=source.states[row : row + 1], mask=source.mask[row : row + 1])
-            weights = force(decoder, alone, Padded(target, everything), need_weights=True).attention
+            weights = score_target(decoder, alone, Padded(target, everything), need_weights=True).attention
             assert weights is not None
             penalty = coverage(weights[:, 0, 0], everything[:, 1:], alone.mask).item()
             assert one.score == pytest.approx(one.log_prob + penalty, abs=1e-5)

@@ -1,10 +1,10 @@
-"""Forced decoding agrees with one token at a time."""
+"""TargetScores decoding agrees with one token at a time."""
 
 import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 
-from dragoman.decoding import DecodingSettings, beam_search, force, step_of
+from dragoman.decoding import DecodingSettings, beam_search, score_target, step_of
 from dragoman.interfaces import BOS, EOS, PAD, Padded
 
 TARGET = torch.tensor([[BOS, 4, 5, EOS], [BOS, 3, EOS, PAD]])
@@ -12,7 +12,7 @@ TARGET = torch.tensor([[BOS, 4, 5, EOS], [BOS, 3, EOS, PAD]])
 
 def test_given_translations_get_the_models_log_probabilities() -> None:
     decoder = ToyDecoder()
-    forced = force(decoder, encoded([3, 11]), Padded(TARGET, TARGET != PAD))
+    forced = score_target(decoder, encoded([3, 11]), Padded(TARGET, TARGET != PAD))
     expected = [log_prob(decoder, 3, [4, 5]), log_prob(decoder, 11, [3])]
     assert forced.log_prob.tolist() == pytest.approx(expected, abs=1e-5)
     torch.testing.assert_close(forced.tokens.sum(-1), forced.log_prob)
@@ -27,11 +27,11 @@ def test_forcing_what_was_found_gives_the_reported_score() -> None:
         step_of(decoder), decoder.start(encoded([3])), torch.tensor([5]), settings=DecodingSettings()
     ).best()[0]
     target = torch.tensor([[BOS, *best.ids, EOS]])
-    forced = force(decoder, encoded([3]), Padded(target, torch.ones_like(target, dtype=torch.bool)))
+    forced = score_target(decoder, encoded([3]), Padded(target, torch.ones_like(target, dtype=torch.bool)))
     assert forced.log_prob.item() == pytest.approx(best.log_prob, abs=1e-5)
 
 
 def test_weights_come_where_asked_for() -> None:
-    forced = force(ToyDecoder(), encoded([3, 11]), Padded(TARGET, TARGET != PAD), need_weights=True)
+    forced = score_target(ToyDecoder(), encoded([3, 11]), Padded(TARGET, TARGET != PAD), need_weights=True)
     assert forced.attention is not None
     assert forced.attention.shape == (2, 1, 1, 3, 4)

@@ -5,7 +5,7 @@ import torch
 from tests.tiny import MODELS, Trained
 
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import Reading, Side, View, as_given, side, with_words
+from dragoman.inference.attention_map import AttentionMap, HeadSelection, Side, as_given, side, with_words
 from dragoman.inference.translator import Translator
 from dragoman.text import Codec, WordsSettings, learn_codecs
 
@@ -17,31 +17,31 @@ def codec() -> Codec:
 
 
 @pytest.fixture
-def reading() -> Reading:
+def reading() -> AttentionMap:
     """Return weights of two layers and one head: `ca ts .` read while writing `mèo .`, each side ending in </s>."""
     source = Side(["ca", "ts", ".", "</s>"], ["cats", "."], [0, 0, 1, None])
     target = Side(["mèo", ".", "</s>"], ["mèo", "."], [0, 1, None])
     first = [[0.4, 0.3, 0.1, 0.2], [0.1, 0.1, 0.7, 0.1], [0.0, 0.0, 0.0, 1.0]]
     second = [[0.1, 0.0, 0.9, 0.0], [0.2, 0.2, 0.5, 0.1], [0.0, 0.0, 0.0, 1.0]]
-    return Reading(source, target, torch.tensor([[first], [second]]))
+    return AttentionMap(source, target, torch.tensor([[first], [second]]))
 
 
-def test_pieces_are_put_together_into_words(reading: Reading):
+def test_pieces_are_put_together_into_words(reading: AttentionMap):
     expected = torch.tensor([[[[0.7, 0.1], [0.2, 0.7]]], [[[0.1, 0.9], [0.4, 0.5]]]])
     torch.testing.assert_close(reading.by_words(), expected)
 
 
-def test_links_follow_the_mean_or_one_layer(reading: Reading):
+def test_links_follow_the_mean_or_one_layer(reading: AttentionMap):
     assert reading.links().sure == {(1, 0), (1, 1)}
     assert reading.links(layer=1).sure == {(0, 0), (1, 1)}
     assert reading.links(layer=2, head=1).sure == {(1, 0), (1, 1)}
 
 
-def test_shifted_links_are_those_of_the_step_that_read_the_word(reading: Reading):
+def test_shifted_links_are_those_of_the_step_that_read_the_word(reading: AttentionMap):
     expected = torch.tensor([[[[0.2, 0.7], [0.0, 0.0]]], [[[0.4, 0.5], [0.0, 0.0]]]])
     torch.testing.assert_close(reading.by_words(shift=True), expected)
     assert reading.links(shift=True).sure == {(1, 0)}
-    assert View(1, 1, shift=True).links(reading) == reading.links(1, 1, shift=True)
+    assert HeadSelection(1, 1, shift=True).links(reading) == reading.links(1, 1, shift=True)
 
 
 def test_words_stand_between_spaces_as_given_with_unknown_ones(codec: Codec):
@@ -52,13 +52,15 @@ def test_words_stand_between_spaces_as_given_with_unknown_ones(codec: Codec):
     assert as_given(codec, "\u200b cats").owners == [1, None]
 
 
-@pytest.mark.parametrize(("wish", "size"), [({"layer": 3}, 2), ({"layer": 0}, 2), ({"head": 2}, 1)])
-def test_layers_and_heads_that_are_not_there_are_refused(reading: Reading, wish, size):
-    with pytest.raises(InputError, match=f"there is no {next(iter(wish))} .; this model has {size}, counted from 1"):
-        reading.links(**wish)
+@pytest.mark.parametrize(("requested", "size"), [({"layer": 3}, 2), ({"layer": 0}, 2), ({"head": 2}, 1)])
+def test_layers_and_heads_that_are_not_there_are_refused(reading: AttentionMap, requested, size):
+    with pytest.raises(
+        InputError, match=f"there is no {next(iter(requested))} .; this model has {size}, counted from 1"
+    ):
+        reading.links(**requested)
 
 
-def test_pictures_show_words_or_pieces(reading: Reading):
+def test_pictures_show_words_or_pieces(reading: AttentionMap):
     words, pieces = reading.picture("a title"), reading.picture(pieces=True)
     assert (words.source_words, words.target_words, words.title) == (["cats", "."], ["mèo", "."], "a title")
     assert (pieces.source_words[-1], pieces.target_words[-1]) == ("</s>", "</s>")

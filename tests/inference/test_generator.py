@@ -6,7 +6,7 @@ from tests.tiny import Trained
 
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
-from dragoman.inference.generator import Continuer
+from dragoman.inference.generator import TextGenerator
 from dragoman.interfaces import BOS, EOS, Padded
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -18,7 +18,7 @@ TEXTS = ["I like to play football.", "the old sea", "a boat, a sea, who sat ther
 BEGINNINGS = ["the old", "", "a boat,", "who", "the"]
 
 
-def continuer(*, bound: int | None = None, **decoding: object) -> Continuer:
+def continuer(*, bound: int | None = None, **decoding: object) -> TextGenerator:
     """A continuer around a model that has learned nothing, but whose choices are clear."""
     codec = learn_codec(WordsSettings(minimum_count=1), TEXTS)
     torch.manual_seed(1)
@@ -29,10 +29,10 @@ def continuer(*, bound: int | None = None, **decoding: object) -> Continuer:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
-    return Continuer(model.eval(), codec, DecodingSettings(**decoding))
+    return TextGenerator(model.eval(), codec, DecodingSettings(**decoding))
 
 
-def log_prob(given: Continuer, text: str, whole: str) -> float:
+def log_prob(given: TextGenerator, text: str, whole: str) -> float:
     """The model's log-probability of what follows `text` in `whole`, read all at once."""
     start, ids = given.codec.encode(text), given.codec.encode(whole)
     tokens = torch.tensor([[BOS, *ids, EOS]])
@@ -46,49 +46,49 @@ def log_prob(given: Continuer, text: str, whole: str) -> float:
 @pytest.mark.parametrize("decoding", [{"beam": 4}, {"method": "greedy"}, {"method": "sample"}], ids=str)
 def test_scores_are_the_models_own_of_what_was_written(decoding: dict[str, object]) -> None:
     given = continuer(maximum_length=5, **decoding)
-    for text, (found,) in zip(BEGINNINGS, given.continue_texts(BEGINNINGS), strict=True):
+    for text, (found,) in zip(BEGINNINGS, given.generate_texts(BEGINNINGS), strict=True):
         assert found.text.startswith(text)
         assert found.log_prob == pytest.approx(log_prob(given, text, found.text), abs=1e-3)
 
 
 def test_texts_do_not_know_of_their_neighbours() -> None:
     given = continuer(beam=3, n_best=3, maximum_length=6)
-    together = given.continue_texts(BEGINNINGS)
+    together = given.generate_texts(BEGINNINGS)
     for text, found in zip(BEGINNINGS, together, strict=True):
-        (alone,) = given.continue_texts([text])
+        (alone,) = given.generate_texts([text])
         assert [one.text for one in alone] == [one.text for one in found]
         assert len(found) == 3 and [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
 def test_at_most_so_many_pieces_are_written() -> None:
     given = continuer(beam=2, minimum_length=2, maximum_length=2)
-    for text, (found,) in zip(BEGINNINGS, given.continue_texts(BEGINNINGS), strict=True):
+    for text, (found,) in zip(BEGINNINGS, given.generate_texts(BEGINNINGS), strict=True):
         assert len(given.codec.encode(found.text)) == len(given.codec.encode(text)) + 2
 
 
 def test_what_is_written_stays_within_the_positions() -> None:
     given = continuer(bound=6, beam=2, minimum_length=9)
-    for _, (found,) in zip(BEGINNINGS, given.continue_texts(BEGINNINGS), strict=True):
+    for _, (found,) in zip(BEGINNINGS, given.generate_texts(BEGINNINGS), strict=True):
         assert len(given.codec.encode(found.text)) == 5
     with pytest.raises(InputError, match=r"text 8 has 7 tokens \(with </s>\), more than the 6 positions"):
-        given.continue_texts(["the", "the old sea the old sea"], first=7)
+        given.generate_texts(["the", "the old sea the old sea"], first=7)
 
 
 def test_unknown_words_of_the_text_are_kept() -> None:
-    ((found,),) = continuer(maximum_length=3).continue_texts(["the zyx sea"])
+    ((found,),) = continuer(maximum_length=3).generate_texts(["the zyx sea"])
     assert found.text.startswith("the zyx sea")
 
 
 def test_a_rank_for_translations_gives_no_more_than_asked_for() -> None:
-    assert len(continuer(beam=4, coverage_penalty=0.3).continue_texts(["the"])[0]) == 1
+    assert len(continuer(beam=4, coverage_penalty=0.3).generate_texts(["the"])[0]) == 1
 
 
 def test_a_run_continues_text(trained: Trained) -> None:
-    ((found,),) = Continuer.load(trained("decoder_only"), maximum_length=4).continue_texts(["I like"])
+    ((found,),) = TextGenerator.load(trained("decoder_only"), maximum_length=4).generate_texts(["I like"])
     assert found.text.startswith("I like")
 
 
 @pytest.mark.parametrize("kind", ["rnn", "masked_lm"])
 def test_a_run_of_another_kind_is_refused(trained: Trained, kind: str) -> None:
     with pytest.raises(InputError, match="here a decoder-only language model is needed; use it with `dragoman"):
-        Continuer.load(trained(kind))
+        TextGenerator.load(trained(kind))

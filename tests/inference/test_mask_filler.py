@@ -7,7 +7,7 @@ import torch
 from tests.tiny import Trained
 
 from dragoman.errors import InputError
-from dragoman.inference.mask_filler import BLANK, Filler
+from dragoman.inference.mask_filler import BLANK, MaskFiller
 from dragoman.interfaces import UNK
 from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
@@ -21,17 +21,19 @@ TEXTS = ["I like to play football.", "the old sea (again)", "a boat, a sea, who 
 MISSION = "I like to play [MASK] football"
 
 
-def filler(text: TextSettings, **settings: object) -> Filler:
+def filler(text: TextSettings, **settings: object) -> MaskFiller:
     """A filler around a model that has learned nothing."""
     codec = learn_codec(text, TEXTS)
     torch.manual_seed(1)
     sizes = {"encoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
     model = build_model(MaskedSettings(**sizes, **settings), Vocabularies(len(codec), len(codec)))
     assert isinstance(model, MaskedLanguageModel)
-    return Filler(model.eval(), codec)
+    return MaskFiller(model.eval(), codec)
 
 
-def knowing(given: Filler, answers: Callable[[list[int]], dict[int, str]], monkeypatch: pytest.MonkeyPatch) -> Filler:
+def knowing(
+    given: MaskFiller, answers: Callable[[list[int]], dict[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> MaskFiller:
     """Let a filler be certain of what `answers` says for the ids that it reads: a piece for each place of a blank."""
 
     def probabilities(ids: list[int]) -> torch.Tensor:
@@ -116,7 +118,7 @@ def test_a_sentence_longer_than_the_positions_is_refused() -> None:
 
 
 def test_the_sentence_of_the_mission_is_filled_by_a_run(trained: Trained) -> None:
-    filled = Filler.load(trained("masked_lm")).fill(MISSION)
+    filled = MaskFiller.load(trained("masked_lm")).fill(MISSION)
     assert filled.text.startswith("I like to play") and filled.text.endswith("football")
     assert len(filled.blanks[0]) == 5
 
@@ -124,4 +126,4 @@ def test_the_sentence_of_the_mission_is_filled_by_a_run(trained: Trained) -> Non
 @pytest.mark.parametrize("kind", ["rnn", "decoder_only"])
 def test_a_run_of_another_kind_is_refused(trained: Trained, kind: str) -> None:
     with pytest.raises(InputError, match="here a masked language model is needed; use it with `dragoman"):
-        Filler.load(trained(kind))
+        MaskFiller.load(trained(kind))

@@ -1,4 +1,4 @@
-"""Reading back the pages that Dragoman writes, as a browser would."""
+"""AttentionMap back the pages that Dragoman writes, as a browser would."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

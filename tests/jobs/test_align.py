@@ -5,20 +5,20 @@ import torch
 from tests.tiny import Trained
 
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import Reading, Side, View
+from dragoman.inference.attention_map import AttentionMap, HeadSelection, Side
 from dragoman.inference.translator import Translator
-from dragoman.jobs.align import align_both_ways, check_reverse, choose_view
+from dragoman.jobs.align import align_both_ways, check_reverse, choose_head
 from dragoman.metrics import Links, parse_links
 
 
-def reading(*heads: list[list[float]], layers: int = 1) -> Reading:
+def reading(*heads: list[list[float]], layers: int = 1) -> AttentionMap:
     """Return weights of words that are one piece each, with </s> on both sides."""
     rows, columns = len(heads[0]), len(heads[0][0])
     source, target = (
         Side(["w"] * (count - 1) + ["</s>"], ["w"] * (count - 1), [*range(count - 1), None])
         for count in (columns, rows)
     )
-    return Reading(source, target, torch.tensor(heads).unflatten(0, (layers, -1)))
+    return AttentionMap(source, target, torch.tensor(heads).unflatten(0, (layers, -1)))
 
 
 STRAIGHT = [[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]]
@@ -28,33 +28,37 @@ LATE = [[0.0, 0.0, 1.0], [0.9, 0.1, 0.0], [0.1, 0.9, 0.0]]
 
 def test_the_best_head_is_chosen() -> None:
     gold = [parse_links("0-0 1-1")]
-    assert choose_view([reading(CROSSED, CROSSED, STRAIGHT, CROSSED, layers=2)], gold) == View(2, 1)
-    assert choose_view([reading(CROSSED, STRAIGHT, STRAIGHT, STRAIGHT, layers=2)], gold) == View()
-    assert choose_view([reading(LATE)], gold) == View(shift=True)
+    assert choose_head([reading(CROSSED, CROSSED, STRAIGHT, CROSSED, layers=2)], gold) == HeadSelection(2, 1)
+    assert choose_head([reading(CROSSED, STRAIGHT, STRAIGHT, STRAIGHT, layers=2)], gold) == HeadSelection()
+    assert choose_head([reading(LATE)], gold) == HeadSelection(shift=True)
 
 
 def test_the_choice_is_by_the_sum_over_sentences() -> None:
     readings = [reading(CROSSED, STRAIGHT), reading(CROSSED, STRAIGHT), reading(STRAIGHT, CROSSED)]
     gold = [parse_links("0-0 1-1")] * 3
-    assert choose_view(readings, gold) == View(1, 2)
-    assert choose_view(readings[::-1], [*gold[:2], parse_links("0-1 1-0")]) == View(1, 1)
+    assert choose_head(readings, gold) == HeadSelection(1, 2)
+    assert choose_head(readings[::-1], [*gold[:2], parse_links("0-1 1-0")]) == HeadSelection(1, 1)
 
 
 def test_links_may_be_left_out_of_the_choice() -> None:
     both = [reading(CROSSED, STRAIGHT), reading(STRAIGHT, CROSSED)]
     gold = [parse_links("0-0 1-1"), parse_links("0-0 1-1")]
-    assert choose_view(both, gold, lambda links, number: links if number == 0 else Links(frozenset())) == View(1, 2)
-    assert choose_view(both, gold, lambda links, number: links if number == 1 else Links(frozenset())) == View(1, 1)
+    assert choose_head(both, gold, lambda links, number: links if number == 0 else Links(frozenset())) == HeadSelection(
+        1, 2
+    )
+    assert choose_head(both, gold, lambda links, number: links if number == 1 else Links(frozenset())) == HeadSelection(
+        1, 1
+    )
 
 
 def test_there_must_be_something_to_choose_on() -> None:
     with pytest.raises(InputError, match="there are no sentences to choose a layer and head on"):
-        choose_view([], [])
+        choose_head([], [])
 
 
 def test_views_name_themselves() -> None:
-    assert str(View()) == "mean of layers, mean of heads, not shifted"
-    assert str(View(2, 1, shift=True)) == "layer 2, head 1, shifted"
+    assert str(HeadSelection()) == "mean of layers, mean of heads, not shifted"
+    assert str(HeadSelection(2, 1, shift=True)) == "layer 2, head 1, shifted"
 
 
 def test_the_other_direction_is_turned_round() -> None:

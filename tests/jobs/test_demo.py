@@ -9,7 +9,7 @@ from dragoman.data.phrasebook import derive
 from dragoman.errors import RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
-from dragoman.jobs.demo import SENTENCES, make_way, measure, run_demo
+from dragoman.jobs.demo import SENTENCES, measure, remove_previous_demo, run_demo
 from dragoman.training.reports import Silent
 
 
@@ -37,9 +37,9 @@ def test_the_report_shows_sentences_of_every_demo_and_mistakes(tmp_path: Path):
 
 
 def test_a_folder_that_is_free_is_left_as_it_is(tmp_path: Path):
-    make_way(tmp_path / "none")
+    remove_previous_demo(tmp_path / "none")
     (tmp_path / "empty").mkdir()
-    make_way(tmp_path / "empty")
+    remove_previous_demo(tmp_path / "empty")
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
@@ -50,7 +50,7 @@ def test_runs_on_other_corpora_are_never_removed(trained: Trained, tmp_path: Pat
     settings = (f"data.train={own}", f"data.dev={own}", "data.test=[]", f"data.root={tmp_path}", "text.size=10")
     run = trained("rnn", *settings, "training.steps=1")
     with pytest.raises(RunError, match="holds something that is not a demo; choose another folder with --out"):
-        make_way(run)
+        remove_previous_demo(run)
     assert (run / "manifest.json").exists()
 
 
@@ -58,4 +58,4 @@ def test_runs_on_other_corpora_are_never_removed(trained: Trained, tmp_path: Pat
 def test_damaged_runs_are_never_removed(tmp_path: Path, content):
     (tmp_path / content).write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match="is not a demo"):
-        make_way(tmp_path)
+        remove_previous_demo(tmp_path)

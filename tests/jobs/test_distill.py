@@ -11,7 +11,7 @@ from tests.tiny import Trained, recipe_file, refusal, table
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import distill as distilling
-from dragoman.jobs.distill import FOLDER, Teaching, Translated, distill
+from dragoman.jobs.distill import FOLDER, DistillationSettings, TranslationProgress, distill
 from dragoman.runs.folder import open_run
 
 TEACHER = ("data.train.0.pairs=120", "decoding.maximum_ratio=1.0")
@@ -31,9 +31,9 @@ def rows(run: Path, number: int = 1) -> list[dict[str, Any]]:
 
 
 def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path: Path, student: Path) -> None:
-    teacher, ear = trained("rnn", *TEACHER), Ear()
-    told: list[Translated] = []
-    progress = distill([teacher], student, tmp_path / "run", listener=ear, report=told.append)
+    teacher, listener = trained("rnn", *TEACHER), Ear()
+    told: list[TranslationProgress] = []
+    progress = distill([teacher], student, tmp_path / "run", listener=listener, report=told.append)
     assert progress.step == 3
     found = rows(tmp_path / "run")
     assert [row["sentence"] for row in found] == sorted({row["sentence"] for row in found})
@@ -44,16 +44,16 @@ def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path:
     assert (run.source, run.target) == (open_run(teacher).source, open_run(teacher).target)
     assert (run.recipe.model.kind, run.recipe.data.target, run.recipe.text.size) == ("transformer", "vi", 300)
     assert run.manifest["teacher"]["runs"] == [str(teacher)]
-    assert f"{len(found):,} pairs kept, 0 left out" in ear.said
+    assert f"{len(found):,} pairs kept, 0 left out" in listener.said
     assert (told[-1].sentences, told[-1].total, told[-1].seconds_left) == (120, 120, 0.0)
-    assert any(f"{len(found)} translations of {len(found)} sentences (1.00 of each)" in one for one in ear.said)
+    assert any(f"{len(found)} translations of {len(found)} sentences (1.00 of each)" in one for one in listener.said)
     together = Translator.load(teacher, tmp_path / "run")
     assert len(together.translate(["I love cats."])) == 1
 
 
 def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path, student: Path) -> None:
-    teacher, ear = trained("rnn", *TEACHER), Ear()
-    distill([teacher], student, tmp_path / "run", teaching=Teaching(n_best=4), listener=ear)
+    teacher, listener = trained("rnn", *TEACHER), Ear()
+    distill([teacher], student, tmp_path / "run", teaching=DistillationSettings(n_best=4), listener=listener)
     found = rows(tmp_path / "run")
     translator = Translator.load(teacher, beam=4, n_best=4)
     for number in (0, 60, 119):
@@ -63,12 +63,12 @@ def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path
         assert [row["target"] for row in own] == list(dict.fromkeys(text for text in texts if text))
     assert len(found) > 240
     each = len(found) / len({row["sentence"] for row in found})
-    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} of each)" in one for one in ear.said)
+    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} of each)" in one for one in listener.said)
 
 
 def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_path: Path, student: Path) -> None:
     teacher = trained("rnn", *TEACHER)
-    distill([teacher], student, tmp_path / "near", teaching=Teaching(nearest=True))
+    distill([teacher], student, tmp_path / "near", teaching=DistillationSettings(nearest=True))
     distill([teacher], student, tmp_path / "best")
     near, best = rows(tmp_path / "near"), rows(tmp_path / "best")
     assert len(near) == len(best) == 120
@@ -76,9 +76,15 @@ def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_pa
 
 
 def test_the_corpus_itself_may_be_learned_too(trained: Trained, tmp_path: Path, student: Path) -> None:
-    ear = Ear()
-    distill([trained("rnn", *TEACHER)], student, tmp_path / "run", teaching=Teaching(original=True), listener=ear)
-    assert "240 pairs kept, 0 left out" in ear.said
+    listener = Ear()
+    distill(
+        [trained("rnn", *TEACHER)],
+        student,
+        tmp_path / "run",
+        teaching=DistillationSettings(original=True),
+        listener=listener,
+    )
+    assert "240 pairs kept, 0 left out" in listener.said
 
 
 class Killed(BaseException):
@@ -92,7 +98,7 @@ def test_translating_goes_on_where_it_was_killed(
     teacher = trained("rnn", *TEACHER)
     distill([teacher], student, tmp_path / "unbroken")
 
-    def stop(where: Translated) -> None:
+    def stop(where: TranslationProgress) -> None:
         if where.sentences == 64:
             raise Killed
 
@@ -101,7 +107,7 @@ def test_translating_goes_on_where_it_was_killed(
     partial = tmp_path / "run" / FOLDER / "1.jsonl.partial"
     with partial.open("a", encoding="utf-8") as file:
         file.write('{"sentence": 64, "source": "half of a chu')
-    told: list[Translated] = []
+    told: list[TranslationProgress] = []
     assert not (tmp_path / "run" / FOLDER / "1.jsonl").exists()
     distill([teacher], student, tmp_path / "run", resume=True, report=told.append)
     assert [one.sentences for one in told] == [96, 120]
@@ -115,17 +121,17 @@ def test_training_goes_on_where_it_was_stopped(trained: Trained, tmp_path: Path,
     teacher = trained("rnn", *TEACHER)
     first = distill([teacher], student, tmp_path / "run", listener=Ear({2: signal.SIGINT}))
     assert (first.step, first.finished) == (2, False)
-    told: list[Translated] = []
-    ear = Ear()
+    told: list[TranslationProgress] = []
+    listener = Ear()
     with pytest.raises(InputError, match=r"made with other settings or files \(`nearest` differs\)"):
-        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(nearest=True))
-    again = distill([teacher], student, tmp_path / "run", resume=True, listener=ear, report=told.append)
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(nearest=True))
+    again = distill([teacher], student, tmp_path / "run", resume=True, listener=listener, report=told.append)
     assert (again.step, again.finished, told) == (3, True, [])
-    assert "Going on at step 2." in ear.said
+    assert "Going on at step 2." in listener.said
 
 
 def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: Path, student: Path) -> None:
-    def stop(where: Translated) -> None:
+    def stop(where: TranslationProgress) -> None:
         raise Killed
 
     teacher = trained("rnn", *TEACHER)
@@ -134,9 +140,9 @@ def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: P
     with pytest.raises(RunError, match="already holds a run, or translations for one; add --resume"):
         distill([teacher], student, tmp_path / "run")
     with pytest.raises(InputError, match=r"made with other settings or files \(`n_best` differs\); give the same ones"):
-        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(n_best=2))
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(n_best=2))
     with pytest.raises(InputError, match=r"`decoding` differs"):
-        distill([teacher], student, tmp_path / "run", resume=True, teaching=Teaching(decoding={"beam": 2}))
+        distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(decoding={"beam": 2}))
 
 
 def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, tmp_path: Path, student: Path) -> None:

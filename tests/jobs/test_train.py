@@ -50,13 +50,13 @@ class Ear(Silent):
 
 
 def test_training_tells_what_it_does(tmp_path: Path):
-    ear = Ear()
-    progress = fit(recipe("rnn", "training.steps=6", "training.validate_every=3"), tmp_path / "run", listener=ear)
+    listener = Ear()
+    progress = fit(recipe("rnn", "training.steps=6", "training.validate_every=3"), tmp_path / "run", listener=listener)
     assert progress.finished and progress.step == 6
-    assert ear.steps == [1, 2, 3, 4, 5, 6]
-    assert ear.said == ["Reading the corpus and learning its pieces.", "300 pairs kept, 0 left out"]
-    assert [record["step"] for record in ear.records if "dev_bleu" in record] == [3, 6]
-    assert ear.closed
+    assert listener.steps == [1, 2, 3, 4, 5, 6]
+    assert listener.said == ["AttentionMap the corpus and learning its pieces.", "300 pairs kept, 0 left out"]
+    assert [record["step"] for record in listener.records if "dev_bleu" in record] == [3, 6]
+    assert listener.closed
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "recipe.yaml", "model.safetensors", "source.json", "target.json", "manifest.json", "metrics.jsonl", "checkpoints",
         "training",
@@ -77,16 +77,16 @@ def test_learning_makes_the_loss_smaller(trained: Trained):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_training_after_the_step_under_way(tmp_path: Path, number):
-    ear = Ear({3: number})
+    listener = Ear({3: number})
     before = signal.getsignal(number)
-    progress = fit(recipe("rnn"), tmp_path / "run", listener=ear)
+    progress = fit(recipe("rnn"), tmp_path / "run", listener=listener)
     assert (progress.step, progress.finished) == (3, False)
-    assert ear.said[-1] == "Stopping after this step, and saving. (Once more to stop at once.)"
+    assert listener.said[-1] == "Stopping after this step, and saving. (Once more to stop at once.)"
     assert signal.getsignal(number) is before
-    ear = Ear()
-    assert fit(recipe("rnn"), tmp_path / "run", resume=True, listener=ear).finished
-    assert ear.said[-1] == "Going on at step 3."
-    assert ear.steps[0] == 4
+    listener = Ear()
+    assert fit(recipe("rnn"), tmp_path / "run", resume=True, listener=listener).finished
+    assert listener.said[-1] == "Going on at step 3."
+    assert listener.steps[0] == 4
 
 
 def test_a_second_signal_ends_training_at_once(tmp_path: Path):
@@ -148,9 +148,9 @@ def test_the_average_is_kept_where_it_is_better(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})
     settings = ("training.steps=4", "training.validate_every=2", "training.average=2")
     for folder, better in (("better", True), ("worse", False)):
-        ear = Ear()
-        fit(recipe("rnn", *settings), tmp_path / folder, listener=ear)
-        said = "The average of the last 2 weights is better on dev, so it is kept." in ear.said
+        listener = Ear()
+        fit(recipe("rnn", *settings), tmp_path / folder, listener=listener)
+        said = "The average of the last 2 weights is better on dev, so it is kept." in listener.said
         _, about = load_tensors(tmp_path / folder / "model.safetensors")
         assert said == ("averaged" in about) == better
         assert MetricsFile(tmp_path / folder / "metrics.jsonl").read()[-1]["averaged"] == 2

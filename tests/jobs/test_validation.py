@@ -9,7 +9,7 @@ from tests.tiny import Trained
 from dragoman.data.corpus import Pair
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS
-from dragoman.jobs.validation import LanguageValidation
+from dragoman.jobs.validation import LanguageModelValidation
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import open_run
 from dragoman.training.reports import MetricsFile
@@ -26,19 +26,19 @@ def test_the_loss_of_a_decoder_only_model_is_the_mean_over_all_tokens(trained: T
     total, count = 0.0, 0
     for text in SENTENCES:
         ids = torch.tensor([[BOS, *run.target.encode(text), EOS]])
-        state = model.decoder.start(model.encoder(LanguageValidation(run, model, PAIRS[:1]).batches[0].source))
+        state = model.decoder.start(model.encoder(LanguageModelValidation(run, model, PAIRS[:1]).batches[0].source))
         with torch.no_grad():
             logits = model.decoder(ids[:, :-1], state)[0].logits
         total += torch.nn.functional.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
         count += ids.shape[1] - 1
-    found = LanguageValidation(run, model, PAIRS)(model)
+    found = LanguageModelValidation(run, model, PAIRS)(model)
     assert found == {"dev_loss": pytest.approx(total / count, rel=1e-4)}
 
 
 def test_a_masked_language_model_meets_the_same_blanks_at_every_call(trained: Trained) -> None:
     run = open_run(trained("masked_lm"))
     model = run.load_any(CPU)
-    first, second = LanguageValidation(run, model, PAIRS), LanguageValidation(run, model, PAIRS)
+    first, second = LanguageModelValidation(run, model, PAIRS), LanguageModelValidation(run, model, PAIRS)
     state = torch.get_rng_state()
     assert first(model) == first(model) == second(model)
     assert torch.equal(torch.get_rng_state(), state)
@@ -56,4 +56,4 @@ def test_a_dev_sentence_longer_than_the_positions_is_refused(trained: Trained, k
     run = open_run(trained(kind, "model.positions=learned", "model.max_positions=60"))
     long = Pair("cats " * 70, "cats " * 70, "here")
     with pytest.raises(InputError, match=r"dev sentence 2 has \d+ tokens \(with </s>\), more than the 60 positions"):
-        LanguageValidation(run, run.load_any(CPU), [PAIRS[0], long])
+        LanguageModelValidation(run, run.load_any(CPU), [PAIRS[0], long])

@@ -136,7 +136,7 @@ def law_5_weights_are_a_distribution(architecture: Architecture) -> None:
     assert (weights >= 0).all()
     assert (weights[hidden] == 0).all()
     sums = weights.sum(-1)
-    if falls_off(architecture):
+    if gaussian(architecture):
         assert (sums > 0).all() and (sums <= 1 + 1e-5).all()
     else:
         close(sums, torch.ones_like(sums))
@@ -251,7 +251,7 @@ def weights_of(output: DecoderOutput) -> Tensor:
     return output.attention
 
 
-def falls_off(architecture: Architecture) -> bool:
+def gaussian(architecture: Architecture) -> bool:
     """Whether weights are multiplied by a Gaussian: the paper of local-p does not normalise them again (law 5)."""
     window = getattr(architecture, "window", None)
     return window is not None and window.kind == "predictive"

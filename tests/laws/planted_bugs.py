@@ -131,8 +131,8 @@ def begins_anew(right: Any, window: Window, queries: Tensor, mask: Tensor, first
 
 
 def looks_beyond_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int, **named: Any) -> Any:
-    _, falls_off = right(window, queries, mask, first, **named)
-    return torch.ones_like(mask.expand(*queries.shape[:3], -1)), falls_off
+    _, gaussian = right(window, queries, mask, first, **named)
+    return torch.ones_like(mask.expand(*queries.shape[:3], -1)), gaussian
 
 
 def draws_at_inference(right: Any, lookup: Lookup, weights: Tensor) -> Any:

@@ -16,7 +16,7 @@ from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
-from dragoman.training.masking import HidingStream, hide, masked_loss
+from dragoman.training.masking import MaskingStream, mask_tokens, masked_loss
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 from dragoman.training.trainer import Trainer
@@ -50,7 +50,7 @@ def test_padding_does_not_matter() -> None:
 def test_uneven_batches_have_the_gradient_of_one_big_batch() -> None:
     model = model_of().eval()
     sentences = source([9, 4, 8, 6, 10, 3])
-    whole = hide(Batch(sentences, sentences), 13, torch.Generator().manual_seed(2))
+    whole = mask_tokens(Batch(sentences, sentences), 13, torch.Generator().manual_seed(2))
     parts = [
         Batch(*(Padded(side.ids[rows], side.mask[rows]) for side in (whole.source, whole.target)))
         for rows in ([0, 5], [1, 2, 3], [4])
@@ -84,7 +84,7 @@ def _trainer(folder: Path, *, settings: TrainingSettings) -> Trainer:
     return Trainer(
         model,
         lambda settings: masked_loss,
-        HidingStream(like.stream, pieces),
+        MaskingStream(like.stream, pieces),
         settings=settings,
         precision="float32",
         folder=folder,

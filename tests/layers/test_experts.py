@@ -8,7 +8,7 @@ from torch import nn
 
 from dragoman.interfaces import BOS, EOS, PAD
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.layers.experts import BalancedGate, Experts, NoisyGate, Routes, real_inputs
+from dragoman.layers.experts import BalancedGate, Experts, NoisyGate, Routing, real_inputs
 
 KINDS: dict[str, dict[str, Any]] = {
     "noisy": {"experts": 4, "active": 2},
@@ -29,7 +29,7 @@ def experts_of(kind: dict[str, Any], width: int = 6, inner: int = 5) -> Experts:
     return experts
 
 
-def counts(routes: Routes, choices: int) -> list[int]:
+def counts(routes: Routing, choices: int) -> list[int]:
     """How many tokens each choice gets."""
     return torch.bincount(routes.experts, minlength=choices).tolist()
 
@@ -63,7 +63,7 @@ def test_gates_of_a_token_sum_to_one(kind: dict[str, Any]) -> None:
     routes = experts.gate(torch.randn(50, 6))
     sums = torch.zeros(50).index_add(0, routes.tokens, routes.weights)
     torch.testing.assert_close(sums, torch.ones(50))
-    assert routes.load is None and routes.misjudged is None
+    assert routes.load is None and routes.threshold_loss is None
 
 
 @each
@@ -119,7 +119,7 @@ def test_thresholds_learn_to_give_experts_what_the_batch_gave_them() -> None:
     optimizer = torch.optim.Adam([gate.threshold], lr=0.02)
     for _ in range(60):
         optimizer.zero_grad()
-        gate(torch.randn(300, 6)).misjudged.backward()
+        gate(torch.randn(300, 6)).threshold_loss.backward()
         optimizer.step()
     assert gate.choose.weight.grad is None, "the loss of the thresholds is theirs alone"
     states = torch.randn(2000, 6)

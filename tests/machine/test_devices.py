@@ -8,12 +8,12 @@ from dragoman.machine.devices import choose_device, peak_memory
 
 
 @pytest.mark.parametrize(
-    ("wish", "gpu", "device"),
+    ("requested", "gpu", "device"),
     [("auto", False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", True, "cuda")],
 )
-def test_a_gpu_is_taken_where_it_is_wanted_and_there(monkeypatch: pytest.MonkeyPatch, wish, gpu, device):
+def test_a_gpu_is_taken_where_it_is_wanted_and_there(monkeypatch: pytest.MonkeyPatch, requested, gpu, device):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
-    assert choose_device(wish).type == device
+    assert choose_device(requested).type == device
 
 
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch):

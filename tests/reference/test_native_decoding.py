@@ -1,4 +1,4 @@
-"""Products of few rows and the likeliest tokens in C++ equal what torch finds."""
+"""PackedWeights of few rows and the likeliest tokens in C++ equal what torch finds."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.layers import product
-from dragoman.layers.product import FEW, Products
+from dragoman.layers.linear import FEW, PackedWeights
 from dragoman.native.compilation import DECODING, RECURRENCE, Part, find_compiler, prepare
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
 
@@ -89,7 +89,7 @@ def test_more_rows_go_another_way_and_give_the_same(
     inputs = numbers(most + 1, 96)
     calls = []
     monkeypatch.setattr(product, "multiplier", lambda panels, outputs: calls.append(1) or multiplier(panels, outputs))
-    with torch.inference_mode(), Products(precision, layer).used():
+    with torch.inference_mode(), PackedWeights(precision, layer).used():
         many = layer(inputs)
         assert not calls
         few = layer(inputs[:most])
@@ -101,7 +101,7 @@ def test_without_a_compiler_torchs_own_products_serve(monkeypatch: pytest.Monkey
     monkeypatch.setattr(product, "available", lambda part: False)
     layer, inputs = torch.nn.Linear(96, 200), numbers(3, 96)
     expected = layer(inputs)
-    with torch.inference_mode(), Products("float32", layer).used():
+    with torch.inference_mode(), PackedWeights("float32", layer).used():
         torch.testing.assert_close(layer(inputs), expected)
 
 

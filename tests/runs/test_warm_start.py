@@ -121,9 +121,9 @@ def test_vocabularies_are_those_of_the_runs(trained: Trained) -> None:
 def test_learning_goes_on_where_the_run_stood(trained: Trained, tmp_path: Path) -> None:
     first = trained("masked_lm")
     ears = Ear(), Ear()
-    for name, ear, more in (("old", ears[0], (f"model.start_from.whole={first}",)), ("new", ears[1], ())):
-        fit(recipe("masked_lm", "training.steps=10", *more), tmp_path / name, listener=ear)
-    losses = [[record["dev_loss"] for record in ear.records if "dev_loss" in record][-1] for ear in ears]
+    for name, listener, more in (("old", ears[0], (f"model.start_from.whole={first}",)), ("new", ears[1], ())):
+        fit(recipe("masked_lm", "training.steps=10", *more), tmp_path / name, listener=listener)
+    losses = [[record["dev_loss"] for record in listener.records if "dev_loss" in record][-1] for listener in ears]
     assert losses[0] < losses[1] - 0.1
     assert ears[0].said[1] == f"Starting from {first}."
 

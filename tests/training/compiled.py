@@ -78,7 +78,7 @@ def broken(*_: Any, **__: Any) -> None:
 
 def resumed() -> dict[str, Any]:
     """Train plainly, go on compiled, go on plainly; and all of it plainly."""
-    ear, losses = Hearing(), []
+    listener, losses = Hearing(), []
     fitting.Compiled = partial(Compiled, backend="aot_eager")  # type: ignore[misc,assignment]
     with TemporaryDirectory() as place:
         for name, parts in {"unbroken": [(9, "none")], "mixed": [(3, "none"), (6, "model"), (9, "none")]}.items():
@@ -86,10 +86,10 @@ def resumed() -> dict[str, Any]:
                 settings = recipe(
                     "transformer", f"training.steps={steps}", f"training.compile={way}", "training.log_every=1"
                 )
-                fitting.fit(settings, Path(place) / name, resume=number > 0, listener=ear)
+                fitting.fit(settings, Path(place) / name, resume=number > 0, listener=listener)
             lines = (Path(place) / name / "metrics.jsonl").read_text().splitlines()
             losses.append([record["loss"] for record in map(json.loads, lines) if "loss" in record])
-    return {"numbers": losses, "said": ear.said, "programs": programs()}
+    return {"numbers": losses, "said": listener.said, "programs": programs()}
 
 
 SCENES: Mapping[str, Callable[[], dict[str, Any]]] = {

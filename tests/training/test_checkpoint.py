@@ -164,7 +164,8 @@ def test_weights_of_another_model_are_refused(path: Path) -> None:
     for other in (nn.Linear(2, 4), nn.Linear(2, 3, bias=False), nn.Sequential(nn.Linear(2, 3))):
         before = {name: tensor.clone() for name, tensor in own_tensors(other).items()}
         with pytest.raises(
-            RunError, match=r"does not fit the model of its recipe \(first misfit: .*\); was recipe.yaml edited"
+            RunError,
+            match=r"does not fit the model of its recipe \(first rejection_reason: .*\); was recipe.yaml edited",
         ):
             load_weights(path, other)
         assert all(torch.equal(tensor, before[name]) for name, tensor in own_tensors(other).items())

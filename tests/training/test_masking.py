@@ -12,7 +12,7 @@ from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
-from dragoman.training.masking import CHOSEN, MASKED, REPLACED, hide, masked_loss
+from dragoman.training.masking import MASK_RATE, MASKED, REPLACED, mask_tokens, masked_loss
 
 VOCABULARY = 50
 
@@ -35,11 +35,11 @@ def within(count: int, trials: int, probability: float) -> bool:
 
 def test_shares_are_those_of_the_paper() -> None:
     given = large()
-    hidden = hide(given, VOCABULARY, generator())
+    hidden = mask_tokens(given, VOCABULARY, generator())
     before, after, chosen = given.source.ids, hidden.source.ids, hidden.real
     real = int((given.source.mask & (before != EOS)).sum())
     count = int(chosen.sum())
-    assert within(count, real, CHOSEN)
+    assert within(count, real, MASK_RATE)
     assert within(int((after[chosen] == MASK).sum()), count, MASKED)
     kept = 1 - MASKED - REPLACED + REPLACED / (VOCABULARY - 4)  # a random piece may be the same
     assert within(int((after[chosen] == before[chosen]).sum()), count, kept)
@@ -50,7 +50,7 @@ def test_shares_are_those_of_the_paper() -> None:
 
 def test_only_real_tokens_are_chosen_and_the_others_stay() -> None:
     given = large()
-    hidden = hide(given, VOCABULARY, generator())
+    hidden = mask_tokens(given, VOCABULARY, generator())
     assert torch.equal(hidden.source.mask, given.source.mask)
     assert torch.equal(hidden.source.ids[~hidden.real], given.source.ids[~hidden.real])
     assert not torch.isin(given.source.ids[hidden.real], torch.tensor([PAD, BOS, EOS])).any()
@@ -58,7 +58,7 @@ def test_only_real_tokens_are_chosen_and_the_others_stay() -> None:
 
 def test_labels_are_the_sentence_as_it_was() -> None:
     given = large(4, 9)
-    hidden = hide(given, VOCABULARY, generator())
+    hidden = mask_tokens(given, VOCABULARY, generator())
     assert torch.equal(hidden.labels, given.source.ids)
     assert hidden.labels.shape == hidden.source.ids.shape == hidden.real.shape
 
@@ -66,16 +66,16 @@ def test_labels_are_the_sentence_as_it_was() -> None:
 def test_at_least_one_token_is_chosen() -> None:
     sentences = source([1, 2])
     for seed in range(50):
-        hidden = hide(Batch(sentences, sentences), VOCABULARY, generator(seed))
+        hidden = mask_tokens(Batch(sentences, sentences), VOCABULARY, generator(seed))
         assert hidden.real.sum() == 1 and hidden.real[1, 0]
 
 
 def test_the_draw_is_that_of_torchs_random_state_where_none_is_given() -> None:
     torch.manual_seed(5)
-    drawn = hide(large(9, 9), VOCABULARY)
-    other = hide(large(9, 9), VOCABULARY)
+    drawn = mask_tokens(large(9, 9), VOCABULARY)
+    other = mask_tokens(large(9, 9), VOCABULARY)
     torch.manual_seed(5)
-    assert torch.equal(hide(large(9, 9), VOCABULARY).source.ids, drawn.source.ids)
+    assert torch.equal(mask_tokens(large(9, 9), VOCABULARY).source.ids, drawn.source.ids)
     assert not torch.equal(drawn.source.ids, other.source.ids)
 
 
@@ -86,7 +86,7 @@ def test_the_loss_is_the_cross_entropy_of_the_chosen_tokens(smoothing: float) ->
         MaskedSettings(encoder_layers=1, width=8, feed_forward=8, heads=2, dropout=0.0), Vocabularies(13, 13)
     )
     assert isinstance(model, MaskedLanguageModel)
-    hidden = hide(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
+    hidden = mask_tokens(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
     loss = masked_loss(model, hidden, smoothing=smoothing)
     logits = model.head(model(hidden.source))
     pairs = [(logits[row, place], hidden.labels[row, place]) for row, place in hidden.real.nonzero().tolist()]
@@ -100,7 +100,7 @@ def test_experts_out_of_balance_add_their_penalty_for_each_chosen_token() -> Non
     settings = MaskedSettings(encoder_layers=1, width=8, feed_forward=8, heads=2, dropout=0.0, experts=experts)
     model = build_model(settings, Vocabularies(13, 13))
     assert isinstance(model, MaskedLanguageModel)
-    hidden = hide(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
+    hidden = mask_tokens(batch(LENGTHS, [length + 1 for length in LENGTHS]), 13, generator(3))
     loss, penalty = masked_loss(model, hidden), model.encoder(hidden.source).penalty
     assert penalty is not None and penalty > 0.01
     torch.testing.assert_close(loss.total - loss.plain, penalty * loss.tokens)
@@ -110,5 +110,5 @@ def test_what_stands_on_padding_is_no_token() -> None:
     sentences = source([3, 1])
     garbage = Padded(sentences.ids.masked_fill(~sentences.mask, 7), sentences.mask)
     for seed in range(20):
-        hidden = hide(Batch(garbage, garbage), VOCABULARY, generator(seed))
+        hidden = mask_tokens(Batch(garbage, garbage), VOCABULARY, generator(seed))
         assert not (hidden.real & ~sentences.mask).any()

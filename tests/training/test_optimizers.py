@@ -9,7 +9,7 @@ from tests.laws.architectures import ARCHITECTURES, fresh_model
 from torch.optim import SGD, Adam, AdamW, Muon
 
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
-from dragoman.training.optimizers import Together, build_optimizer
+from dragoman.training.optimizers import CombinedOptimizer, build_optimizer
 from dragoman.training.settings import TrainingSettings
 
 
@@ -95,7 +95,7 @@ def test_weight_decay_that_adam_would_scale_up_is_refused() -> None:
 def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) -> None:
     model = fresh_model(ARCHITECTURES[name])
     optimizer = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon"))
-    assert isinstance(optimizer, Together)
+    assert isinstance(optimizer, CombinedOptimizer)
     muon, adam = optimizer.parts
     assert isinstance(muon, Muon) and isinstance(adam, AdamW)
     names = {id(parameter): name for name, parameter in model.named_parameters()}

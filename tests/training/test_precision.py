@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.layers.product import width_of
+from dragoman.layers.linear import width_of
 from dragoman.training import precision
 from dragoman.training.precision import arithmetic, choose, cpu_gain
 

@@ -28,7 +28,7 @@ def test_numbers_that_json_has_not_are_null(metrics: MetricsFile, number: float)
 
 def test_a_file_that_is_not_there_has_no_records(metrics: MetricsFile) -> None:
     assert metrics.read() == []
-    metrics.forget_after(5)
+    metrics.truncate_after(5)
     assert not metrics.path.exists()
 
 
@@ -42,19 +42,19 @@ def test_a_line_cut_short_is_left_out(metrics: MetricsFile) -> None:
 def test_what_a_resumed_run_will_write_again_is_forgotten(metrics: MetricsFile) -> None:
     for step in (1, 2, 3):
         metrics.append({"step": step})
-    metrics.forget_after(2)
+    metrics.truncate_after(2)
     metrics.append({"step": 3, "again": True})
     assert metrics.read() == [{"step": 1}, {"step": 2}, {"step": 3, "again": True}]
     assert [path.name for path in metrics.path.parent.iterdir()] == ["metrics.jsonl"]
 
 
 def test_silence_is_a_listener() -> None:
-    ear = Silent()
-    assert isinstance(ear, Listener)
-    ear.progress({})
-    ear.record({})
-    ear.say("")
-    ear.close()
+    listener = Silent()
+    assert isinstance(listener, Listener)
+    listener.progress({})
+    listener.record({})
+    listener.say("")
+    listener.close()
 
 
 def test_tensorboard_gets_the_numbers_and_passes_everything_on(tmp_path: Path) -> None:

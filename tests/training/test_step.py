@@ -88,7 +88,7 @@ def test_nothing_is_asked_of_a_device_between_a_batch_and_its_gradient(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A meta device cannot answer: where it is asked for a number, this breaks. It knows nothing of autocast either."""
-    monkeypatch.setattr("dragoman.layers.cross_entropy.product_type", lambda features: features.dtype)
+    monkeypatch.setattr("dragoman.layers.cross_entropy.matmul_dtype", lambda features: features.dtype)
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
     elsewhere = torch.device("meta")
     model = fresh_model(ARCHITECTURES[name]).to(elsewhere).train()

@@ -13,7 +13,7 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
-from dragoman.layers.product import width_of
+from dragoman.layers.linear import width_of
 from dragoman.machine.provenance import versions
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.seq2seq import Vocabularies

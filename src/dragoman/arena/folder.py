@@ -43,7 +43,7 @@ class Folder:
         self.file(job, ".failed").parent.mkdir(parents=True, exist_ok=True)
         write_text(self.file(job, ".failed"), json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n")
 
-    def forgive(self, job: Job) -> None:
+    def clear_failure(self, job: Job) -> None:
         """Let a failed job be tried again."""
         self.file(job, ".failed").unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from dragoman.arena.results import Outcome, Standing
+from dragoman.arena.results import Outcome, SystemResult
 from dragoman.arena.tables import HEADS, cells, explanations, ranked, shown_samples
 from dragoman.inspection.page import attention_view, document
 from dragoman.inspection.picture import AttentionPicture
@@ -90,7 +90,7 @@ def _table(outcome: Outcome) -> str:
     )
 
 
-def _row(standing: Standing, outcome: Outcome) -> str:
+def _row(standing: SystemResult, outcome: Outcome) -> str:
     """Return the row of a system."""
     found = cells(standing, outcome)
     best = outcome.best is not None and outcome.best.system == standing.system

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dragoman.arena.folder import Folder
-from dragoman.arena.results import Outcome, Row, Standing
+from dragoman.arena.results import Outcome, Row, SystemResult
 from dragoman.arena.tables import ranked
 from dragoman.inspection.rendering import render, write_picture
 from dragoman.training.reports import MetricsFile
@@ -92,7 +92,7 @@ def _costs(outcome: Outcome) -> "Figure":
     return figure
 
 
-def _point(panel: "Axes", standing: Standing, look: Look) -> None:
+def _point(panel: "Axes", standing: SystemResult, look: Look) -> None:
     """Draw one system with its error bar; ensembles are hollow."""
     flops, bleu, interval = standing.mean("flops"), standing.mean("bleu"), standing.interval
     assert flops is not None and bleu is not None and interval is not None
@@ -125,14 +125,14 @@ def _powers(panel: "Axes", flops: Sequence[float]) -> None:
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: powers(value).replace(".0·", "·")))
 
 
-def _names(panel: "Axes", seen: Sequence[Standing], look: Mapping[str, Look]) -> None:
+def _names(panel: "Axes", seen: Sequence[SystemResult], look: Mapping[str, Look]) -> None:
     """Name the systems at the right, from the best to the worst, each at the height of its point where there is room."""
     low, high = panel.get_ylim()
     gap = 0.052 * (high - low)
     heights: list[float] = []
     for standing in seen:
-        wish = standing.mean("bleu") or 0.0
-        heights.append(min(wish, heights[-1] - gap) if heights else wish)
+        requested = standing.mean("bleu") or 0.0
+        heights.append(min(requested, heights[-1] - gap) if heights else requested)
     lift = max(0.0, low - heights[-1]) if heights else 0.0
     for index in range(len(heights) - 1, -1, -1):
         below = heights[index + 1] + gap if index + 1 < len(heights) else -float("inf")

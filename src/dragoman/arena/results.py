@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SystemResult:
     """One system over its seeds."""
 
     system: str
@@ -82,14 +82,14 @@ class Outcome:
     """Everything that tables and pictures show."""
 
     plan: Plan
-    standings: Sequence[Standing]
+    standings: Sequence[SystemResult]
     sources: Sequence[str]
     references: Sequence[str]
     signature: str
     """Of the paired bootstrap; empty where there was nothing to compare."""
 
     @property
-    def best(self) -> Standing | None:
+    def best(self) -> SystemResult | None:
         """The system with the highest mean BLEU."""
         measured = [standing for standing in self.standings if standing.done]
         return max(measured, key=lambda standing: standing.mean("bleu") or 0.0, default=None)
@@ -122,22 +122,22 @@ def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
             continue
         found = against(plain.best, standing, plain.references)
         signature = found[1] if found else signature
-        compared.append(Standing(**{**vars(standing), "p_value": found[0] if found else None}))
+        compared.append(SystemResult(**{**vars(standing), "p_value": found[0] if found else None}))
     return Outcome(plan, compared, plain.sources, plain.references, signature)
 
 
-def against(best: Standing, other: Standing, references: Sequence[str]) -> tuple[float, str] | None:
+def against(best: SystemResult, other: SystemResult, references: Sequence[str]) -> tuple[float, str] | None:
     """Return the p-value of the paired bootstrap on the same test sentences, the largest of the seeds that both have."""
     theirs = {row.seed: row.hypotheses for row in other.done}
     found = [compare(row.hypotheses, theirs[row.seed], [references]) for row in best.done if row.seed in theirs]
     return (max(one.p_value for one in found), found[0].signature) if found else None
 
 
-def _standing(name: str, plan: Plan, folder: Folder, worker: Worker) -> Standing:
+def _standing(name: str, plan: Plan, folder: Folder, worker: Worker) -> SystemResult:
     """Put together what is known of a system."""
     system, trials = plan.arena.systems[name], [folder.result(job) for job in plan.trials(name)]
     spent = [trial for trial in trials if trial is not None]
-    return Standing(
+    return SystemResult(
         name,
         [_row(job, folder, worker) for job in plan.runs(name)],
         members=system.ensemble,

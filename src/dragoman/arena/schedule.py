@@ -25,7 +25,7 @@ POLL = 0.25
 
 
 @runtime_checkable
-class Ear(Protocol):
+class ProgressListener(Protocol):
     """Hears how the work goes."""
 
     def say(self, sentence: str) -> None:
@@ -51,8 +51,10 @@ class Running:
 class Worker:
     """Does the jobs of a plan that nobody does, as many at a time as it has places for."""
 
-    def __init__(self, plan: Plan, folder: Folder, ear: Ear, *, jobs: Sequence[Job] | None = None) -> None:
-        self.plan, self.folder, self.ear = plan, folder, ear
+    def __init__(
+        self, plan: Plan, folder: Folder, listener: ProgressListener, *, jobs: Sequence[Job] | None = None
+    ) -> None:
+        self.plan, self.folder, self.listener = plan, folder, listener
         self.jobs = list(plan.jobs if jobs is None else jobs)
         self.by_name = {job.name: job for job in plan.jobs}
         self.free = places(plan.arena.parallel)
@@ -143,13 +145,13 @@ class Worker:
         code = one.process.returncode
         if code in (STOPPED, -signal.SIGTERM):
             self.aside.add(one.job.name)
-            self.ear.say(f"{one.job.name}: stopped; the same command goes on with it.")
+            self.listener.say(f"{one.job.name}: stopped; the same command goes on with it.")
         elif not self.folder.done(one.job):
             self.folder.fail(one.job, why(code, self.folder.file(one.job, ".log")))
-            self.ear.say(f"{one.job.name}: failed: {self.folder.failure(one.job)}")
+            self.listener.say(f"{one.job.name}: failed: {self.folder.failure(one.job)}")
         else:
             minutes = (time.monotonic() - one.began) / 60
-            self.ear.say(f"{one.job.name}: {summary(self.folder.result(one.job) or {})} after {minutes:.1f} min")
+            self.listener.say(f"{one.job.name}: {summary(self.folder.result(one.job) or {})} after {minutes:.1f} min")
         self._leave(one)
 
     def _lost(self, one: Running) -> None:
@@ -157,7 +159,7 @@ class Worker:
         one.process.kill()
         one.process.wait()
         self.aside.add(one.job.name)
-        self.ear.say(f"{one.job.name}: another process has taken it over, since this one gave no sign of life.")
+        self.listener.say(f"{one.job.name}: another process has taken it over, since this one gave no sign of life.")
         self._leave(one)
 
     def _leave(self, one: Running) -> None:
@@ -170,7 +172,7 @@ class Worker:
 
     def _stop(self) -> None:
         """Let the jobs under way save and end."""
-        self.ear.say("Stopping; the trainings under way are saved.")
+        self.listener.say("Stopping; the trainings under way are saved.")
         for one in self.running:
             one.process.send_signal(signal.SIGTERM)
         for one in list(self.running):
@@ -179,7 +181,7 @@ class Worker:
 
     def _tell(self) -> None:
         """Say where the running jobs stand."""
-        self.ear.progress(
+        self.listener.progress(
             lambda: {one.job.name: last_record(self.folder.run(one.job) / "metrics.jsonl") for one in self.running},
             done=sum(self.folder.done(job) for job in self.jobs),
             total=len(self.jobs),

@@ -110,7 +110,7 @@ class ArenaSettings(Settings):
             raise ValueError("`seeds` holds a number twice; name each once")
         return self
 
-    def quickened(self) -> "ArenaSettings":
+    def quick_version(self) -> "ArenaSettings":
         """Return the arena of a first look: one seed, no search, a part of the budget."""
         budget = BudgetSettings.model_validate({self.budget.kind: self.budget.amount(self.quick)})
         return self.model_copy(update={"seeds": self.seeds[:1], "search": None, "budget": budget})

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 
-from dragoman.arena.results import Outcome, Standing
+from dragoman.arena.results import Outcome, SystemResult
 
 COLUMNS = (
     "system", "seed", "parameters", "flops", "tokens", "seconds", "bleu", "bleu_low", "bleu_high", "chrf", "status",
@@ -57,12 +57,12 @@ def markdown(outcome: Outcome) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def ranked(outcome: Outcome) -> list[Standing]:
+def ranked(outcome: Outcome) -> list[SystemResult]:
     """Return the systems from the best to the worst, those without numbers last."""
     return sorted(outcome.standings, key=lambda one: one.mean("bleu") or -float(not one.done), reverse=True)
 
 
-def cells(standing: Standing, outcome: Outcome) -> dict[str, str]:
+def cells(standing: SystemResult, outcome: Outcome) -> dict[str, str]:
     """Return what a row of the table says, by column."""
     found = {name: _rounded(standing.mean(name)) for name in ("parameters", "tokens", "seconds", "memory")}
     found |= {name: powers(standing.mean(name)) for name in ("flops", "flops_by_rule")}
@@ -74,7 +74,7 @@ def cells(standing: Standing, outcome: Outcome) -> dict[str, str]:
     return found
 
 
-def bleu(standing: Standing) -> str:
+def bleu(standing: SystemResult) -> str:
     """Write BLEU with its 95% interval."""
     mean, interval = standing.mean("bleu"), standing.interval
     if mean is None or interval is None:
@@ -84,7 +84,7 @@ def bleu(standing: Standing) -> str:
     return f"{mean:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
-def verdict(standing: Standing, outcome: Outcome) -> str:
+def verdict(standing: SystemResult, outcome: Outcome) -> str:
     """Say whether a system is worse than the best by more than chance."""
     if outcome.best is not None and standing.system == outcome.best.system:
         return "**best**"

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.settings import WindowSettings
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 
 
 class Window(nn.Module):
@@ -43,7 +43,7 @@ class Window(nn.Module):
             steps = torch.arange(first, first + queries.shape[2] // copies, device=queries.device).repeat(copies)
             centres = torch.minimum(steps[:, None], lengths - 1)
             return (mask & ((keys - centres).abs() <= self.reach)).expand(queries.shape[0], -1, -1, -1), None
-        centres = lengths * torch.sigmoid(at_least_float32(self.centre(torch.tanh(self.hidden(queries)))))
+        centres = lengths * torch.sigmoid(upcast(self.centre(torch.tanh(self.hidden(queries)))))
         distances = keys - centres
         gaussian = torch.exp(-distances.square() / (2 * (self.reach / 2) ** 2))
         return mask & (distances.abs() <= self.reach), gaussian

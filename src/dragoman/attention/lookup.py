@@ -14,7 +14,7 @@ from dragoman.interfaces import Choice
 
 
 @dataclass(frozen=True)
-class Kind:
+class LookupOptions:
     """What is done with scores: how they become weights, in which window, and whether one key is chosen."""
 
     weights: WeightsName = "softmax"
@@ -23,7 +23,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Found:
+class LookupResult:
     """The average of the values for each query and head, the weights it was made with, and what was drawn for it."""
 
     context: Float[Tensor, "batch head query dim"]
@@ -34,7 +34,7 @@ class Found:
 class Lookup(nn.Module):
     """Narrows the mask to a window, turns scores into weights, lets them fall off, chooses a key, averages the values."""
 
-    def __init__(self, query_dim: int, kind: Kind, *, dropout: float = 0.0) -> None:
+    def __init__(self, query_dim: int, kind: LookupOptions, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.kind = kind
         self.dropout = dropout
@@ -43,7 +43,7 @@ class Lookup(nn.Module):
     @property
     def plain(self) -> bool:
         """Tell whether this is softmax and average alone, which a fused kernel may do."""
-        return self.kind == Kind()
+        return self.kind == LookupOptions()
 
     def forward(
         self,
@@ -54,17 +54,17 @@ class Lookup(nn.Module):
         *,
         first: int = 0,
         copies: int = 1,
-    ) -> Found:
+    ) -> LookupResult:
         """Average `values`; `queries` are those that gave `scores`, `copies` times the positions from `first` on."""
-        falls_off: Tensor | None = None
+        gaussian: Tensor | None = None
         if self.window is not None:
             everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
-            mask, falls_off = self.window(queries, everything if mask is None else mask, first, copies=copies)
+            mask, gaussian = self.window(queries, everything if mask is None else mask, first, copies=copies)
         weights = normalize(scores, mask, self.kind.weights)
-        if falls_off is not None:
-            weights = weights * falls_off
+        if gaussian is not None:
+            weights = weights * gaussian
         weights, choice = self._choose(weights)
-        return Found(average(weights, values, self.dropout if self.training else 0.0), weights, choice)
+        return LookupResult(average(weights, values, self.dropout if self.training else 0.0), weights, choice)
 
     def _choose(
         self, weights: Float[Tensor, "batch head query key"]

@@ -25,11 +25,11 @@ def to_source(real: Bool[Tensor, "batch source"]) -> Bool[Tensor, "batch 1 sourc
     return real[:, None, :]
 
 
-def unless_all_seen(mask: Bool[Tensor, "batch 1 key"]) -> Bool[Tensor, "batch 1 key"] | None:
+def none_if_all_true(mask: Bool[Tensor, "batch 1 key"]) -> Bool[Tensor, "batch 1 key"] | None:
     """Return a mask, or None where it hides nothing; a CPU is asked, in inference mode alone: a GPU would be waited for.
 
     >>> with torch.inference_mode():
-    ...     [unless_all_seen(to_source(torch.tensor([real]))) for real in ([True, True], [True, False])]
+    ...     [none_if_all_true(to_source(torch.tensor([real]))) for real in ([True, True], [True, False])]
     [None, tensor([[[ True, False]]])]
     """
     if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled() or mask.device.type != "cpu":

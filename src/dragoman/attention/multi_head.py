@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.attend import attend_scaled_dot
-from dragoman.attention.lookup import Kind, Lookup
+from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.packed import attend_packed, can_pack, kernel_works
 from dragoman.attention.relative import Relative
 from dragoman.attention.scores import ScaledDot, ScoreName, build_score
@@ -19,7 +19,7 @@ class MultiHead(nn.Module):
     """`heads` projections in parallel, each attending by itself, concatenated and projected by W_O.
 
     Self-attention and attention over the source are both this module; the first may know distances (`relative`). With the
-    scaled dot product and no wish for weights a fused kernel is used; a law says that it gives the same. Scores with
+    scaled dot product and no request for weights a fused kernel is used; a law says that it gives the same. Scores with
     parameters share them among heads: the projections before them already differ. All projections have biases, as in the
     reference implementation.
     """
@@ -30,7 +30,7 @@ class MultiHead(nn.Module):
         heads: int,
         *,
         score: ScoreName = "scaled_dot",
-        kind: Kind | None = None,
+        kind: LookupOptions | None = None,
         relative: Relative | None = None,
         positions: int = 512,
         dropout: float = 0.0,
@@ -43,7 +43,7 @@ class MultiHead(nn.Module):
         self.heads = heads
         head_dim = width // heads
         self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
-        self.lookup = Lookup(head_dim, kind or Kind(), dropout=dropout)
+        self.lookup = Lookup(head_dim, kind or LookupOptions(), dropout=dropout)
         self.relative = relative or Relative()
         self.packs = False
         self.query = nn.Linear(width, width)

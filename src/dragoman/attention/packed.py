@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
 from dragoman.attention.attend import attend
-from dragoman.machine.dtypes import product_type
+from dragoman.machine.dtypes import matmul_dtype
 
 WIDEST = 256
 """Largest features of a head that the kernel takes; they come in eights."""
@@ -27,7 +27,7 @@ def can_pack(
     return (
         queries.device.type == "cuda"
         and mask.shape[2] == 1
-        and product_type(queries) in (torch.bfloat16, torch.float16)
+        and matmul_dtype(queries) in (torch.bfloat16, torch.float16)
         and width == values.shape[-1] <= WIDEST
         and width % 8 == 0
     )
@@ -47,7 +47,7 @@ def attend_packed(
     rows, heads, count, width = queries.shape
     real = real.expand(rows, -1)
     order = real.logical_not().flatten().byte().argsort(stable=True)
-    kind = product_type(queries)
+    kind = matmul_dtype(queries)
 
     def packed(states: Tensor) -> Tensor:
         clean = states.transpose(1, 2).masked_fill(~real[:, :, None, None], 0.0)

@@ -68,7 +68,7 @@ class Shaw(Relative):
     """Learned vectors per distance: score q (k + a_K)^T / sqrt(d), average of v + a_V (Shaw et al. 2018, section 3).
 
     Distances are clipped to 16 on either side; a causal side has no vectors for what comes after. Each layer has its own
-    vectors, shared among its heads (section 3.3). Products are made with each vector once rather than with each pair of
+    vectors, shared among its heads (section 3.3). PackedWeights are made with each vector once rather than with each pair of
     positions. q a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
     """
 
@@ -189,7 +189,7 @@ def slopes(heads: int) -> list[float]:
 class Rotary(Relative):
     """Turns each pair of features by position times 10000^(-2i/d) (Su et al. 2021, section 3.2.2, equations 14 to 16).
 
-    Products of queries and keys then depend on content and distance alone; so do cosines. The other scores see turned
+    PackedWeights of queries and keys then depend on content and distance alone; so do cosines. The other scores see turned
     vectors, hence positions, but not distances as such. Values are not turned.
     """
 

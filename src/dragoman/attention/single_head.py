@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dragoman.attention.lookup import Kind, Lookup
+from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.scores import Score
 from dragoman.attention.sharing import attend_shared
 from dragoman.interfaces import Attended, KeyValues
@@ -17,11 +17,13 @@ class SingleHead(nn.Module):
     of the queries, `dropout` applies to the weights.
     """
 
-    def __init__(self, score: Score, query_dim: int, kind: Kind | None = None, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self, score: Score, query_dim: int, kind: LookupOptions | None = None, *, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.score = score
         self.query_dim = query_dim
-        self.lookup = Lookup(query_dim, kind or Kind(), dropout=dropout)
+        self.lookup = Lookup(query_dim, kind or LookupOptions(), dropout=dropout)
 
     def prepare(
         self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0

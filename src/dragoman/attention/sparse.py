@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 
 Mask = Bool[Tensor, "*#batch #query key"]
 
@@ -98,7 +98,7 @@ def _pulled_back(slopes: Tensor, by_weights: Tensor) -> Tensor:
 
 def _below_the_best(scores: Tensor, mask: Tensor | None, factor: float = 1.0) -> Tensor:
     """Measure scores, times `factor`, from the best of those in sight, and cut off what is far below."""
-    wide = at_least_float32(scores)
+    wide = upcast(scores)
     visible = wide if mask is None else wide.masked_fill(~mask, torch.finfo(wide.dtype).min)
     return ((visible - visible.amax(-1, keepdim=True)) * factor).clamp_min(FAR_BELOW)
 

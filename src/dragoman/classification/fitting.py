@@ -50,27 +50,27 @@ def fit_classifier(
     Ctrl-C and SIGTERM save and return. Nothing is written before all that training needs is there and fits. RunError where
     the folder already holds a run and `resume` is not asked for.
     """
-    ear = listener or Silent()
+    listener = listener or Silent()
     train, dev = read_documents(recipe)
     run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, train)
     check_known(dev, run.labels)
-    ear.say(
+    listener.say(
         f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
         + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
     )
-    trainer = _trainer(run, train, dev, ear)
+    trainer = _trainer(run, train, dev, listener)
     run.save()
     if recipe.training.tensorboard:
-        ear = trainer.listener = TensorBoard(folder / "tensorboard", ear)
+        listener = trainer.listener = TensorBoard(folder / "tensorboard", listener)
     if resume and (folder / "training" / "last.safetensors").exists():
         trainer.restore()
-        ear.say(f"Going on at step {trainer.progress.step}.")
+        listener.say(f"Going on at step {trainer.progress.step}.")
     else:
         torch.manual_seed(recipe.seed + 1)
-        trainer.metrics.forget_after(0)
-    with stops_when_asked(trainer, ear):
+        trainer.metrics.truncate_after(0)
+    with stops_when_asked(trainer, listener):
         progress = trainer.run()
-    ear.close()
+    listener.close()
     return progress
 
 
@@ -121,7 +121,7 @@ class LabelValidation:
         return {"dev_loss": loss / total, "dev_accuracy": right / total}
 
 
-def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], ear: Listener) -> Trainer:
+def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], listener: Listener) -> Trainer:
     """Encode the documents, make the model, and put together what trains it."""
     settings = run.recipe.training
     device = choose_device(settings.device)
@@ -138,7 +138,7 @@ def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labell
         precision=run.manifest.get("precision") or choose(settings.precision, device),
         folder=run.folder,
         validate=LabelValidation(*_encoded(run.codec, run.labels, dev[: settings.validate_sentences]), device),
-        listener=ear,
+        listener=listener,
     )
 
 

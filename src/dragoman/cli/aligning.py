@@ -13,7 +13,7 @@ from dragoman.cli.files import check_languages, read_aligned
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
-    from dragoman.inference.attention_map import View
+    from dragoman.inference.attention_map import HeadSelection
     from dragoman.inference.translator import Translator
     from dragoman.text.links import Links
 
@@ -45,13 +45,13 @@ def align(
 
     Without options, a run that was trained with `training.guided` takes the head that it taught.
     """
-    from dragoman.inference.attention_map import View
+    from dragoman.inference.attention_map import HeadSelection
     from dragoman.inference.translator import Translator
     from dragoman.jobs.align import align_both_ways, check_reverse
     from dragoman.text.links import format_links
 
-    wish = View(layer, head, shift)
-    if choose_on is not None and wish != View():
+    requested = HeadSelection(layer, head, shift)
+    if choose_on is not None and requested != HeadSelection():
         raise InputError("--choose-on chooses layer, head and step by itself; leave out --layer, --head and --shift")
     if symmetrise is not None and reverse is None:
         raise InputError("--symmetrise joins two directions, but there is one; give a run of the other with --reverse")
@@ -63,10 +63,10 @@ def align(
     check_languages(forward.languages, source, target)
     sources, targets = read_aligned(source, target)
     gold = _gold(*choose_on, forward.languages) if choose_on is not None else None
-    links = _links(run, forward, (sources, targets), wish=wish, gold=gold)
+    links = _links(run, forward, (sources, targets), requested=requested, gold=gold)
     if backward is not None and reverse is not None:
         turned = gold and (gold[1], gold[0], [one.flipped() for one in gold[2]])
-        turned_links = _links(reverse, backward, (targets, sources), wish=wish, gold=turned)
+        turned_links = _links(reverse, backward, (targets, sources), requested=requested, gold=turned)
         links = align_both_ways(links, turned_links, symmetrise or "grow-diag-final-and")
     for one in links:
         print(format_links(one))
@@ -111,18 +111,18 @@ def _links(
     translator: "Translator",
     texts: tuple[list[str], list[str]],
     *,
-    wish: "View",
+    requested: "HeadSelection",
     gold: tuple[list[str], list[str], list["Links"]] | None,
 ) -> list["Links"]:
     """Return one direction's links, and say which layer, head and step were chosen where that was asked for."""
-    from dragoman.inference.attention_map import View
-    from dragoman.jobs.align import choose_view
+    from dragoman.inference.attention_map import HeadSelection
+    from dragoman.jobs.align import choose_head
     from dragoman.metrics.alignment import alignment_error_rate
 
-    view = translator.view if wish == View() else wish
+    view = translator.view if requested == HeadSelection() else requested
     if gold is not None:
         readings = translator.read(*gold[:2])
-        view = choose_view(readings, gold[2])
+        view = choose_head(readings, gold[2])
         rate = alignment_error_rate([view.links(reading) for reading in readings], gold[2])
         note(f"{run}: {view} (alignment error rate {rate:.3f} where it was chosen)")
     return [view.links(reading) for reading in translator.read(*texts)]

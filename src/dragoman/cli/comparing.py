@@ -100,14 +100,14 @@ def compare(
     from dragoman.arena.settings import load_arena
 
     loaded = load_arena(arena, settings or [])
-    plan = make_plan(loaded.quickened() if quick else loaded)
+    plan = make_plan(loaded.quick_version() if quick else loaded)
     jobs = chosen_jobs(plan, only or [])
     folder = Folder(out or default_folder(arena, quick=quick))
     folder.prepare(plan.jobs)
     listener = ArenaListener()
     worker = Worker(plan, folder, listener, jobs=jobs)
     for job in jobs if retry else ():
-        folder.forgive(job)
+        folder.clear_failure(job)
     left = sum(not folder.done(job) for job in jobs)
     note(f"{len(jobs) - left} of {len(jobs)} jobs are done; {left} are left.")
     try:

@@ -24,11 +24,11 @@ def demo(
     ] = None,
 ) -> None:
     """Train on the built-in phrasebook, translate, draw what the model attends to, and write one HTML report."""
-    from dragoman.jobs.demo import make_way, run_demo
+    from dragoman.jobs.demo import remove_previous_demo, run_demo
     from dragoman.runs.recipe import load_recipe
 
     recipe = load_recipe("phrasebook-en-vi", [f"data.target={language}", *(settings or [])])
-    make_way(out)
+    remove_previous_demo(out)
     listener = ConsoleListener()
     try:
         result = run_demo(recipe, out, instructions=INSTRUCTIONS, listener=listener)

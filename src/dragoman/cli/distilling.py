@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.console import PLAIN_SECONDS, clock, note, watch_training
 
 if TYPE_CHECKING:
-    from dragoman.jobs.distill import Translated
+    from dragoman.jobs.distill import TranslationProgress
 
 SEARCH = "teacher."
 """Settings of the teacher's search begin so."""
@@ -40,12 +40,12 @@ def distill(
 
     Vocabularies and data are the teacher's. Ctrl-C at any time; --resume goes on where it stopped.
     """
-    from dragoman.jobs.distill import Teaching, distill
+    from dragoman.jobs.distill import DistillationSettings, distill
     from dragoman.jobs.evaluate import measure_tests
     from dragoman.settings import override
 
     search = [one.removeprefix(SEARCH) for one in settings or [] if one.startswith(SEARCH)]
-    teaching = Teaching(n_best, nearest, original, override({}, search))
+    teaching = DistillationSettings(n_best, nearest, original, override({}, search))
     try:
         progress = watch_training(
             lambda listener: distill(
@@ -56,7 +56,7 @@ def distill(
                 assignments=[one for one in settings or [] if not one.startswith(SEARCH)],
                 resume=resume,
                 listener=listener,
-                report=Teller(),
+                report=ProgressPrinter(),
             ),
             out,
             resume,
@@ -72,13 +72,13 @@ def distill(
     print(out)
 
 
-class Teller:
+class ProgressPrinter:
     """Says how translating comes along: on one line of a terminal, now and then elsewhere."""
 
     def __init__(self) -> None:
         self.shown = 0.0
 
-    def __call__(self, where: "Translated") -> None:
+    def __call__(self, where: "TranslationProgress") -> None:
         """Say where it stands."""
         ended = where.sentences == where.total
         if sys.stderr.isatty():
@@ -88,11 +88,11 @@ class Teller:
             note(translated_text(where))
 
 
-def translated_text(where: "Translated") -> str:
+def translated_text(where: "TranslationProgress") -> str:
     """Say in one line where translating stands.
 
-    >>> from dragoman.jobs.distill import Translated
-    >>> translated_text(Translated(1024, 29000, 41.5))
+    >>> from dragoman.jobs.distill import TranslationProgress
+    >>> translated_text(TranslationProgress(1024, 29000, 41.5))
     '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
     """
     return (

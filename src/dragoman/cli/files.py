@@ -1,4 +1,4 @@
-"""Reading the text files that commands are given."""
+"""AttentionMap the text files that commands are given."""
 
 import queue
 import sys

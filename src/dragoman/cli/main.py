@@ -23,7 +23,7 @@ from dragoman.cli import (
     writing,
 )
 from dragoman.errors import DragomanError
-from dragoman.machine.openmp import choose_waiting, load_now
+from dragoman.machine.openmp import load_average, set_wait_policy
 
 app = typer.Typer(
     name="dragoman",
@@ -61,7 +61,7 @@ app.add_typer(_classify, name="classify")
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and exit code 2, Ctrl-C in 130."""
-    choose_waiting(os.environ, load_now())  # nothing has imported torch yet
+    set_wait_policy(os.environ, load_average())  # nothing has imported torch yet
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

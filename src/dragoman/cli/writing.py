@@ -29,9 +29,9 @@ def fill(
 
     The whole sentence comes first, then the likeliest pieces for each [MASK] with their probabilities.
     """
-    from dragoman.inference.mask_filler import Filler
+    from dragoman.inference.mask_filler import MaskFiller
 
-    filler = Filler.load(run)
+    filler = MaskFiller.load(run)
     for lines, first in _given(sentence):
         for number, line in enumerate(lines, first):
             name = f"line {number} of standard input" if sentence is None else "the sentence"
@@ -59,13 +59,13 @@ def continue_text(
 
     With --n-best, each continuation stands on a line of its own, after its line number: NUMBER ||| TEXT ||| SCORE.
     """
-    from dragoman.inference.generator import Continuer
+    from dragoman.inference.generator import TextGenerator
 
     options = decoding_options(settings, beam=beam, n_best=n_best)
     options |= ({"method": "sample"} if draw else {}) | ({} if length is None else {"maximum_length": length})
-    continuer = Continuer.load(run, **options)
+    continuer = TextGenerator.load(run, **options)
     for lines, first in _given(text):
-        for number, found in enumerate(continuer.continue_texts(lines, first=first), first - 1):
+        for number, found in enumerate(continuer.generate_texts(lines, first=first), first - 1):
             for one in found:
                 if as_json:
                     print(json.dumps({"line": number, **asdict(one)}, ensure_ascii=False))

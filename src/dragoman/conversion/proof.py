@@ -82,7 +82,7 @@ def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> N
 def token_differences(own: Translator, engine: Engine, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """Return by how much the log-probability of each token of the targets differs, </s> included."""
     from dragoman.data.collate import collate
-    from dragoman.decoding.score import force
+    from dragoman.decoding.score import score_target
 
     differences: list[float] = []
     for first in range(0, len(sources), 16):
@@ -91,7 +91,7 @@ def token_differences(own: Translator, engine: Engine, sources: Sequence[str], t
         pairs = [pair for pair in pairs if pair[0]]
         batch = collate(pairs).to(own.device)
         model = own.models[0]
-        tokens = force(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()
+        tokens = score_target(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()
         given = [(own.source.pieces(source), target) for source, target in pairs]
         for row, scores in zip(tokens, engine.score(given), strict=True):
             differences += [abs(one - two) for one, two in zip(row, scores, strict=False)]

@@ -16,7 +16,7 @@ PLACES = 3
 
 
 @dataclass
-class Summary:
+class FilterSummary:
     """How many pairs were kept and how many were left out, why, and where the first of them stand."""
 
     kept: int = 0
@@ -35,7 +35,7 @@ class Summary:
         return {"kept": self.kept, "dropped": dict(self.dropped), "places": self.places}
 
     @classmethod
-    def from_table(cls, table: dict[str, Any]) -> "Summary":
+    def from_table(cls, table: dict[str, Any]) -> "FilterSummary":
         """Read what `table` returned."""
         return cls(table["kept"], Counter(table["dropped"]), table["places"])
 
@@ -47,7 +47,7 @@ class Summary:
         return "\n".join(lines)
 
 
-class Seen:
+class HashSet64:
     """A set of 64-bit hashes in an array: 16 to 32 bytes each, a third of what Python's own set takes.
 
     Two different pairs are taken for equal with a probability of about n^2 / 2^65 among n pairs.
@@ -87,12 +87,12 @@ class Seen:
                 self._slots[self._find(key)] = key
 
 
-def misfit(source: str, target: str, settings: FilterSettings) -> str | None:
+def rejection_reason(source: str, target: str, settings: FilterSettings) -> str | None:
     """Return why a pair of normalised texts is left out, or None.
 
-    >>> misfit("Hello .", "", FilterSettings())
+    >>> rejection_reason("Hello .", "", FilterSettings())
     'with an empty side'
-    >>> misfit("Hello .", "Bonjour .", FilterSettings())
+    >>> rejection_reason("Hello .", "Bonjour .", FilterSettings())
     """
     short, long = sorted((len(source), len(target)))
     if short == 0:
@@ -106,12 +106,12 @@ def misfit(source: str, target: str, settings: FilterSettings) -> str | None:
     return None
 
 
-def keep_fitting(pairs: Iterable[Pair], settings: FilterSettings, summary: Summary) -> Iterator[Pair]:
+def filter_pairs(pairs: Iterable[Pair], settings: FilterSettings, summary: FilterSummary) -> Iterator[Pair]:
     """Pass on the pairs that fit, and count them and the others in `summary`."""
-    seen = Seen()
+    seen = HashSet64()
     for pair in pairs:
         source, target = normalize(pair.source), normalize(pair.target)
-        reason = misfit(source, target, settings)
+        reason = rejection_reason(source, target, settings)
         if reason is None and settings.drop_duplicates and not seen.add(_hash(source, target)):
             reason = "seen before"
         if reason is None:

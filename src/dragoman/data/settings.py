@@ -99,7 +99,7 @@ KINDS: dict[str, type[PartSettings]] = {
 
 
 def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
-    """Validate a corpus as the kind that its keys tell, so that a misfit is described in the terms of that kind."""
+    """Validate a corpus as the kind that its keys tell, so that a rejection_reason is described in the terms of that kind."""
     if not isinstance(value, dict):
         return handler(value)
     for key, kind in KINDS.items():

@@ -22,7 +22,7 @@ from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS, Row, encode_all, encode_rows
-from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.filters import FilterSummary, filter_pairs
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
 from dragoman.errors import CorpusError
@@ -48,7 +48,7 @@ class Store:
             self._lengths = np.memmap(folder / "lengths.int32", dtype="<i4", mode="r").reshape(-1, 2)
             self._reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / "pairs.arrow")))
             about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-            self.summary = Summary.from_table(about["summary"])
+            self.summary = FilterSummary.from_table(about["summary"])
             self.linked: bool = about["linked"]
             """Whether word links are known of any pair."""
         except (OSError, ValueError, KeyError, pyarrow.ArrowInvalid):
@@ -112,7 +112,7 @@ def build_store(
     codecs: tuple[Codec, Codec],
     filters: FilterSettings | None = None,
     workers: int = 1,
-) -> tuple[Store, Summary]:
+) -> tuple[Store, FilterSummary]:
     """Return the store of `corpora` in the cache `folder`, made now unless it is there already.
 
     A corpus, a filter or a codec that has changed makes another store. A store that could not be finished leaves
@@ -130,7 +130,7 @@ def build_store(
         place = folder / f"store-{_hash(made_from)}"
         if not place.exists():
             _forget_abandoned(folder)
-            summary = Summary()
+            summary = FilterSummary()
             _make(place, _read_all(data, corpora, filters, summary), codecs, summary=summary, workers=workers)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -161,7 +161,7 @@ def fingerprints(
 
 
 def _read_all(
-    data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings, summary: Summary
+    data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings, summary: FilterSummary
 ) -> Iterator[Row]:
     """Read the pairs of all corpora that pass the filters, each as often as its corpus says.
 
@@ -169,14 +169,16 @@ def _read_all(
     """
     for corpus in corpora:
         document: str | None = None
-        for pair in keep_fitting(read_pairs(corpus, data), filters, summary):
+        for pair in filter_pairs(read_pairs(corpus, data), filters, summary):
             follows = document is not None and document == pair.document
             document = pair.document
             row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
             yield from repeat(row, corpus.repeat)
 
 
-def _make(place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: Summary, workers: int) -> None:
+def _make(
+    place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: FilterSummary, workers: int
+) -> None:
     """Write a store whole."""
     with replacing(place) as temporary:
         temporary.mkdir()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dragoman.decoding.constraints import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
     from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
     from dragoman.decoding.rerank import coverage
-    from dragoman.decoding.score import Forced, force
+    from dragoman.decoding.score import TargetScores, score_target
     from dragoman.decoding.settings import DecodingSettings
     from dragoman.decoding.step import EnsembleState, ensemble, step_of
     from dragoman.decoding.unknown import replace_positional, replace_unknown
@@ -22,19 +22,19 @@ __all__ = [
     "Constraint",
     "DecodingSettings",
     "EnsembleState",
-    "Forced",
     "Hypotheses",
     "Hypothesis",
+    "TargetScores",
     "beam_search",
     "coverage",
     "ensemble",
     "forbid",
-    "force",
     "forced_prefix",
     "minimum_length",
     "no_repeated_ngram",
     "replace_positional",
     "replace_unknown",
+    "score_target",
     "step_of",
 ]
 
@@ -42,14 +42,14 @@ _PLACES = {
     "Constraint": "constraints",
     "DecodingSettings": "settings",
     "EnsembleState": "step",
-    "Forced": "score",
+    "TargetScores": "score",
     "Hypotheses": "hypotheses",
     "Hypothesis": "hypotheses",
     "beam_search": "beam",
     "coverage": "rerank",
     "ensemble": "step",
     "forbid": "constraints",
-    "force": "score",
+    "score_target": "score",
     "forced_prefix": "constraints",
     "minimum_length": "constraints",
     "no_repeated_ngram": "constraints",

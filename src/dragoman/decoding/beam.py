@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from dragoman.decoding.constraints import Constraint, obeying, rules_of
+from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
-from dragoman.decoding.largest import largest, likeliest
 from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, Step
 from dragoman.tree import map_tensors
@@ -83,7 +83,7 @@ def beam_search(
     Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
     RunError where the model's probabilities are not numbers.
     """
-    rules = [*rules_of(settings)[1:], *constraints]  # `choose` itself forbids PAD and BOS
+    rules = [*constraints_from(settings)[1:], *constraints]  # `choose` itself forbids PAD and BOS
     search, state = start(maximum, settings.size, begin), state.expand(settings.size)
     found: dict[int, list[Hypothesis]] = {}
     places = torch.arange(settings.size, device=maximum.device)
@@ -122,7 +122,10 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     """
     batch, size, _ = search.beams.ids.shape
     count = min(2 * size + 2, logits.shape[1])
-    values, tokens = largest(constrained(search, logits, rules), count) if rules else likeliest(logits, count)
+    if rules:
+        values, tokens = blockwise_top_k(apply_with_forced_end(search, logits, rules), count)
+    else:
+        values, tokens = top_log_probs(logits, count)
     values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
     if rules or search.length >= search.least_maximum:
         must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
@@ -137,12 +140,14 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     return Choice(places // values.shape[1], following, log_prob, bool((following == EOS).any()))
 
 
-def constrained(
+def apply_with_forced_end(
     search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]
 ) -> Float[Tensor, "rows vocab"]:
     """Return log-probabilities, minus infinity where a rule forbids a token."""
     prefix = search.beams.ids[:, :, 1:].flatten(0, 1)
-    return obeying(rules, prefix, logits.log_softmax(-1), search.sentences.repeat_interleave(search.beams.ids.shape[1]))
+    return apply_constraints(
+        rules, prefix, logits.log_softmax(-1), search.sentences.repeat_interleave(search.beams.ids.shape[1])
+    )
 
 
 def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:

@@ -91,7 +91,7 @@ def forced_prefix(prefixes: Padded) -> Constraint:
     return rule
 
 
-def rules_of(settings: DecodingSettings) -> list[Constraint]:
+def constraints_from(settings: DecodingSettings) -> list[Constraint]:
     """Return the rules that hold in every search with these settings; PAD and BOS never occur."""
     rules = [forbid([PAD, BOS])]
     if settings.minimum_length > 0:
@@ -101,7 +101,7 @@ def rules_of(settings: DecodingSettings) -> list[Constraint]:
     return rules
 
 
-def obeying(
+def apply_constraints(
     rules: Sequence[Constraint],
     prefix: Int[Tensor, "rows length"],
     log_probs: Float[Tensor, "rows vocab"],
@@ -122,7 +122,7 @@ def constrain(
     at_limit: Bool[Tensor, " rows"],
 ) -> Float[Tensor, "rows vocab"]:
     """Apply `rules`. A hypothesis at its maximum length, or that the rules leave no way on, can only end there."""
-    allowed = obeying(rules, prefix, log_probs, sentences)
+    allowed = apply_constraints(rules, prefix, log_probs, sentences)
     must_end = at_limit | (allowed.amax(-1) == -torch.inf)
     end = torch.full_like(log_probs, -torch.inf)
     end[:, EOS] = log_probs[:, EOS]

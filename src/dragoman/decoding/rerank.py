@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
-from dragoman.decoding.score import force
+from dragoman.decoding.score import score_target
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS, PAD, Decoder, Encoded, Padded
 from dragoman.tree import map_tensors
@@ -43,7 +43,7 @@ def rerank(hypotheses: Hypotheses, decoder: Decoder, encoded: Encoded, *, beta: 
     target = _padded([one.ids for alternatives in found for one in alternatives], encoded.states.device)
     index = torch.tensor(rows, device=encoded.states.device)
     encoded = map_tensors(lambda tensor: tensor.index_select(0, index), replace(encoded, penalty=None))
-    attention = force(decoder, encoded, target, need_weights=True).attention
+    attention = score_target(decoder, encoded, target, need_weights=True).attention
     if attention is None:
         raise InputError("this model has no attention over the source; set decoding.coverage_penalty=0")
     penalties = coverage(attention.float().mean((1, 2)), target.mask[:, 1:], encoded.mask).tolist()

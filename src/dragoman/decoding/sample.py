@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from dragoman.decoding.constraints import Constraint, constrain, rules_of
+from dragoman.decoding.constraints import Constraint, constrain, constraints_from
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.interfaces import BOS, EOS, Step
@@ -31,7 +31,7 @@ def sample(
     Arguments are those of `beam_search`. `generator` is on the device of `maximum`; the same generator state and the
     same batch give the same draw. Temperature, top-k and top-p shape the draw alone: log-probabilities are the model's.
     """
-    rules, copies = [*rules_of(settings), *constraints], settings.n_best
+    rules, copies = [*constraints_from(settings), *constraints], settings.n_best
     rows = torch.arange(len(maximum) * copies, device=maximum.device)
     first = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
     ids, log_prob = first.repeat_interleave(copies)[:, None], torch.zeros(len(rows), device=maximum.device)

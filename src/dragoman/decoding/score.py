@@ -1,4 +1,4 @@
-"""Forced decoding: what a model thinks of given translations."""
+"""TargetScores decoding: what a model thinks of given translations."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from dragoman.interfaces import Decoder, Encoded, Padded
 
 
 @dataclass(frozen=True)
-class Forced:
+class TargetScores:
     """Log-probabilities of given translations, per token (EOS included, 0 on padding) and per sentence."""
 
     tokens: Float[Tensor, "batch target"]
@@ -19,9 +19,9 @@ class Forced:
 
 
 @torch.no_grad()
-def force(decoder: Decoder, encoded: Encoded, target: Padded, *, need_weights: bool = False) -> Forced:
+def score_target(decoder: Decoder, encoded: Encoded, target: Padded, *, need_weights: bool = False) -> TargetScores:
     """Score the translations `target`, which run from BOS to EOS, all positions at once and in float32."""
     output, _ = decoder(target.ids[:, :-1], decoder.start(encoded), need_weights=need_weights)
     log_probs = output.logits.float().log_softmax(-1)
     tokens = log_probs.gather(-1, target.ids[:, 1:, None]).squeeze(-1).masked_fill(~target.mask[:, 1:], 0.0)
-    return Forced(tokens, tokens.sum(-1), output.attention)
+    return TargetScores(tokens, tokens.sum(-1), output.attention)

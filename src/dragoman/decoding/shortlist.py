@@ -28,7 +28,7 @@ class Shortlist:
         return torch.cat([self.always, self.likely[sources.unique()].flatten()]).unique()
 
 
-class FewWords:
+class ShortlistedDecoder:
     """A decoder that knows only the target ids `kept` and calls them 0, 1, 2, ...; special tokens keep their ids.
 
     `narrow` makes an output layer over some ids of the decoder's own. Probabilities add up to 1 over `kept`, so they
@@ -52,10 +52,10 @@ class FewWords:
         return replace(output, head=self.head), state
 
 
-def with_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:
+def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:
     """Give hypotheses over the ids `kept` the ids of the vocabulary again.
 
-    >>> with_vocabulary_ids(Hypotheses([[[4]]], [[-1.0]], [[-1.0]]), torch.tensor([0, 1, 2, 3, 70])).ids
+    >>> restore_vocabulary_ids(Hypotheses([[[4]]], [[-1.0]], [[-1.0]]), torch.tensor([0, 1, 2, 3, 70])).ids
     [[[70]]]
     """
     own = kept.tolist()

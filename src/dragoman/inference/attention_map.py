@@ -33,7 +33,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AttentionMap:
     """Weights of each layer and head over the source, for every piece of the target; row t is the step that wrote piece t."""
 
     source: Side
@@ -59,7 +59,7 @@ class Reading:
 
         Layers and heads count from 1; `shift` is that of `by_words`. InputError where there is none of that number.
         """
-        return View(layer, head, shift).links(self)
+        return HeadSelection(layer, head, shift).links(self)
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
         """Return the picture of all layers and heads, with words on the axes, or with pieces and </s>."""
@@ -69,7 +69,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class View:
+class HeadSelection:
     """Which of a reading's weights make links: a layer and a head, counted from 1 (None is the mean of all), and which step."""
 
     layer: int | None = None
@@ -79,22 +79,22 @@ class View:
     def __str__(self) -> str:
         """Name the view.
 
-        >>> str(View(2, shift=True))
+        >>> str(HeadSelection(2, shift=True))
         'layer 2, mean of heads, shifted'
         """
         layer = "mean of layers" if self.layer is None else f"layer {self.layer}"
         head = "mean of heads" if self.head is None else f"head {self.head}"
         return f"{layer}, {head}, {'shifted' if self.shift else 'not shifted'}"
 
-    def links(self, reading: Reading) -> Links:
+    def links(self, reading: AttentionMap) -> Links:
         """Link each target word to the source word it looked at most. InputError where there is no such layer or head."""
         return self.links_of(reading.by_words(shift=self.shift))
 
     def links_of(self, weights: Float[Tensor, "layer head target_word source_word"]) -> Links:
         """Return the links of weights that are put together into words."""
-        for name, wish, size in (("layer", self.layer, weights.shape[0]), ("head", self.head, weights.shape[1])):
-            if wish is not None and not 1 <= wish <= size:
-                raise InputError(f"there is no {name} {wish}; this model has {size}, counted from 1")
+        for name, requested, size in (("layer", self.layer, weights.shape[0]), ("head", self.head, weights.shape[1])):
+            if requested is not None and not 1 <= requested <= size:
+                raise InputError(f"there is no {name} {requested}; this model has {size}, counted from 1")
         weights = weights if self.layer is None else weights[self.layer - 1 : self.layer]
         weights = weights if self.head is None else weights[:, self.head - 1 : self.head]
         return Links(frozenset(links_from_weights(weights.mean((0, 1)))))
@@ -114,7 +114,7 @@ def read(
     pairs: Sequence[Pair],
     *,
     previous: Sequence[Sequence[Sequence[int] | None]] | None = None,
-) -> list[Reading]:
+) -> list[AttentionMap]:
     """Run pairs through a model, all in one batch, and keep the weights. InputError for a model without attention.
 
     `previous` is that of `collate`.
@@ -128,7 +128,7 @@ def read(
     readings = []
     for weights, (source, target) in zip(attention.float().cpu(), pairs, strict=True):
         sides = [side(codec, ids) for codec, ids in zip(codecs, (source, target), strict=True)]
-        readings.append(Reading(sides[0], sides[1], weights[:, :, : len(target) + 1, : len(source) + 1]))
+        readings.append(AttentionMap(sides[0], sides[1], weights[:, :, : len(target) + 1, : len(source) + 1]))
     return readings
 
 

@@ -35,11 +35,11 @@ class Continuation:
     log_prob: float
 
 
-class Continuer:
+class TextGenerator:
     """Continues text with a trained decoder-only language model.
 
-    >>> continuer = Continuer.load("runs/phrasebook-continue-en")  # doctest: +SKIP
-    >>> continuer.continue_texts(["I like"])[0][0].text  # doctest: +SKIP
+    >>> continuer = TextGenerator.load("runs/phrasebook-continue-en")  # doctest: +SKIP
+    >>> continuer.generate_texts(["I like"])[0][0].text  # doctest: +SKIP
     'I like the green book.'
     """
 
@@ -50,14 +50,14 @@ class Continuer:
         self.device = next(model.parameters()).device
 
     @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto", **decoding: Any) -> "Continuer":
+    def load(cls, run: str | Path, *, device: str = "auto", **decoding: Any) -> "TextGenerator":
         """Load a run; keyword arguments change settings of its `decoding` section. InputError for a run of another kind."""
         opened = open_run(Path(run))
         opened.require("continue")
         settings = parse(DecodingSettings, opened.recipe.decoding.model_dump() | decoding, where="the decoding section")
         return cls(opened.load_model(choose_device(device)), opened.target, settings)
 
-    def continue_texts(self, texts: Sequence[str], *, first: int = 1) -> list[list[Continuation]]:
+    def generate_texts(self, texts: Sequence[str], *, first: int = 1) -> list[list[Continuation]]:
         """Return the `n_best` continuations of each text, best first; an empty text may become anything. No unknown
         piece is written.
 

@@ -40,10 +40,10 @@ class Filled:
     blanks: tuple[tuple[Candidate, ...], ...]
 
 
-class Filler:
+class MaskFiller:
     """Fills blanks with a trained masked language model, one piece of its vocabulary in each.
 
-    >>> filler = Filler.load("runs/phrasebook-masked-lm-en")  # doctest: +SKIP
+    >>> filler = MaskFiller.load("runs/phrasebook-masked-lm-en")  # doctest: +SKIP
     >>> filler.fill("I like to play [MASK] football.").text  # doctest: +SKIP
     'I like to play some football.'
     """
@@ -54,7 +54,7 @@ class Filler:
         self.device = next(model.parameters()).device
 
     @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto") -> "Filler":
+    def load(cls, run: str | Path, *, device: str = "auto") -> "MaskFiller":
         """Load a run. InputError for a run of another kind."""
         opened = open_run(Path(run))
         opened.require("fill")

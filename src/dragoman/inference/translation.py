@@ -14,4 +14,4 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     """The other translations asked for with `n_best`, best first."""
     reading: Any = None
-    """What was attended to, a `reading.Reading`, where asked for."""
+    """What was attended to, a `reading.AttentionMap`, where asked for."""

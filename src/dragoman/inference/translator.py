@@ -15,18 +15,18 @@ from dragoman.decoding.beam import beam_search
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
 from dragoman.decoding.rerank import rerank
 from dragoman.decoding.sample import sample
-from dragoman.decoding.score import force
+from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.decoding.shortlist import FewWords, Shortlist, with_vocabulary_ids
+from dragoman.decoding.shortlist import Shortlist, ShortlistedDecoder, restore_vocabulary_ids
 from dragoman.decoding.step import EnsembleState, ensemble, step_of
 from dragoman.decoding.threads import fitting_threads
 from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import Reading, View, as_given, read, source_heads
+from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given, read, source_heads
 from dragoman.inference.translation import Translation
 from dragoman.interfaces import UNK, Decoder
 from dragoman.layers.embedding import OutputLayer
-from dragoman.layers.product import Products, choose_precision, width_of
+from dragoman.layers.linear import PackedWeights, choose_precision, width_of
 from dragoman.machine.devices import choose_device
 from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
@@ -62,7 +62,7 @@ class Translator:
         *,
         settings: DecodingSettings | None = None,
         languages: tuple[str, str] = ("source", "target"),
-        view: View | None = None,
+        view: HeadSelection | None = None,
         sources: Sequence[Codec] | None = None,
         dictionary: Mapping[str, str] | None = None,
     ) -> None:
@@ -77,11 +77,11 @@ class Translator:
         self.settings = settings or DecodingSettings()
         self.languages = languages
         self.dictionary = dictionary or {}
-        self.products: Products | None = None
+        self.products: PackedWeights | None = None
         """How products with the models' weights are done, where these never change again."""
         self.shortlist: Shortlist | None = None
         """Which words may be written, where these are few."""
-        self.view = view or View()
+        self.view = view or HeadSelection()
         """Where word links are read off: the head that was taught them, or the mean of all."""
         self.device = next(self.models[0].parameters()).device
         self.previous = max(model.previous for model in self.models)
@@ -106,7 +106,7 @@ class Translator:
         settings = parse(DecodingSettings, first.recipe.decoding.model_dump() | given, "the decoding section")
         models = [run.load_model(place) for run in opened]
         guided = first.recipe.training.guided
-        view = None if guided is None else View(guided.layer, guided.head, guided.shift)
+        view = None if guided is None else HeadSelection(guided.layer, guided.head, guided.shift)
         sources = [first.source if run.source.fingerprint == first.source.fingerprint else run.source for run in opened]
         translator = cls(
             models,
@@ -119,7 +119,7 @@ class Translator:
             dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
         )
         width = max(map(width_of, models))
-        translator.products = Products(choose_precision(settings.precision, place, width), *models)
+        translator.products = PackedWeights(choose_precision(settings.precision, place, width), *models)
         if settings.shortlist:
             for run, model in zip(opened, models, strict=True):
                 output_layer(model, str(run.folder))
@@ -187,7 +187,7 @@ class Translator:
         for rows in self._batches(todo, widest):
             found = self._search([[ids[i] for i in rows] for ids in own], _rows(before, rows), generator)
             for i, alternatives in zip(rows, found.alternatives(), strict=True):
-                readings: list[Reading] | None = None
+                readings: list[AttentionMap] | None = None
                 if attention or (replace_unknowns and any(UNK in one.ids for one in alternatives)):
                     pairs = [(encoded[i], one.ids) for one in alternatives]
                     readings = self._read(pairs, [before[i]] * len(pairs))
@@ -213,7 +213,7 @@ class Translator:
             with torch.inference_mode(), self._computing():
                 tokens = torch.stack(
                     [
-                        force(model.decoder, model.encoder(batch.source), batch.target).tokens
+                        score_target(model.decoder, model.encoder(batch.source), batch.target).tokens
                         for model, batch in zip(self.models, batches, strict=True)
                     ]
                 )
@@ -223,7 +223,7 @@ class Translator:
                 results[i] = (total, len(pairs[i][1]) + 1)
         return results
 
-    def read(self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None) -> list[Reading]:
+    def read(self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None) -> list[AttentionMap]:
         """Return what the (first) model attends to when it is given each source and writes each target.
 
         Words are those that stand between the spaces of the given texts. `previous` is that of `translate`.
@@ -262,7 +262,7 @@ class Translator:
                 found = sample(step, state, maximum, settings=settings, generator=generator)
             else:
                 found = beam_search(step, state, maximum, settings=settings)
-            found = found if kept is None else with_vocabulary_ids(found, kept)
+            found = found if kept is None else restore_vocabulary_ids(found, kept)
             if settings.coverage_penalty and settings.method != "sample":
                 return rerank(
                     found, self.models[0].decoder, encoded[0], beta=settings.coverage_penalty, n_best=settings.n_best
@@ -271,17 +271,17 @@ class Translator:
 
     def _decoder(self, model: Seq2Seq, kept: torch.Tensor | None) -> Decoder:
         """Return a model's decoder, which knows only the words `kept` where there are such."""
-        return model.decoder if kept is None else FewWords(model.decoder, kept, output_layer(model).narrowed)
+        return model.decoder if kept is None else ShortlistedDecoder(model.decoder, kept, output_layer(model).narrowed)
 
     def _computing(self) -> AbstractContextManager[None]:
         """Return the context in which models compute."""
         return nullcontext() if self.products is None else self.products.used()
 
     def _translation(
-        self, text: str, hypotheses: list[Hypothesis], readings: list[Reading] | None, *, replace: bool
+        self, text: str, hypotheses: list[Hypothesis], readings: list[AttentionMap] | None, *, replace: bool
     ) -> Translation:
         """Turn hypotheses into text, with their readings where they are wanted."""
-        kept: Sequence[Reading | None] = readings or [None] * len(hypotheses)
+        kept: Sequence[AttentionMap | None] = readings or [None] * len(hypotheses)
         made = []
         for one, reading in zip(hypotheses, kept, strict=True):
             translated = self.target.decode(one.ids)
@@ -291,7 +291,7 @@ class Translator:
         best = made[0]
         return Translation(best.text, best.score, best.log_prob, tuple(made[1:]), best.reading)
 
-    def _replaced(self, text: str, ids: list[int], reading: Reading | None) -> str:
+    def _replaced(self, text: str, ids: list[int], reading: AttentionMap | None) -> str:
         """Spell a translation with source words, or their translations, in place of unknown words: of those that tell where
         they come from, and of all others where there is a `reading` to tell it."""
         source, words, unknown = self.source.split(text), self.target.pieces(ids), self.target.pieces([UNK])[0]
@@ -301,9 +301,9 @@ class Translator:
             words = replace_unknown(words, weights, source, unknown=unknown, dictionary=self.dictionary)
         return self.target.join(words)
 
-    def _read(self, pairs: list[tuple[list[int], list[int]]], before: list[Before]) -> list[Reading]:
+    def _read(self, pairs: list[tuple[list[int], list[int]]], before: list[Before]) -> list[AttentionMap]:
         """Run pairs of ids through the first model, in batches, and keep the weights."""
-        found: dict[int, Reading] = {}
+        found: dict[int, AttentionMap] = {}
         widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
         order = sorted(range(len(pairs)), key=lambda i: -len(widest[i]))
         codecs = (self.source, self.target)

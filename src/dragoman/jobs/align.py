@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import Reading, View
+from dragoman.inference.attention_map import AttentionMap, HeadSelection
 from dragoman.inference.translator import Translator
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.symmetrisation import Symmetrisation, symmetrise
@@ -13,7 +13,7 @@ Keep = Callable[[Links, int], Links]
 """Leaves links out of the alignment of the pair of that number, from 0."""
 
 
-def choose_view(readings: Sequence[Reading], gold: Sequence[Links], keep: Keep | None = None) -> View:
+def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: Keep | None = None) -> HeadSelection:
     """Return the view whose links have the lowest error rate, the first of equal ones.
 
     Tried are every head, the mean of each layer's heads and the mean of all, each at the step that wrote a word and the one
@@ -24,7 +24,7 @@ def choose_view(readings: Sequence[Reading], gold: Sequence[Links], keep: Keep |
         raise InputError("there are no sentences to choose a layer and head on; give at least one pair")
     layers, heads = readings[0].weights.shape[:2]
     kept = _kept(gold, keep)
-    rates: dict[View, float] = {}
+    rates: dict[HeadSelection, float] = {}
     for shift in (False, True):
         words = [reading.by_words(shift=shift) for reading in readings]
         for view in _views(layers, heads, shift):
@@ -49,13 +49,13 @@ def align_both_ways(
     return [symmetrise(one, other.flipped(), how) for one, other in zip(forward, backward, strict=True)]
 
 
-def _views(layers: int, heads: int, shift: bool) -> Iterator[View]:
+def _views(layers: int, heads: int, shift: bool) -> Iterator[HeadSelection]:
     """Go through the views: means first, which are the steadier ones."""
-    yield View(shift=shift)
+    yield HeadSelection(shift=shift)
     for layer in range(1, layers + 1):
-        yield View(layer, shift=shift)
+        yield HeadSelection(layer, shift=shift)
         for head in range(1, heads + 1):
-            yield View(layer, head, shift)
+            yield HeadSelection(layer, head, shift)
 
 
 def _kept(alignments: Sequence[Links], keep: Keep | None) -> list[Links]:

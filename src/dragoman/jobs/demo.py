@@ -9,7 +9,7 @@ from dragoman.atomic import write_text
 from dragoman.data.phrasebook import Example, derive, split_words
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.errors import DragomanError, RunError, SettingsError
-from dragoman.inference.attention_map import Reading, with_words
+from dragoman.inference.attention_map import AttentionMap, with_words
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.inspection import Report, Sample, Score, links_from_weights, merge_pieces, write_report
@@ -23,10 +23,10 @@ from dragoman.text.links import Links
 from dragoman.training.reports import Listener, MetricsFile
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
-"""Translated by every demo, and drawn."""
+"""TranslationProgress by every demo, and drawn."""
 
 
-def make_way(folder: Path) -> None:
+def remove_previous_demo(folder: Path) -> None:
     """Remove an earlier demo. RunError where the folder holds anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
@@ -107,7 +107,7 @@ def measure(translator: Translator, examples: Sequence[Example], translations: S
     return found
 
 
-def _links(translator: Translator, reading: Reading, example: Example) -> Links:
+def _links(translator: Translator, reading: AttentionMap, example: Example) -> Links:
     """Link words as the phrasebook cuts them."""
     source = with_words(translator.source, example.source, split_words(example.source))
     target = with_words(translator.target, example.target, split_words(example.target))

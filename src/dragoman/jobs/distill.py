@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
-from dragoman.data.filters import Summary, keep_fitting
+from dragoman.data.filters import FilterSummary, filter_pairs
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
@@ -38,7 +38,7 @@ FIELDS = ("source", "target")
 
 
 @dataclass(frozen=True)
-class Teaching:
+class DistillationSettings:
     """Which of the teacher's translations the student learns from."""
 
     n_best: int = 1
@@ -52,7 +52,7 @@ class Teaching:
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslationProgress:
     """How far translating has come."""
 
     sentences: int
@@ -66,12 +66,12 @@ class Translated:
         return (self.total - self.sentences) / self.rate
 
 
-Report = Callable[[Translated], None]
+Report = Callable[[TranslationProgress], None]
 """Hears of every chunk."""
 
 
 def student_recipe(
-    name: str | Path, teacher: Run, folder: Path, teaching: Teaching, assignments: Sequence[str] = ()
+    name: str | Path, teacher: Run, folder: Path, teaching: DistillationSettings, assignments: Sequence[str] = ()
 ) -> Recipe:
     """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
 
@@ -107,7 +107,7 @@ def distill(
     recipe: str | Path,
     folder: Path,
     *,
-    teaching: Teaching | None = None,
+    teaching: DistillationSettings | None = None,
     assignments: Sequence[str] = (),
     resume: bool = False,
     listener: Listener | None = None,
@@ -120,7 +120,7 @@ def distill(
     `teaching.nearest`, interpolation (3.3), to which the paper turns after training on the former. What does not fit is
     refused before anything is translated.
     """
-    chosen, ear = teaching or Teaching(), listener or Silent()
+    chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
     student = student_recipe(recipe, teacher, folder, chosen, assignments)
     translator = _translator(runs, chosen)
@@ -134,11 +134,11 @@ def distill(
     if not begun:
         _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
         for number, _ in enumerate(teacher.recipe.data.train, 1):
-            ear.say(_count(_translations(folder, number)))
-    return fit(student, folder, resume=begun, listener=ear, codecs=codecs, about={"teacher": about})
+            listener.say(_count(_translations(folder, number)))
+    return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
-def _translator(runs: Sequence[Path], teaching: Teaching) -> Translator:
+def _translator(runs: Sequence[Path], teaching: DistillationSettings) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
     own = {**open_run(runs[0]).recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
     if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
@@ -149,7 +149,7 @@ def _translator(runs: Sequence[Path], teaching: Teaching) -> Translator:
     return translator
 
 
-def _teacher(runs: Sequence[Path], translator: Translator, teaching: Teaching) -> dict[str, Any]:
+def _teacher(runs: Sequence[Path], translator: Translator, teaching: DistillationSettings) -> dict[str, Any]:
     """Say what the translations depend on, for the manifest, and to know whether they can be gone on with."""
     files, data = Checksums(), open_run(runs[0]).recipe.data
     return {
@@ -183,7 +183,7 @@ def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
 
 
 def _translate_all(
-    translator: Translator, data: DataSettings, folder: Path, teaching: Teaching, *, report: Report
+    translator: Translator, data: DataSettings, folder: Path, teaching: DistillationSettings, *, report: Report
 ) -> None:
     """Translate every training corpus that is not yet translated into its file, and say after each chunk where this stands."""
     counts = [sum(1 for _ in _sentences(corpus, data)) for corpus in data.train]
@@ -193,7 +193,7 @@ def _translate_all(
         if path.exists():
             already += counts[number - 1]
             continue
-        place = Place.read(path)
+        place = ResumePoint.read(path)
         already += place.sentences
         beside = _partial(path)
         with beside.open("ab") as file:
@@ -201,21 +201,21 @@ def _translate_all(
             for rows, sentences in _chunks(translator, _sentences(corpus, data), place.sentences, teaching):
                 file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
                 file.flush()
-                Place(sentences, file.tell()).write(path)
+                ResumePoint(sentences, file.tell()).write(path)
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
-                report(Translated(earlier + sentences, sum(counts), rate))
+                report(TranslationProgress(earlier + sentences, sum(counts), rate))
         os.replace(beside, path)
 
 
 @dataclass(frozen=True)
-class Place:
+class ResumePoint:
     """How far the translations of a corpus have come: sentences, and bytes of the file beside the finished one."""
 
     sentences: int = 0
     end: int = 0
 
     @classmethod
-    def read(cls, path: Path) -> "Place":
+    def read(cls, path: Path) -> "ResumePoint":
         """Return where the translations for `path` were stopped; the beginning where there are none. RunError where unclear."""
         beside, note = _partial(path), path.with_suffix(".place")
         if not beside.exists() or not note.exists():
@@ -234,7 +234,7 @@ class Place:
 
 
 def _chunks(
-    translator: Translator, pairs: Iterator[Pair], done: int, teaching: Teaching
+    translator: Translator, pairs: Iterator[Pair], done: int, teaching: DistillationSettings
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
 
@@ -259,11 +259,11 @@ def _chunks(
         yield rows, number
 
 
-def choose(translation: Translation, reference: str, teaching: Teaching) -> list[str]:
+def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[str]:
     """Return the texts that the student learns, best first: different ones, none empty.
 
     >>> best = Translation("A cat.", -1.0, -1.0, (Translation("The cat.", -1.2, -1.2), Translation("A cat.", -1.5, -1.5)))
-    >>> choose(best, "The cat.", Teaching(n_best=2)), choose(best, "The cat.", Teaching(nearest=True))
+    >>> choose(best, "The cat.", DistillationSettings(n_best=2)), choose(best, "The cat.", DistillationSettings(nearest=True))
     (['A cat.', 'The cat.'], ['The cat.'])
     """
     texts = list(dict.fromkeys(one.text for one in (translation, *translation.alternatives) if one.text.strip()))
@@ -284,7 +284,7 @@ def _count(path: Path) -> str:
 
 def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Go through the pairs of a corpus that the teacher learned from."""
-    return keep_fitting(read_pairs(corpus, data), data.filters, Summary())
+    return filter_pairs(read_pairs(corpus, data), data.filters, FilterSummary())
 
 
 def _translations(folder: Path, number: int) -> Path:

@@ -9,7 +9,7 @@ from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.inference.translator import Translator
-from dragoman.jobs.validation import LanguageValidation
+from dragoman.jobs.validation import LanguageModelValidation
 from dragoman.machine.devices import choose_device
 from dragoman.metrics.scores import Score, bleu, chrf
 from dragoman.models.build import purpose_of
@@ -27,7 +27,7 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     """
     run = open_run(folder)
     data = run.recipe.data
-    measure = _translating(folder) if purpose_of(run.recipe.model) == "translate" else _telling(run)
+    measure = _translating(folder) if purpose_of(run.recipe.model) == "translate" else _perplexity(run)
     scores: dict[str, list[Score]] = {}
     for corpus in data.test:
         files = corpus_files(corpus, data)
@@ -56,13 +56,13 @@ def _translating(folder: Path) -> Measure:
     return measure
 
 
-def _telling(run: Run) -> Measure:
+def _perplexity(run: Run) -> Measure:
     """Return what measures how well a language model tells tokens; the signature says of how many pieces they are."""
     model = run.load_any(choose_device("auto"))
 
     def measure(pairs: list[Pair]) -> list[Score]:
         given = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-        loss = LanguageValidation(run, model, given)(model)["dev_loss"]
+        loss = LanguageModelValidation(run, model, given)(model)["dev_loss"]
         return [Score("perplexity", math.exp(loss), f"kind:{run.recipe.model.kind}|pieces:{len(run.target)}")]
 
     return measure

@@ -19,7 +19,7 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.inference.attention_map import source_heads
 from dragoman.jobs.validation import build_validation
-from dragoman.layers.product import width_of
+from dragoman.layers.linear import width_of
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.models.build import Model, ModelSettings
 from dragoman.models.document import DocumentSettings
@@ -36,7 +36,7 @@ from dragoman.training.checkpoint import average, fill, load_weights, save_weigh
 from dragoman.training.compiling import Compiled, check_compile
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.guided import check_guided
-from dragoman.training.masking import HidingStream, masked_loss
+from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
 from dragoman.training.precision import choose
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
@@ -65,63 +65,63 @@ def fit(
     and clipping may change. Nothing is written to the folder before all that training needs is there and fits.
     RunError where the folder already holds a run and `resume` is not asked for.
     """
-    ear = listener or Silent()
+    listener = listener or Silent()
     check_compile(recipe.training, recipe.model, choose_device(recipe.training.device))
-    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, ear, codecs)
+    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, listener, codecs)
     run = replace(run, manifest={**run.manifest, **(about or {})})
-    goes_on = resume and (folder / "training" / "last.safetensors").exists()
+    resuming = resume and (folder / "training" / "last.safetensors").exists()
     threads = torch.get_num_threads()
     try:
-        return _train(run, ear, goes_on=goes_on)
+        return _train(run, listener, resuming=resuming)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(run: Run, ear: Listener, *, goes_on: bool) -> Progress:
+def _train(run: Run, listener: Listener, *, resuming: bool) -> Progress:
     """Train a run that is prepared, or go on with it."""
     recipe = run.recipe
-    trainer = _trainer(run, ear, goes_on=goes_on)
+    trainer = _trainer(run, listener, resuming=resuming)
     run = _with_threads(run, trainer)
     run = replace(run, manifest={**run.manifest, "precision": trainer.precision_name})
     run.save()
     if recipe.training.tensorboard:
-        ear = trainer.listener = TensorBoard(run.folder / "tensorboard", ear)
-    if goes_on:
+        listener = trainer.listener = TensorBoard(run.folder / "tensorboard", listener)
+    if resuming:
         trainer.restore()
-        ear.say(f"Going on at step {trainer.progress.step}.")
+        listener.say(f"Going on at step {trainer.progress.step}.")
     else:
         torch.manual_seed(recipe.seed + 1)
-        trainer.metrics.forget_after(0)
+        trainer.metrics.truncate_after(0)
     try:
-        with stops_when_asked(trainer, ear):
+        with stops_when_asked(trainer, listener):
             progress = trainer.run()
     finally:
         trainer.stream.close()
     _record_cost(run, trainer)
     if progress.finished and recipe.training.average > 1:
-        _try_average(run, trainer, recipe.training.average, ear)
-    ear.close()
+        _try_average(run, trainer, recipe.training.average, listener)
+    listener.close()
     return progress
 
 
-def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
+def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     """Encode the corpus, make the model, and put together what trains it; one that does not go on gets its first weights."""
     recipe, codecs = run.recipe, (run.source, run.target)
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
     model = run.fresh_model()
-    if not goes_on:
+    if not resuming:
         start(run, model)
     model = model.to(device)
-    use_recurrence(run.manifest.get("recurrence"), model, ear.say)
+    use_recurrence(run.manifest.get("recurrence"), model, listener.say)
     packed = recipe.training.padding == "packed"
     if not switch_packing(model, device, on=packed) and packed:
-        ear.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
+        listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
     validation = build_validation(run, model, device)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
     )
-    ear.say(str(summary))
+    listener.say(str(summary))
     _check_lengths(store, model)
     _check_window(store, recipe.model)
     if recipe.training.guided is not None:
@@ -139,16 +139,16 @@ def _trainer(run: Run, ear: Listener, *, goes_on: bool) -> Trainer:
     masked = isinstance(model, MaskedLanguageModel)
     objectives: Objectives = _masked_objective if masked else build_objective
     if recipe.training.compile != "none":
-        objectives = Compiled(model, recipe.training.compile, ear.say).around(objectives)
+        objectives = Compiled(model, recipe.training.compile, listener.say).around(objectives)
     return Trainer(
         model,
         objectives,
-        HidingStream(stream, len(run.source)) if masked else stream,
+        MaskingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
         precision=run.manifest.get("precision") or choose(recipe.training.precision, device, width_of(model)),
         folder=run.folder,
         validate=validation,
-        listener=ear,
+        listener=listener,
     )
 
 
@@ -227,7 +227,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
     return {str(path): checksums.of(path) for path in files}
 
 
-def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
+def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
     """Learn the codecs of a new run where none are given; nothing is written yet."""
     if (folder / "manifest.json").exists():
         raise RunError(
@@ -238,7 +238,7 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, 
     if isinstance(recipe.model, DocumentSettings):
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     if codecs is None:
-        ear.say("Reading the corpus and learning its pieces.")
+        listener.say("AttentionMap the corpus and learning its pieces.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about: dict[str, Any] = {"data": _checksums(recipe)}
     if recipe.training.recurrence == "native" and not isinstance(recipe.model, RecurrentSettings | GnmtSettings):
@@ -247,10 +247,10 @@ def _prepared(recipe: Recipe, folder: Path, ear: Listener, codecs: tuple[Codec, 
         )
     if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
         device = choose_device(recipe.training.device)
-        about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, ear.say)
+        about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
     if recipe.model.start_from is not None:
         about["start_from"] = checksums(recipe)
-        ear.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
+        listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
     return new_run(folder, recipe, codecs, about, dictionary=_dictionary(recipe, codecs))
 
 
@@ -282,7 +282,7 @@ def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[
             yield pair.source, pair.target
 
 
-def _try_average(run: Run, trainer: Trainer, count: int, ear: Listener) -> None:
+def _try_average(run: Run, trainer: Trainer, count: int, listener: Listener) -> None:
     """Take the average of the last weights where it is better on dev than the best so far."""
     paths = sorted((run.folder / "checkpoints").glob("step-*.safetensors"))[-count:]
     if len(paths) < 2:
@@ -295,9 +295,9 @@ def _try_average(run: Run, trainer: Trainer, count: int, ear: Listener) -> None:
     best = trainer.progress.best
     record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
     trainer.metrics.append(record)
-    ear.record(record)
+    listener.record(record)
     if best is None or value > best:
         save_weights(run.weights, model, {"averaged": len(paths), **scores})
-        ear.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
+        listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, model)

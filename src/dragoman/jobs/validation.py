@@ -16,7 +16,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import encode_within
-from dragoman.training.masking import hide, masked_loss
+from dragoman.training.masking import mask_tokens, masked_loss
 from dragoman.training.objectives import Objective, translation_loss
 
 ROWS = 100
@@ -56,7 +56,7 @@ class Validation:
         }
 
 
-class LanguageValidation:
+class LanguageModelValidation:
     """Measures a language model on sentences: `dev_loss`, the cross-entropy per token that it must tell (not smoothed).
 
     To a masked language model the same tokens are hidden at every call, as the recipe's seed says.
@@ -77,7 +77,7 @@ class LanguageValidation:
         batches = [collate(ordered[first : first + ROWS]) for first in range(0, len(ordered), ROWS)]
         generator = torch.Generator().manual_seed(run.recipe.seed)
         self.batches: list[Batch] = (
-            [hide(batch, len(run.source), generator) for batch in batches] if masked else batches
+            [mask_tokens(batch, len(run.source), generator) for batch in batches] if masked else batches
         )
 
     def __call__(self, model: Model) -> dict[str, Any]:
@@ -88,10 +88,10 @@ class LanguageValidation:
         return {"dev_loss": sum(loss.plain.item() for loss in losses) / sum(loss.tokens for loss in losses)}
 
 
-def build_validation(run: Run, model: Model, device: torch.device) -> Validation | LanguageValidation:
+def build_validation(run: Run, model: Model, device: torch.device) -> Validation | LanguageModelValidation:
     """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions."""
     if purpose_of(run.recipe.model) != "translate":
-        return LanguageValidation(run, model, dev_pairs(run.recipe))
+        return LanguageModelValidation(run, model, dev_pairs(run.recipe))
     validation = Validation(run.recipe, run, device)
     assert isinstance(model, Seq2Seq)
     validation.translator(model)

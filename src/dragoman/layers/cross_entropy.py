@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dragoman.machine.dtypes import at_least_float32, product_type
+from dragoman.machine.dtypes import matmul_dtype, upcast
 
 PIECE = 1024
 """Tokens whose logits exist at one time."""
@@ -55,7 +55,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         native: bool,
     ) -> tuple[Tensor, Tensor]:
         """Compute both sums, and keep the gradients of the first."""
-        kind = product_type(features)
+        kind = matmul_dtype(features)
         low = kind == torch.bfloat16
         if native and features.device.type == "cpu" and weight.dtype == (torch.float32 if low else kind):
             wanted = any(ctx.needs_input_grad[:3])
@@ -108,9 +108,9 @@ def _softmax_loss(
     logits: Float[Tensor, "tokens vocab"], label: Int[Tensor, "tokens 1"], smoothing: float
 ) -> tuple[Float[Tensor, " tokens"], Float[Tensor, " tokens"], Float[Tensor, "tokens vocab"]]:
     """Return -log P(label), the label's logit, and the gradient by the logits without its part that is the same for all."""
-    own = at_least_float32(logits.gather(1, label).squeeze(1))
+    own = upcast(logits.gather(1, label).squeeze(1))
     chances = logits.softmax(1)
-    chance = at_least_float32(chances.gather(1, label).squeeze(1))
+    chance = upcast(chances.gather(1, label).squeeze(1))
     chances.scatter_(1, label, 0.0)
     others = chances.sum(1, dtype=own.dtype)
     surprise = torch.where(chance < 0.5, -chance.log(), -torch.log1p(-others))
@@ -118,7 +118,7 @@ def _softmax_loss(
     if logits.device.type != "cpu":
         surprise = torch.where(rare, _rare_surprise(logits, chances, own), surprise)
     elif bool(rare.any()):
-        surprise = at_least_float32(logits).logsumexp(1) - own
+        surprise = upcast(logits).logsumexp(1) - own
     return surprise, own, chances.scatter_(1, label, (smoothing - others).to(chances.dtype)[:, None])
 
 
@@ -130,4 +130,4 @@ def _rare_surprise(
     log of the sum of all exp = max - log P(max). On a CPU it is cheaper to ask; a GPU would have to be waited for.
     """
     highest, at = logits.max(1, keepdim=True)
-    return at_least_float32(highest - at_least_float32(chances.gather(1, at)).log()).squeeze(1) - own
+    return upcast(highest - upcast(chances.gather(1, at)).log()).squeeze(1) - own

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.interfaces import PAD
 from dragoman.layers.cross_entropy import linear_cross_entropy
-from dragoman.layers.product import linear, product_with
+from dragoman.layers.linear import linear, packed_linear
 
 
 class TokenEmbedding(nn.Module):
@@ -68,7 +68,7 @@ class NarrowedOutput:
     def __init__(self, weight: Float[Tensor, "kept width"], bias: Float[Tensor, " kept"] | None) -> None:
         self.weight = weight
         self.bias = bias
-        self.multiply = product_with(weight)
+        self.multiply = packed_linear(weight)
 
     def __call__(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch kept"]:
         """Multiply features by the rows that are left."""

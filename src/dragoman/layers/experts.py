@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from dragoman.interfaces import EOS, PAD
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 
 LEAST_NOISE = 0.01
 """Added to the deviation of the noise, as the authors' code does (tensor2tensor) and the paper does not."""
 
 
 @dataclass(frozen=True)
-class Routes:
+class Routing:
     """Which token goes to which expert, and the gate's value there: what the token takes of the expert's output."""
 
     tokens: Int[Tensor, " routes"]
@@ -25,12 +25,12 @@ class Routes:
     weights: Float[Tensor, " routes"]
     load: Float[Tensor, " experts"] | None = None
     """While training with noise: how many tokens each expert is to expect, with a gradient; None where it is exactly even."""
-    misjudged: Float[Tensor, ""] | None = None
+    threshold_loss: Float[Tensor, ""] | None = None
     """While training balanced gates: what their thresholds have yet to learn."""
 
 
 @dataclass(frozen=True)
-class Mixed:
+class ExpertOutput:
     """What networks made of states and, while training, what the objective adds for experts out of balance."""
 
     states: Float[Tensor, "batch time width"]
@@ -51,17 +51,17 @@ class NoisyGate(nn.Module):
         nn.init.zeros_(self.choose.weight)
         nn.init.zeros_(self.noise.weight)
 
-    def forward(self, states: Float[Tensor, "tokens width"]) -> Routes:
+    def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
         """Send each token to `active` of the choices."""
-        clean = at_least_float32(self.choose(states))
+        clean = upcast(self.choose(states))
         deviation: Tensor | None = None
         scores = clean
         if self.training:
-            deviation = nn.functional.softplus(at_least_float32(self.noise(states))) + LEAST_NOISE
+            deviation = nn.functional.softplus(upcast(self.noise(states))) + LEAST_NOISE
             scores = clean + torch.randn_like(clean) * deviation
         best, experts = scores.topk(self.active + 1, -1)
         chosen = experts[:, : self.active]
-        return Routes(
+        return Routing(
             torch.arange(len(states), device=states.device).repeat_interleave(self.active),
             chosen.flatten(),
             best[:, : self.active].softmax(-1).flatten(),
@@ -98,20 +98,20 @@ class BalancedGate(nn.Module):
         self.threshold = nn.Parameter(torch.full((choices,), 1 / choices))
         nn.init.xavier_uniform_(self.choose.weight)
 
-    def forward(self, states: Float[Tensor, "tokens width"]) -> Routes:
+    def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
         """Send tokens to as many of the choices as the batch (training) or the thresholds (afterwards) allow."""
-        shares = at_least_float32(self.choose(states)).softmax(-1)
-        misjudged: Tensor | None = None
+        shares = upcast(self.choose(states)).softmax(-1)
+        threshold_loss: Tensor | None = None
         above = shares.detach() > self.threshold
         if self.training:
             mask = self._best_of_each(shares)
-            misjudged = ((above.float() - mask.float()) * (shares.detach() - self.threshold)).mean()
+            threshold_loss = ((above.float() - mask.float()) * (shares.detach() - self.threshold)).mean()
         else:
             best = torch.zeros_like(above).scatter(1, shares.argmax(1, keepdim=True), True)
             mask = above | (best & ~above.any(1, keepdim=True))
         kept = shares * mask
         tokens, experts = mask.nonzero(as_tuple=True)
-        return Routes(tokens, experts, kept[tokens, experts] / kept.sum(1)[tokens], misjudged=misjudged)
+        return Routing(tokens, experts, kept[tokens, experts] / kept.sum(1)[tokens], threshold_loss=threshold_loss)
 
     def _best_of_each(self, shares: Float[Tensor, "tokens choices"]) -> Bool[Tensor, "tokens choices"]:
         """Mark the m tokens that each choice takes."""
@@ -134,10 +134,10 @@ class TwoLevelGate(nn.Module):
         self.first = kind(width, groups, settings.active)
         self.second = nn.ModuleList(kind(width, self.size, settings.active) for _ in range(groups))
 
-    def forward(self, states: Float[Tensor, "tokens width"]) -> Routes:
+    def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
         """Send each token to experts of its groups."""
-        first: Routes = self.first(states)
-        parts: list[Routes] = []
+        first: Routing = self.first(states)
+        parts: list[Routing] = []
         loads: list[Tensor] = []
         for group, gate in enumerate(self.second):
             mine = (first.experts == group).nonzero().squeeze(1)
@@ -145,18 +145,18 @@ class TwoLevelGate(nn.Module):
             if len(tokens) == 0:
                 loads += [] if first.load is None else [first.load.new_zeros(self.size)]
                 continue
-            within: Routes = gate(states[tokens])
+            within: Routing = gate(states[tokens])
             weights = first.weights[mine][within.tokens] * within.weights
             experts = group * self.size + within.experts
-            parts.append(Routes(tokens[within.tokens], experts, weights, misjudged=within.misjudged))
+            parts.append(Routing(tokens[within.tokens], experts, weights, threshold_loss=within.threshold_loss))
             if first.load is not None and within.load is not None:
                 loads.append(first.load[group] * within.load / len(tokens))
-        return Routes(
+        return Routing(
             torch.cat([part.tokens for part in parts]),
             torch.cat([part.experts for part in parts]),
             torch.cat([part.weights for part in parts]),
             torch.cat(loads) if loads else None,
-            summed([first.misjudged, *(part.misjudged for part in parts)]),
+            sum_penalties([first.threshold_loss, *(part.threshold_loss for part in parts)]),
         )
 
 
@@ -164,8 +164,8 @@ class Experts(nn.Module):
     """y = sum_i G(x)_i E_i(x), over the experts whose gate is not 0; E(x) = max(0, x W_1) W_2 (equation 1, appendix E).
 
     Every expert reads the tokens that were sent to it, and no others. What is no real token is sent to none and gets 0. While
-    training, `Mixed.penalty` is what keeps experts in balance (section 4): for importance, the sum of an expert's gates, and
-    for load, each weight times the squared coefficient of variation over the experts; and what thresholds have to learn.
+    training, `ExpertOutput.penalty` is what keeps experts in balance (section 4): for importance, the sum of an expert's gates,
+    and for load, each weight times the squared coefficient of variation over the experts; and what thresholds have to learn.
     """
 
     def __init__(self, width: int, inner: int, settings: ExpertSettings, *, dropout: float = 0.0) -> None:
@@ -184,14 +184,14 @@ class Experts(nn.Module):
 
     def forward(
         self, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"] | None = None
-    ) -> Mixed:
+    ) -> ExpertOutput:
         """Let each real token be read by its experts; by default every token is real."""
         real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if real is None else real
         tokens = states[real]
         result = torch.zeros_like(states)
         if len(tokens) == 0:
-            return Mixed(result)
-        routes: Routes = self.gate(tokens)
+            return ExpertOutput(result)
+        routes: Routing = self.gate(tokens)
 
         # Sorted by expert, each expert's tokens stand together and are read by one product.
         order = routes.experts.argsort(stable=True)
@@ -202,22 +202,22 @@ class Experts(nn.Module):
         said = torch.cat([self.dropout(torch.relu(own @ inner)) @ outer for own, inner, outer in networks if len(own)])
         weighted = said * routes.weights[order, None]
         result[real] = torch.zeros_like(tokens).index_add(0, sent, weighted.to(tokens.dtype))
-        return Mixed(result, self._penalty(routes) if self.training else None)
+        return ExpertOutput(result, self._penalty(routes) if self.training else None)
 
-    def _penalty(self, routes: Routes) -> Float[Tensor, ""]:
+    def _penalty(self, routes: Routing) -> Float[Tensor, ""]:
         """Return what keeps the experts in balance."""
         empty = routes.weights.new_zeros(self.settings.experts)
-        penalty = self.settings.importance * unevenness(empty.index_add(0, routes.experts, routes.weights))
+        penalty = self.settings.importance * squared_cv(empty.index_add(0, routes.experts, routes.weights))
         if routes.load is not None:
-            penalty = penalty + self.settings.load * unevenness(routes.load)
-        return penalty if routes.misjudged is None else penalty + routes.misjudged
+            penalty = penalty + self.settings.load * squared_cv(routes.load)
+        return penalty if routes.threshold_loss is None else penalty + routes.threshold_loss
 
 
 def transform(
     network: nn.Module, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"] | None
-) -> Mixed:
+) -> ExpertOutput:
     """Run a feed-forward network, or experts, which must know what is a real token."""
-    return network(states, real) if isinstance(network, Experts) else Mixed(network(states))
+    return network(states, real) if isinstance(network, Experts) else ExpertOutput(network(states))
 
 
 def real_inputs(tokens: Int[Tensor, "batch target"]) -> Bool[Tensor, "batch target"]:
@@ -229,19 +229,19 @@ def real_inputs(tokens: Int[Tensor, "batch target"]) -> Bool[Tensor, "batch targ
     return (tokens != PAD) & (tokens != EOS)
 
 
-def unevenness(numbers: Float[Tensor, " experts"]) -> Float[Tensor, ""]:
+def squared_cv(numbers: Float[Tensor, " experts"]) -> Float[Tensor, ""]:
     """Return the squared coefficient of variation, variance over squared mean (equation 7); 0 where all is 0.
 
-    >>> unevenness(torch.tensor([1.0, 3.0]))
+    >>> squared_cv(torch.tensor([1.0, 3.0]))
     tensor(0.2500)
     """
     return numbers.var(correction=0) / (numbers.mean() ** 2 + 1e-10)
 
 
-def summed(penalties: Iterable[Float[Tensor, ""] | None]) -> Float[Tensor, ""] | None:
+def sum_penalties(penalties: Iterable[Float[Tensor, ""] | None]) -> Float[Tensor, ""] | None:
     """Add up the penalties that there are.
 
-    >>> summed([None, torch.tensor(1.0), torch.tensor(2.0)]), summed([None])
+    >>> sum_penalties([None, torch.tensor(1.0), torch.tensor(2.0)]), sum_penalties([None])
     (tensor(3.), None)
     """
     given = [penalty for penalty in penalties if penalty is not None]

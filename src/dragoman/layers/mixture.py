@@ -7,8 +7,8 @@ from torch.utils.checkpoint import checkpoint
 
 from dragoman.attention.attend import normalize
 from dragoman.layers.embedding import OutputLayer
-from dragoman.layers.product import linear
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.layers.linear import linear
+from dragoman.machine.dtypes import upcast
 
 PIECE = 4096
 """Predictions (target tokens times source positions) whose logits exist at one time."""
@@ -42,7 +42,7 @@ class MixtureHead(nn.Module):
     def forward(self, features: Float[Tensor, "*batch packed"]) -> Float[Tensor, "*batch vocab"]:
         """Return the logarithm of the summed probabilities."""
         parts, logs = self._unpacked(features)
-        return (at_least_float32(self.output(parts)).log_softmax(-1) + logs[..., None]).logsumexp(-2)
+        return (upcast(self.output(parts)).log_softmax(-1) + logs[..., None]).logsumexp(-2)
 
     def loss(
         self, features: Float[Tensor, "tokens packed"], labels: Int[Tensor, " tokens"], smoothing: float
@@ -76,14 +76,14 @@ class MixtureHead(nn.Module):
         self, parts: Float[Tensor, "tokens key dim"], labels: Int[Tensor, " tokens"]
     ) -> Float[Tensor, "tokens key"]:
         """Return log p(y | a) of one label per token, from each position."""
-        logits = at_least_float32(self.output(parts))
+        logits = upcast(self.output(parts))
         own = logits.gather(-1, labels[:, None, None].expand(-1, parts.shape[1], 1)).squeeze(-1)
         return own - logits.logsumexp(-1)
 
     def _unpacked(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Undo `mixture_features`; the second result is the logarithm of the weights."""
         parts = features.unflatten(-1, (-1, self._size()))
-        return parts[..., :-1], at_least_float32(parts[..., -1])
+        return parts[..., :-1], upcast(parts[..., -1])
 
     def _size(self) -> int:
         """Return how many numbers each source position takes in the features."""

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dragoman.layers.product import linear
+from dragoman.layers.linear import linear
 from dragoman.layers.recurrent import initialise, lstm_cell
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 
 ProjectedState = tuple[Float[Tensor, "batch width"], Float[Tensor, "batch cells"]]
 """The last output, which is the state that enters the gates, and the memory of the cells."""
@@ -59,9 +59,9 @@ class ProjectedLstm(nn.Module):
         The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
         """
         bias = self._weight("bias_ih") + self._weight("bias_hh")
-        recurrent = at_least_float32(linear(state[0], self._weight("weight_hh"), bias))
-        output, memory = lstm_cell(at_least_float32(projected) + recurrent, at_least_float32(state[1]))
-        return at_least_float32(linear(output, self._weight("weight_hr"), None)), memory
+        recurrent = upcast(linear(state[0], self._weight("weight_hh"), bias))
+        output, memory = lstm_cell(upcast(projected) + recurrent, upcast(state[1]))
+        return upcast(linear(output, self._weight("weight_hr"), None)), memory
 
     def _weight(self, name: str) -> Tensor:
         """Return one of torch's parameters by the part of its name before the layer."""

@@ -12,8 +12,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer
-from dragoman.layers.product import linear
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.layers.linear import linear
+from dragoman.machine.dtypes import upcast
 from dragoman.native.recurrence import Layers, Looped, Source, loop
 
 CellName = Literal["gru", "lstm"]
@@ -89,13 +89,13 @@ class RecurrentStack(nn.Module):
             weights = _weights(self.stack, str(layer))
             entering = projected if layer == 0 else linear(self.dropout(output), weights[0], weights[1])
             hidden = state[0][:, layer]
-            recurrent = at_least_float32(linear(hidden, weights[2], weights[3]))
+            recurrent = upcast(linear(hidden, weights[2], weights[3]))
             if self.cell == "gru":
-                output = _gru(at_least_float32(entering), recurrent, at_least_float32(hidden))
+                output = _gru(upcast(entering), recurrent, upcast(hidden))
                 new.append((output,))
             else:
-                kept = at_least_float32(state[1][:, layer])
-                output, memory = lstm_cell(at_least_float32(entering) + recurrent, kept)
+                kept = upcast(state[1][:, layer])
+                output, memory = lstm_cell(upcast(entering) + recurrent, kept)
                 new.append((output, memory))
         return output, tuple(torch.stack(parts, 1) for parts in zip(*new, strict=True))
 

@@ -7,13 +7,13 @@ import torch
 from dragoman.errors import InputError
 
 
-def choose_device(wish: str) -> torch.device:
-    """Return the device called `wish`; `auto` takes a GPU where there is one."""
-    if wish not in ("auto", "cpu", "cuda"):
-        raise InputError(f"there is no device `{wish}`; choose auto, cpu or cuda")
-    if wish == "cuda" and not torch.cuda.is_available():
+def choose_device(requested: str) -> torch.device:
+    """Return the device called `requested`; `auto` takes a GPU where there is one."""
+    if requested not in ("auto", "cpu", "cuda"):
+        raise InputError(f"there is no device `{requested}`; choose auto, cpu or cuda")
+    if requested == "cuda" and not torch.cuda.is_available():
         raise InputError("`cuda` was asked for, but no GPU can be used here; choose `cpu` or `auto`")
-    return torch.device("cuda" if wish != "cpu" and torch.cuda.is_available() else "cpu")
+    return torch.device("cuda" if requested != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def peak_memory(device: torch.device) -> int | None:

@@ -4,19 +4,19 @@ import torch
 from torch import Tensor
 
 
-def at_least_float32(tensor: Tensor) -> Tensor:
+def upcast(tensor: Tensor) -> Tensor:
     """Return half-precision numbers as float32, and others as they are.
 
-    >>> at_least_float32(torch.ones(1, dtype=torch.bfloat16)).dtype, at_least_float32(torch.ones(1).double()).dtype
+    >>> upcast(torch.ones(1, dtype=torch.bfloat16)).dtype, upcast(torch.ones(1).double()).dtype
     (torch.float32, torch.float64)
     """
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def product_type(tensor: Tensor) -> torch.dtype:
+def matmul_dtype(tensor: Tensor) -> torch.dtype:
     """Return the type in which matrix products of `tensor` are done: that of autocast where it is on.
 
-    >>> product_type(torch.ones(1))
+    >>> matmul_dtype(torch.ones(1))
     torch.float32
     """
     device = tensor.device.type
@@ -24,9 +24,9 @@ def product_type(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if lowered else tensor.dtype
 
 
-def as_product(tensor: Tensor) -> Tensor:
+def to_matmul_dtype(tensor: Tensor) -> Tensor:
     """Return numbers on a CPU in the type in which products are done, so that they need not be turned into it at each product.
 
     A GPU turns them in passing, so there sums stay in full.
     """
-    return tensor.to(product_type(tensor)) if tensor.device.type == "cpu" else tensor
+    return tensor.to(matmul_dtype(tensor)) if tensor.device.type == "cpu" else tensor

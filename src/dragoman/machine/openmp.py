@@ -7,7 +7,7 @@ IDLE = 0.5
 """Below so many running processes, in the mean of the last minute, the machine is taken to be ours."""
 
 
-def choose_waiting(environment: MutableMapping[str, str], load: float) -> None:
+def set_wait_policy(environment: MutableMapping[str, str], load: float) -> None:
     """Set `OMP_WAIT_POLICY` and `GOMP_SPINCOUNT`, unless either is set, for a machine on which `load` processes run.
 
     Threads that spin for long while they wait take each other's cores where these are shared; threads that sleep too soon are
@@ -17,6 +17,6 @@ def choose_waiting(environment: MutableMapping[str, str], load: float) -> None:
         environment.update(OMP_WAIT_POLICY="PASSIVE", GOMP_SPINCOUNT="10000" if load < IDLE else "1000")
 
 
-def load_now() -> float:
+def load_average() -> float:
     """Return how many processes ran in the mean of the last minute; infinity where the system does not say."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("inf")

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Shaped
 from pydantic import Field
 from torch import Tensor, nn
 
-from dragoman.attention.lookup import Kind
+from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.masks import from_lengths
 from dragoman.attention.scores import build_score
 from dragoman.attention.settings import WeightsName
@@ -73,7 +73,7 @@ class Level(nn.Module):
         )
         self.query = nn.Parameter(torch.randn(self.width) * self.width**-0.5)
         score = build_score(settings.score, self.width, self.width, hidden=settings.attention, positions=1)
-        self.attention = SingleHead(score, self.width, Kind(weights=settings.weights))
+        self.attention = SingleHead(score, self.width, LookupOptions(weights=settings.weights))
 
     def forward(
         self, parts: Float[Tensor, "whole part dim"], lengths: Int[Tensor, " whole"]

@@ -13,7 +13,7 @@ from dragoman.attention.multi_head import MultiHead
 from dragoman.interfaces import Encoded, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import TokenEmbedding
-from dragoman.layers.experts import summed
+from dragoman.layers.experts import sum_penalties
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerEncoder, build_transformer
@@ -120,7 +120,7 @@ class DocumentEncoder(TransformerEncoder):
         before = super().forward(Padded(ids.flatten(0, 1), mask.flatten(0, 1)))
         words = before.states.unflatten(0, ids.shape[:2])
         gated = self.hierarchy(encoded.states, words, mask, need_weights=need_weights)
-        return replace(gated, penalty=summed([encoded.penalty, before.penalty]))
+        return replace(gated, penalty=sum_penalties([encoded.penalty, before.penalty]))
 
 
 def build_document(settings: DocumentSettings, vocabularies: Vocabularies) -> Seq2Seq:

@@ -13,7 +13,7 @@ from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
-from dragoman.layers.experts import Experts, Mixed, real_inputs
+from dragoman.layers.experts import ExpertOutput, Experts, real_inputs
 from dragoman.layers.projected import ProjectedLstm, ProjectedState
 from dragoman.models.moe_settings import MoeSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -47,10 +47,10 @@ class MixtureLayer(nn.Module):
         self.experts = Experts(settings.width, settings.expert_hidden, settings.experts)
         self.dropout = Dropout(settings.dropout)
 
-    def forward(self, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]) -> Mixed:
+    def forward(self, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]) -> ExpertOutput:
         """Let each real token be read by its experts."""
         mixed = self.experts(states, real)
-        return Mixed(states + self.dropout(mixed.states.sigmoid()), mixed.penalty)
+        return ExpertOutput(states + self.dropout(mixed.states.sigmoid()), mixed.penalty)
 
 
 class MoeEncoder(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.attention import masks
 from dragoman.attention.attend import average
-from dragoman.attention.lookup import Kind
+from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.scores import build_score
 from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.attention.single_head import SingleHead
@@ -147,7 +147,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         score = build_score(
             settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
         )
-        kind = Kind(settings.weights, settings.window, settings.hard)
+        kind = LookupOptions(settings.weights, settings.window, settings.hard)
         self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)
 
     def start(self, encoded: Encoded) -> RecurrentState:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from dragoman.attention.hard import Reinforcement
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Decoder, DecoderOutput, Encoder, Padded
-from dragoman.layers.experts import summed
+from dragoman.layers.experts import sum_penalties
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ class Seq2Seq(nn.Module):
         """Encode `source` and predict the token after each of `target`; the penalty is that of both sides."""
         encoded = self.encoder(source)
         output, _ = self.decoder(target, self.decoder.start(encoded), need_weights=need_weights)
-        return replace(output, penalty=summed([encoded.penalty, output.penalty]))
+        return replace(output, penalty=sum_penalties([encoded.penalty, output.penalty]))

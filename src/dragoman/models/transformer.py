@@ -9,18 +9,18 @@ from torch import Tensor, nn
 
 from dragoman.attention import masks
 from dragoman.attention.hard import added
-from dragoman.attention.lookup import Kind
+from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import build_relative
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
-from dragoman.layers.experts import Experts, Mixed, real_inputs, summed, transform
+from dragoman.layers.experts import ExpertOutput, Experts, real_inputs, sum_penalties, transform
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import build_positions
 from dragoman.layers.residual import Residual
-from dragoman.machine.dtypes import as_product
+from dragoman.machine.dtypes import to_matmul_dtype
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import (
     BlockSettings,
@@ -65,7 +65,7 @@ def _self_attention(settings: BlockSettings, *, causal: bool) -> MultiHead:
         settings.width,
         settings.heads,
         score=settings.self_score,
-        kind=Kind(settings.self_weights),
+        kind=LookupOptions(settings.self_weights),
         relative=build_relative(settings.relative, heads=settings.heads, head_dim=head_dim, causal=causal),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,
@@ -78,7 +78,7 @@ def _cross_attention(settings: TransformerSettings) -> MultiHead:
         settings.width,
         settings.heads,
         score=settings.cross_score,
-        kind=Kind(settings.cross_weights, settings.window, settings.hard),
+        kind=LookupOptions(settings.cross_weights, settings.window, settings.hard),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,
     )
@@ -106,11 +106,13 @@ class EncoderLayer(nn.Module):
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
 
-    def forward(self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]) -> Mixed:
+    def forward(
+        self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]
+    ) -> ExpertOutput:
         """Let every position read every real position, then transform each."""
         states = self.after_attention(states, lambda x: self.attention(x, self.attention.prepare(x, x), mask).context)
         mixed = transform(self.feed_forward, self.after_feed_forward.enter(states), mask[:, 0])
-        return Mixed(self.after_feed_forward.leave(states, mixed.states), mixed.penalty)
+        return ExpertOutput(self.after_feed_forward.leave(states, mixed.states), mixed.penalty)
 
 
 class DecoderLayer(nn.Module):
@@ -175,13 +177,13 @@ class TransformerEncoder(nn.Module):
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         mask = masks.to_source(source.mask)
-        states = self.dropout(as_product(self.positions(self.embedding(source.ids))))
+        states = self.dropout(to_matmul_dtype(self.positions(self.embedding(source.ids))))
         penalties: list[Tensor | None] = []
         for layer in self.layers:
             mixed = layer(states, mask)
             states = mixed.states
             penalties.append(mixed.penalty)
-        return Encoded(self.norm(states), source.mask, penalty=summed(penalties))
+        return Encoded(self.norm(states), source.mask, penalty=sum_penalties(penalties))
 
 
 class TransformerDecoder(nn.Module):
@@ -212,8 +214,8 @@ class TransformerDecoder(nn.Module):
         """Read `tokens` after those that `state` has seen; predict the token after each."""
         pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
-        mask = masks.unless_all_seen(masks.to_source(state.source.mask)) if memories else None
-        states = self.dropout(as_product(self.positions(self.embedding(tokens), seen)))
+        mask = masks.none_if_all_true(masks.to_source(state.source.mask)) if memories else None
+        states = self.dropout(to_matmul_dtype(self.positions(self.embedding(tokens), seen)))
         real = real_inputs(tokens)
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
@@ -221,7 +223,7 @@ class TransformerDecoder(nn.Module):
             steps.append(layer(states, past, memory, mask, real=real, need_weights=need_weights))
             states = steps[-1].states
         output = self._output(states, [step.source for step in steps if step.source is not None])
-        output = replace(output, penalty=summed(step.penalty for step in steps))
+        output = replace(output, penalty=sum_penalties(step.penalty for step in steps))
         return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:

@@ -20,7 +20,7 @@ Pairs = Callable[[], Iterable[tuple[str, str]]]
 FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"})
 """Settings in which a model may differ from the one that it starts from."""
 
-OF_THE_REST = {
+NOT_IN_PART = {
     "encoder": frozenset({"tied", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
@@ -94,12 +94,12 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
         )
     free = FREE - {"max_positions"} if isinstance(own, BlockSettings) and own.bound is not None else FREE
     for name in type(own).model_fields:
-        if name in free | OF_THE_REST[part] or name not in type(given).model_fields:
+        if name in free | NOT_IN_PART[part] or name not in type(given).model_fields:
             continue
-        wish, there = getattr(own, name), getattr(given, name)
-        if wish != there:
+        requested, there = getattr(own, name), getattr(given, name)
+        if requested != there:
             raise SettingsError(
-                f"`model.{name}` is {wish}, but {other.folder} was trained with {there}; to start from it, set "
+                f"`model.{name}` is {requested}, but {other.folder} was trained with {there}; to start from it, set "
                 f"`model.{name}: {there}`"
             )
 

@@ -94,7 +94,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     unknown = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
     if unknown:
         raise RunError(
-            f"{path} does not fit the model of its recipe (first misfit: {unknown[0]}); was recipe.yaml edited?"
+            f"{path} does not fit the model of its recipe (first rejection_reason: {unknown[0]}); was recipe.yaml edited?"
         )
     with torch.no_grad():
         for name, tensor in own.items():

@@ -8,7 +8,7 @@ from torch.utils.checkpoint import checkpoint
 from dragoman.decoding import DecodingSettings, step_of
 from dragoman.decoding.sample import sample
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Head
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.expected_reward_settings import RewardSettings
@@ -84,7 +84,7 @@ def _log_probs(
     head: Head, features: Float[Tensor, "rows target dim"], labels: Int[Tensor, "rows target"]
 ) -> Float[Tensor, "rows target"]:
     """Return the log-probability of each label among all tokens but padding and BOS; of padding it is that of EOS."""
-    logits = at_least_float32(head(features)).clone()
+    logits = upcast(head(features)).clone()
     logits[..., [PAD, BOS]] = -torch.inf
     drawn = labels.masked_fill(labels == PAD, EOS)
     return logits.log_softmax(-1).gather(-1, drawn[..., None]).squeeze(-1)

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dragoman.errors import SettingsError
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 from dragoman.training.settings import GuidedSettings
 
 
@@ -22,7 +22,7 @@ def alignment_loss(
     the step that reads the token (Chen et al. 2020), which knows it in the one pass that there is. The weights are
     those before dropout; where sparse attention gives a link exactly 0, that link teaches nothing.
     """
-    weights = at_least_float32(attention)[:, guided.layer - 1, guided.head - 1]
+    weights = upcast(attention)[:, guided.layer - 1, guided.head - 1]
     if guided.shift:
         weights, links = weights[:, 1:], links[:, :-1]  # what is cut off of `links` is </s>, which has none
     surprise = -weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
@@ -41,9 +41,9 @@ def check_guided(guided: GuidedSettings, heads: tuple[int, int] | None, *, linke
         raise SettingsError(
             "`training.guided` teaches a head over the source, but this model has none; choose another model"
         )
-    for name, wish, size in zip(("layer", "head"), (guided.layer, guided.head), heads, strict=True):
-        if wish > size:
+    for name, requested, size in zip(("layer", "head"), (guided.layer, guided.head), heads, strict=True):
+        if requested > size:
             raise SettingsError(
-                f"`training.guided.{name}` is {wish}, but the model's attention to the source has {size} of them; choose one "
-                f"from 1 to {size}"
+                f"`training.guided.{name}` is {requested}, but the model's attention to the source has {size}; choose one from 1 "
+                f"to {size}"
             )

@@ -12,7 +12,7 @@ from dragoman.interfaces import BOS, EOS, Batch, Loss, Padded
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
 from dragoman.training.trainer import Stream
 
-CHOSEN = 0.15
+MASK_RATE = 0.15
 """Share of the tokens that must be told."""
 
 MASKED, REPLACED = 0.8, 0.1
@@ -22,7 +22,7 @@ FIRST_PIECE = 4
 """The smallest id that is not a special piece's."""
 
 
-def hide(batch: Batch, vocabulary: int, generator: torch.Generator | None = None) -> Batch:
+def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None = None) -> Batch:
     """Hide some of the source's tokens, on the CPU; the result's `labels` are the source as it was, `real` where it was chosen.
 
     Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Without a generator the draw is
@@ -32,7 +32,7 @@ def hide(batch: Batch, vocabulary: int, generator: torch.Generator | None = None
     ids, mask = batch.source.ids, batch.source.mask
     may_hide = mask & (ids != EOS)
     draw = torch.rand(ids.shape, generator=generator).masked_fill(~may_hide, 2.0)
-    chosen = (draw < CHOSEN) if (draw < CHOSEN).any() else may_hide & (draw == draw.min())
+    chosen = (draw < MASK_RATE) if (draw < MASK_RATE).any() else may_hide & (draw == draw.min())
     fate = torch.rand(ids.shape, generator=generator)
     others = torch.randint(FIRST_PIECE, vocabulary, ids.shape, generator=generator)
     hidden = torch.where(fate < MASKED, MASK, torch.where(fate < MASKED + REPLACED, others, ids))
@@ -42,7 +42,7 @@ def hide(batch: Batch, vocabulary: int, generator: torch.Generator | None = None
     return Batch(Padded(torch.where(chosen, hidden, ids), mask), target)
 
 
-class HidingStream(Iterator[Batch]):
+class MaskingStream(Iterator[Batch]):
     """Another stream's batches with tokens hidden, other ones in every epoch, as torch's random state says."""
 
     def __init__(self, stream: Stream, vocabulary: int) -> None:
@@ -50,7 +50,7 @@ class HidingStream(Iterator[Batch]):
         self.vocabulary = vocabulary
 
     def __next__(self) -> Batch:
-        return hide(next(self.stream), self.vocabulary)
+        return mask_tokens(next(self.stream), self.vocabulary)
 
     @property
     def position(self) -> dict[str, int]:
@@ -72,7 +72,7 @@ class HidingStream(Iterator[Batch]):
 
 
 def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 0.0) -> Loss:
-    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `hide` made, summed over them.
+    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `mask_tokens` made, summed over them.
 
     Experts out of balance add their penalty once per chosen token.
     """

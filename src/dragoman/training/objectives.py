@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from dragoman.interfaces import Batch, DecoderOutput, Loss
-from dragoman.machine.dtypes import at_least_float32
+from dragoman.machine.dtypes import upcast
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
@@ -68,6 +68,6 @@ def token_costs(output: DecoderOutput, batch: Batch) -> Float[Tensor, "batch tar
     """Return the negative log-probability of each label, 0 on padding; logits exist for some rows at a time."""
     costs = []
     for features, labels in zip(output.features.split(16), batch.labels.split(16), strict=True):
-        log_probs = at_least_float32(output.head(features)).log_softmax(-1)
+        log_probs = upcast(output.head(features)).log_softmax(-1)
         costs.append(-log_probs.gather(-1, labels[..., None]).squeeze(-1))
     return torch.cat(costs) * batch.real

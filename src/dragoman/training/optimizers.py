@@ -28,14 +28,14 @@ def build_optimizer(model: nn.Module, settings: TrainingSettings, products: torc
         hidden = [p for p in decayed if p.dim() == 2 and id(p) not in outputs]
         rest = [p for p in decayed if p.dim() != 2 or id(p) in outputs]
         muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products)
-        return Together([muon, QuickAdamW(_groups(rest, others, decay), **adam)])
+        return CombinedOptimizer([muon, QuickAdamW(_groups(rest, others, decay), **adam)])
     groups = _groups(decayed, others, decay)
     if settings.optimizer in ("sgd", "nesterov"):
         return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=settings.optimizer == "nesterov", fused=True)
-    return (QuickAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
+    return (LowOverheadAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
 
 
-class QuickAdam(Adam):
+class LowOverheadAdam(Adam):
     """torch's fused Adam with less Python around it, which for small models takes longer than the arithmetic.
 
     State, groups and results are torch's own, which also takes the first step.
@@ -84,11 +84,11 @@ class QuickAdam(Adam):
         )
 
 
-class QuickAdamW(QuickAdam, AdamW):
+class QuickAdamW(LowOverheadAdam, AdamW):
     """The same with weight decay apart from the gradient."""
 
 
-class Together(Optimizer):
+class CombinedOptimizer(Optimizer):
     """Optimisers of different parameters that step as one."""
 
     def __init__(self, parts: Sequence[Optimizer]) -> None:

@@ -11,13 +11,13 @@ WORTHWHILE = 1.2
 """How many times faster a bfloat16 product must be on a CPU to be chosen."""
 
 
-def choose(wish: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512) -> PrecisionName:
+def choose(requested: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512) -> PrecisionName:
     """Return the precision to train in. `auto` takes bfloat16 on a GPU that has it and on a CPU measured to be faster.
 
     `width` is that of the model (`width_of`): narrow products gain less than it costs to round what goes into them.
     """
-    if wish != "auto":
-        return wish
+    if requested != "auto":
+        return requested
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     return "bfloat16" if cpu_gain(min(width, 512)) >= WORTHWHILE else "float32"

@@ -12,16 +12,16 @@ from dragoman.native.compilation import RECURRENCE, NativeError, prepare
 
 
 def choose_recurrence(
-    wish: Literal["auto", "native", "plain"], device: torch.device, say: Callable[[str], object]
+    requested: Literal["auto", "native", "plain"], device: torch.device, say: Callable[[str], object]
 ) -> str:
     """Return `native`, or `plain` with the reason behind it; `auto` is native on a CPU wherever the C++ parts can be had.
 
     SettingsError where `native` is asked for and cannot be had.
     """
-    if wish == "plain":
+    if requested == "plain":
         return "plain"
     reason = _obstacle(device, say)
-    if reason and wish == "native":
+    if reason and requested == "native":
         raise SettingsError(f"`training.recurrence: native` cannot be had, because {reason}; set it to auto or plain")
     if reason:
         say(f"Recurrent loops are plain and slower, because {reason}.")

@@ -61,7 +61,7 @@ class MetricsFile:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(clean) + "\n")
 
-    def forget_after(self, step: int) -> None:
+    def truncate_after(self, step: int) -> None:
         """Drop records of steps after `step`, which a resumed run will write again."""
         if self.path.exists():
             kept = [record for record in self.read() if record.get("step", 0) <= step]

@@ -6,8 +6,10 @@ from typing import Any
 
 from dragoman.errors import RunError, SettingsError
 
-FREE = frozenset({"steps", "epochs", "minutes", "tokens", "flops", "patience", "save_minutes", "log_every", "keep"})
-FREE |= {"average", "threads", "learning_rate", "clip", "compile", "padding"}
+MAY_CHANGE = frozenset(
+    {"steps", "epochs", "minutes", "tokens", "flops", "patience", "save_minutes", "log_every", "keep"}
+)
+MAY_CHANGE |= {"average", "threads", "learning_rate", "clip", "compile", "padding"}
 """Settings of the section `training` that may differ when a run goes on."""
 
 
@@ -17,7 +19,7 @@ def check_same_recipe(folder: Path, old: Mapping[str, Any], new: Mapping[str, An
     Recipes come as tables; of the section `training` only what changes the result counts.
     """
     before, now = (
-        {**recipe, "training": {name: value for name, value in recipe["training"].items() if name not in FREE}}
+        {**recipe, "training": {name: value for name, value in recipe["training"].items() if name not in MAY_CHANGE}}
         for recipe in (old, new)
     )
     for place in _differences(before, now, ""):

@@ -11,7 +11,7 @@ from dragoman.training.trainer import Trainer
 
 
 @contextmanager
-def stops_when_asked(trainer: Trainer, ear: Listener) -> Iterator[None]:
+def stops_when_asked(trainer: Trainer, listener: Listener) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end training after the step under way; a second one ends at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -21,7 +21,7 @@ def stops_when_asked(trainer: Trainer, ear: Listener) -> Iterator[None]:
         if trainer.stop_requested:
             raise KeyboardInterrupt
         trainer.stop_requested = True
-        ear.say("Stopping after this step, and saving. (Once more to stop at once.)")
+        listener.say("Stopping after this step, and saving. (Once more to stop at once.)")
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before: dict[int, Any] = {number: signal.signal(number, stop) for number in signals}

@@ -89,7 +89,7 @@ class Progress:
 
 
 @dataclass
-class Window:
+class RunningTotals:
     """Sums since the last record in metrics.jsonl."""
 
     total: float = 0.0
@@ -144,12 +144,12 @@ class Trainer:
         self.metrics = MetricsFile(folder / "metrics.jsonl")
         self.progress = Progress()
         self.stop_requested = False
-        self._enter(0)
+        self._start_phase(0)
 
     def run(self) -> Progress:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
         self.model.train()
-        window, saved = Window(), time.monotonic()
+        window, saved = RunningTotals(), time.monotonic()
         while not self.progress.finished and not self.stop_requested:
             begin = time.monotonic()
             self._step(window)
@@ -157,7 +157,7 @@ class Trainer:
             self._check_budget()
             if self.progress.step % self.settings.log_every == 0:
                 self._record(window)
-                window = Window()
+                window = RunningTotals()
             ended = self.share() >= 1
             if ended or self.progress.step % self.settings.validate_every == 0:
                 self._validate()
@@ -221,7 +221,7 @@ class Trainer:
             self.stream.seek(about["position"])
         except (KeyError, TypeError):
             raise RunError(f"{path} says nothing of where training stood; train again") from None
-        self._enter(self.progress.phase)
+        self._start_phase(self.progress.phase)
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _part(tensors, "optimizer.").items():
             index, key = name.split(".", 1)
@@ -231,13 +231,13 @@ class Trainer:
         if self.device.type == "cuda" and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"])
         self.progress.finished = self.share() >= 1 or self._out_of_patience()
-        self.metrics.forget_after(self.progress.step)
+        self.metrics.truncate_after(self.progress.step)
 
-    def _step(self, window: Window) -> None:
+    def _step(self, window: RunningTotals) -> None:
         """Gather batches, take one optimiser step, and tell the listener."""
         number, share = self.settings.phase_at(min(self.share(), LAST))
         if number != self.progress.phase:
-            self._enter(number)
+            self._start_phase(number)
         at, batches = self.stream.position, self._gather()
         rate = learning_rate(
             self.now.schedule,
@@ -261,13 +261,13 @@ class Trainer:
         try:
             result: StepResult = self.progress.cost.measure(cells, take)
         except NotFiniteError as error:
-            raise TrainingError(self._diverged(error, at, batches)) from None
+            raise TrainingError(self._divergence_message(error, at, batches)) from None
         self.progress.step += 1
         self.progress.tokens += result.tokens
         window.add(result, batches)
         self.listener.progress(self._numbers(window, rate))
 
-    def _enter(self, number: int) -> None:
+    def _start_phase(self, number: int) -> None:
         """Begin a phase of training, or go on with it after a restart: its settings, optimiser, objective and dropout."""
         progress = self.progress
         if number != progress.phase:
@@ -286,21 +286,21 @@ class Trainer:
             batches.append(next(self.stream))
         return batches
 
-    def _diverged(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:
+    def _divergence_message(self, error: NotFiniteError, at: Mapping[str, int], batches: list[Batch]) -> str:
         """Say where training broke and what is left."""
         shape = ", ".join(
             f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches
         )
         place = f"at step {self.progress.step + 1} (epoch {at['epoch']}, batch {at['index']}: {shape})"
-        return f"{error} {place}; {self._way_back()}"
+        return f"{error} {place}; {self._recovery_hint()}"
 
-    def _way_back(self) -> str:
+    def _recovery_hint(self) -> str:
         """Say what is left of training that broke, and what to do."""
         saved = (self.folder / "training" / "last.safetensors").exists()
         kept = f"the last checkpoint in {self.folder} is kept" if saved else "no checkpoint was saved yet"
         return f"{kept}: lower training.learning_rate or training.clip, and go on with --resume"
 
-    def _numbers(self, window: Window, rate: float) -> dict[str, Any]:
+    def _numbers(self, window: RunningTotals, rate: float) -> dict[str, Any]:
         """Return the numbers of the progress line."""
         tokens = max(window.tokens, 1)
         passed = max(time.monotonic() - window.began, 1e-9)
@@ -321,7 +321,7 @@ class Trainer:
             "seconds_left": self.progress.seconds * (1 - share) / share if share > 0.001 else None,
         }
 
-    def _record(self, window: Window) -> None:
+    def _record(self, window: RunningTotals) -> None:
         """Write the window's numbers to metrics.jsonl."""
         record = self._numbers(window, self.optimizer.param_groups[0]["lr"])
         self.metrics.append(record)
@@ -356,7 +356,7 @@ class Trainer:
             scores = {"dev_loss": math.nan}
         if not math.isfinite(scores["dev_loss"]):
             raise TrainingError(
-                f"the model's probabilities on dev are not numbers after step {self.progress.step}; {self._way_back()}"
+                f"the model's probabilities on dev are not numbers after step {self.progress.step}; {self._recovery_hint()}"
             )
         return scores
 

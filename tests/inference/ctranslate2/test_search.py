@@ -8,7 +8,7 @@ from tests.laws.architectures import model_of, transformer
 
 from dragoman.decoding import DecodingSettings
 from dragoman.inference.ctranslate2 import search
-from dragoman.inference.ctranslate2.search import Engine, Found, best_open, first_to_fill, obstacle
+from dragoman.inference.ctranslate2.search import Candidate, Engine, best_open, first_to_fill, obstacle
 from dragoman.models.seq2seq import Seq2Seq
 
 ARCHITECTURE = transformer(norm="post", positions="learned")
@@ -73,14 +73,14 @@ def test_batches_are_bounded_and_hold_like_lengths():
 
 
 def test_what_was_open_is_bounded():
-    found = [Found([4, 5], -1.0, ended=False), Found([4], -3.0, ended=True)]
+    found = [Candidate([4, 5], -1.0, ended=False), Candidate([4], -3.0, ended=True)]
     assert best_open(found, 2) == -1.0
     assert best_open(found[1:], 2) == -3.0
     assert best_open(found[1:], 5) == float("inf")
 
 
 def test_a_full_beam_holds_what_ended_first():
-    found = [Found([4] * length, -1.0, ended=True) for length in (5, 1, 3, 3, 2)]
+    found = [Candidate([4] * length, -1.0, ended=True) for length in (5, 1, 3, 3, 2)]
     assert [len(one.ids) for one in first_to_fill(found, 3)] == [1, 3, 3, 2]
 
 

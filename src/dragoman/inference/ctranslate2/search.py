@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidate:
     """One hypothesis as CTranslate2 gave it, without </s>; `log_prob` counts </s> where it has `ended`."""
 
     ids: list[int]
@@ -101,7 +101,7 @@ class Engine:
         steps = min(limit, len(ids) + len(ids) // 4 + 8) if exact else limit
         return Task(row, self.source.pieces(ids), limit, steps, exact, strict=settings.no_repeat_ngram > 0)
 
-    def _decode(self, batch: Sequence[Task], steps: int, settings: DecodingSettings) -> list[list[Found]]:
+    def _decode(self, batch: Sequence[Task], steps: int, settings: DecodingSettings) -> list[list[Candidate]]:
         """Take at most `steps` steps of search; return what ended, and what was open at the end, likeliest first."""
         patience = steps + 2 if batch[0].complete else 1
         rules: dict[str, Any] = {"min_decoding_length": 0}
@@ -125,16 +125,16 @@ class Engine:
         )
         return [self._read(result) for result in results]
 
-    def _read(self, result: Any) -> list[Found]:
+    def _read(self, result: Any) -> list[Candidate]:
         """Turn pieces into ids."""
         found = []
         for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True):
             ids = [self._ids[piece] for piece in pieces]
             ended = ids[-1:] == [EOS]
-            found.append(Found(ids[:-1] if ended else ids, float(log_prob), ended))
+            found.append(Candidate(ids[:-1] if ended else ids, float(log_prob), ended))
         return found
 
-    def _judge(self, task: Task, found: list[Found], settings: DecodingSettings) -> list[Hypothesis] | Task:
+    def _judge(self, task: Task, found: list[Candidate], settings: DecodingSettings) -> list[Hypothesis] | Task:
         """Return the translations of a sentence, or the task of searching it again."""
         if not task.strict and any(forbidden(one, settings) for one in found):
             return replace(task, steps=task.limit, complete=settings.size > 1, strict=True, again=True)
@@ -156,18 +156,18 @@ class Engine:
         possible = [one for one in still_open if settings.normalise(one.log_prob, task.limit + 1) > enough]
         return self._ranked(task, [*ended, *self._closed(task, possible)], settings)
 
-    def _greedy(self, task: Task, one: Found, settings: DecodingSettings) -> list[Hypothesis]:
+    def _greedy(self, task: Task, one: Candidate, settings: DecodingSettings) -> list[Hypothesis]:
         """Return the translation of greedy search, which goes the same way whatever its longest length is."""
         fits = one.ended and len(one.ids) <= task.limit
         kept = [one] if fits else self._closed(task, [replace(one, ids=one.ids[: task.limit])])
         return self._ranked(task, kept, settings)
 
-    def _closed(self, task: Task, found: Sequence[Found]) -> list[Found]:
+    def _closed(self, task: Task, found: Sequence[Candidate]) -> list[Candidate]:
         """Return hypotheses with </s> at their end and the model's own log-probability."""
         scores = self.score([(task.pieces, one.ids) for one in found])
-        return [Found(one.ids, sum(tokens), True) for one, tokens in zip(found, scores, strict=True)]
+        return [Candidate(one.ids, sum(tokens), True) for one, tokens in zip(found, scores, strict=True)]
 
-    def _ranked(self, task: Task, found: Sequence[Found], settings: DecodingSettings) -> list[Hypothesis]:
+    def _ranked(self, task: Task, found: Sequence[Candidate], settings: DecodingSettings) -> list[Hypothesis]:
         """Return the `n_best` by Dragoman's score; what was scaled up while searching is scored again."""
         own = self._closed(task, found) if task.strict else found
         scored = [Hypothesis(one.ids, one.log_prob, score_of(one, settings)) for one in own]
@@ -200,29 +200,29 @@ def batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
             ordered = ordered[rows:]
 
 
-def forbidden(found: Found, settings: DecodingSettings) -> bool:
+def forbidden(found: Candidate, settings: DecodingSettings) -> bool:
     """Tell whether a hypothesis has what Dragoman's search would have kept out."""
     return PAD in found.ids or BOS in found.ids or (found.ended and len(found.ids) < settings.minimum_length)
 
 
-def score_of(found: Found, settings: DecodingSettings) -> float:
+def score_of(found: Candidate, settings: DecodingSettings) -> float:
     """Return the score by which Dragoman ranks a hypothesis."""
     return float(settings.normalise(found.log_prob, len(found.ids) + 1))
 
 
-def nth_best(found: Sequence[Found], settings: DecodingSettings) -> float:
+def nth_best(found: Sequence[Candidate], settings: DecodingSettings) -> float:
     """Return the score of the last of the `n_best`; minus infinity where there are fewer."""
     scores = sorted((score_of(one, settings) for one in found), reverse=True)
     return scores[settings.n_best - 1] if len(scores) >= settings.n_best else -math.inf
 
 
-def first_to_fill(ended: Sequence[Found], size: int) -> list[Found]:
+def first_to_fill(ended: Sequence[Candidate], size: int) -> list[Candidate]:
     """Return the hypotheses that had ended when there were `size` of them for the first time."""
     lengths = sorted(len(one.ids) for one in ended)
     return [one for one in ended if len(one.ids) <= lengths[size - 1]]
 
 
-def best_open(found: Sequence[Found], steps: int) -> float:
+def best_open(found: Sequence[Candidate], steps: int) -> float:
     """Return a bound of the log-probability of what was still open after `steps` steps.
 
     That is the best that was open; where all of the best candidates ended in the last step, what went on is below them.

@@ -1,4 +1,4 @@
-"""Products with laid out and with rounded weights."""
+"""PackedWeights with laid out and with rounded weights."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from dragoman.layers import product
-from dragoman.layers.product import PrecisionName, Products, choose_precision, linear
+from dragoman.layers.linear import PackedWeights, PrecisionName, choose_precision, linear
 
 ERRORS: dict[PrecisionName, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.08}
 CPU = torch.device("cpu")
@@ -36,7 +36,7 @@ def test_products_are_torchs_within_rounding(precision: PrecisionName, rows: int
     inputs = torch.randn(rows, 3, 96)
     with torch.inference_mode():
         expected = model(inputs)
-        products = Products(precision, model)
+        products = PackedWeights(precision, model)
         with products.used():
             found, again = model(inputs), model(inputs)
         outside = model(inputs)
@@ -51,14 +51,14 @@ def test_products_are_torchs_within_rounding(precision: PrecisionName, rows: int
 def test_in_int8_company_changes_nothing() -> None:
     model = Pair()
     inputs = torch.randn(6, 96) * torch.tensor([1.0, 100.0, 0.01, 1.0, 5.0, 0.0])[:, None]
-    with torch.inference_mode(), Products("int8", model).used():
+    with torch.inference_mode(), PackedWeights("int8", model).used():
         together = model(inputs)
         alone = torch.cat([model(row[None]) for row in inputs])
     assert torch.equal(together, alone)
 
 
 def test_weights_of_no_model_are_never_kept() -> None:
-    products = Products("int8", Pair())
+    products = PackedWeights("int8", Pair())
     with torch.inference_mode(), products.used():
         for _ in range(3):
             weight, inputs = torch.randn(64, 96), torch.randn(4, 96)
@@ -68,7 +68,7 @@ def test_weights_of_no_model_are_never_kept() -> None:
 
 def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     wishes: tuple[PrecisionName, ...] = ("float32", "bfloat16", "int8")
-    assert [choose_precision(wish, CPU, 64) for wish in wishes] == list(wishes)
+    assert [choose_precision(requested, CPU, 64) for requested in wishes] == list(wishes)
     assert choose_precision("auto", torch.device("meta"), 64) == "float32"
     speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
     monkeypatch.setattr(product, "_seconds", lambda multiply, inputs: next(speeds))

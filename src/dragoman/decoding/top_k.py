@@ -15,7 +15,7 @@ TIMES = 4
 """how many times more blocks than wanted numbers there must be for it."""
 
 
-def largest(
+def blockwise_top_k(
     numbers: Float[Tensor, "rows many"], count: int
 ) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
     """Return the `count` largest numbers of each row, largest first, and their places: what `numbers.topk(count)` does.
@@ -38,10 +38,10 @@ def largest(
     return values, starts.gather(1, found // BLOCK) + found % BLOCK
 
 
-def likeliest(
+def top_log_probs(
     logits: Float[Tensor, "rows vocab"], count: int
 ) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
     """Return the log-probabilities of the `count` likeliest tokens of each row, best first, and which they are."""
     if logits.device.type == "cpu" and logits.dtype == torch.float32 and available(DECODING):
         return native.likeliest(logits, count)
-    return largest(logits.log_softmax(-1), count)
+    return blockwise_top_k(logits.log_softmax(-1), count)

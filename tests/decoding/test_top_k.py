@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.decoding.largest import BLOCK, MANY, largest
+from dragoman.decoding.top_k import BLOCK, MANY, blockwise_top_k
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from dragoman.decoding.largest import BLOCK, MANY, largest
 def test_they_are_those_of_topk(rows: int, many: int, count: int) -> None:
     numbers = torch.randn(rows, many, generator=torch.Generator().manual_seed(many)).cumsum(1)
     for given in (numbers, -numbers, numbers.masked_fill(torch.arange(many) % 300 != 5, -torch.inf)):
-        values, places = largest(given, count)
+        values, places = blockwise_top_k(given, count)
         assert torch.equal(values, given.topk(count).values)
         assert torch.equal(given.gather(1, places), values)
         assert all(len(set(row)) == count for row in places.tolist())
@@ -29,10 +29,10 @@ def test_they_are_those_of_topk(rows: int, many: int, count: int) -> None:
 def test_what_makes_no_whole_block_is_searched_too() -> None:
     numbers = torch.zeros(8, 64 * BLOCK + 1)
     numbers[:, -1] = 1
-    assert largest(numbers, 1)[1].tolist() == [[64 * BLOCK]] * 8
+    assert blockwise_top_k(numbers, 1)[1].tolist() == [[64 * BLOCK]] * 8
 
 
 def test_what_is_not_a_number_comes_first() -> None:
     numbers = torch.zeros(8, 64 * BLOCK)
     numbers[:, 700] = torch.nan
-    assert largest(numbers, 2)[1][:, 0].tolist() == [700] * 8
+    assert blockwise_top_k(numbers, 2)[1][:, 0].tolist() == [700] * 8

@@ -1,4 +1,4 @@
-"""Products with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
+"""PackedWeights with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,19 +34,19 @@ HIDDEN = 20
 def linear(
     inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
 ) -> Float[Tensor, "*batch output"]:
-    """Compute W x + b, as the `Products` that are in use do it."""
+    """Compute W x + b, as the `PackedWeights` that are in use do it."""
     products = None if torch.compiler.is_compiling() else _in_use.get()
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 
-def product_with(weight: Float[Tensor, "output input"]) -> Multiply:
-    """Return the product with a weight that will be met many times, as the `Products` in use do theirs."""
+def packed_linear(weight: Float[Tensor, "output input"]) -> Multiply:
+    """Return the product with a weight that will be met many times, as the `PackedWeights` in use do theirs."""
     products = _in_use.get()
     return _MULTIPLIERS[products.precision](weight) if products else _torchs_own(weight)
 
 
-class Products:
-    """Products with the weights of some models, none of which changes any more.
+class PackedWeights:
+    """PackedWeights with the weights of some models, none of which changes any more.
 
     Each weight is laid out when it is first met: torch's own product lays it out anew at every call, which is most of the work
     where there are few rows. In float32 results are torch's within rounding; bfloat16 rounds inputs, weights and results; int8
@@ -93,7 +93,7 @@ class Products:
         return multiply(inputs, bias)
 
 
-_in_use: ContextVar[Products | None] = ContextVar("products", default=None)
+_in_use: ContextVar[PackedWeights | None] = ContextVar("products", default=None)
 
 
 def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
@@ -204,14 +204,14 @@ def _has_int8() -> bool:
 
 
 def choose_precision(
-    wish: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device, width: int
+    requested: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device, width: int
 ) -> PrecisionName:
     """Return in which arithmetic to translate: for `auto`, the one that is measured to be quickest on this CPU.
 
     `width` is that of the models (`width_of`): narrow products gain less than it costs to round what goes into them.
     """
-    if wish != "auto":
-        return wish
+    if requested != "auto":
+        return requested
     return "float32" if device.type != "cpu" else quickest(min(width, 1024))
 
 
