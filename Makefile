@@ -11,7 +11,7 @@ CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo atlas bench test check slow coverage format clean
+.PHONY: help setup demo atlas bench test check site slow coverage format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -33,7 +33,14 @@ test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doct
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not slow"
 
+	$(MAKE) site
+
 check: test  ## the same as test
+
+site: $(VENV)/.developing  ## build the documentation into build/site, in English and Vietnamese; a warning is an error
+	$(BIN)/python tools/site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
 
 slow: $(VENV)/.developing  ## run the tests that take minutes
 	$(PYTEST) -m slow
