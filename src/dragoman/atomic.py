@@ -1,6 +1,7 @@
 """Write files whole: a reader, or a run after a crash, finds the old file or the new one, never half of one."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 from dragoman.errors import InputError
 
 SUFFIX = ".partial"
-"""Ends the name of every temporary file, which also begins with a dot and carries the process id."""
+"""Ends the name of every temporary file, which also begins with a dot."""
 
 
 @contextmanager
@@ -19,8 +20,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The temporary path may become a file or a folder; a folder replaces one that is there. It is flushed to disk before it is
     renamed. Whatever is raised, the old content stays, nothing temporary is left, and the exception goes on to the caller.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{SUFFIX}")
-    _remove(temporary)
+    temporary = _temporary(path)
     try:
         yield temporary
         if temporary.is_dir():
@@ -66,8 +66,7 @@ def _replace_folder(temporary: Path, path: Path) -> None:
     if not path.exists():
         os.replace(temporary, path)
         return
-    old = path.with_name(f".{path.name}.{os.getpid()}.old{SUFFIX}")
-    _remove(old)
+    old = _temporary(path)
     os.replace(path, old)
     try:
         os.replace(temporary, path)
@@ -75,6 +74,11 @@ def _replace_folder(temporary: Path, path: Path) -> None:
         os.replace(old, path)
         raise
     _remove(old)
+
+
+def _temporary(path: Path) -> Path:
+    """Return a new name in the folder of `path`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{SUFFIX}")
 
 
 def _remove(path: Path) -> None:

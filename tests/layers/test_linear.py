@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from dragoman.layers import product
+from dragoman.layers import linear as module
 from dragoman.layers.linear import PackedWeights, PrecisionName, choose_precision, linear
 
 ERRORS: dict[PrecisionName, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.08}
@@ -71,18 +71,18 @@ def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPat
     assert [choose_precision(requested, CPU, 64) for requested in wishes] == list(wishes)
     assert choose_precision("auto", torch.device("meta"), 64) == "float32"
     speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
-    monkeypatch.setattr(product, "_seconds", lambda multiply, inputs: next(speeds))
-    product.quickest.cache_clear()
+    monkeypatch.setattr(module, "_seconds", lambda multiply, inputs: next(speeds))
+    module.quickest.cache_clear()
     assert choose_precision("auto", CPU, 64) == "int8"
     speeds = iter(np.repeat([4.0, 3.9, 3.8], 4).tolist())
-    product.quickest.cache_clear()
+    module.quickest.cache_clear()
     assert choose_precision("auto", CPU, 64) == "float32"
-    product.quickest.cache_clear()
+    module.quickest.cache_clear()
 
 
 def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     speeds = iter([8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0])
-    monkeypatch.setattr(product, "_seconds", lambda multiply, inputs: next(speeds))
-    product.quickest.cache_clear()
+    monkeypatch.setattr(module, "_seconds", lambda multiply, inputs: next(speeds))
+    module.quickest.cache_clear()
     assert choose_precision("auto", CPU, 64) == "float32"
-    product.quickest.cache_clear()
+    module.quickest.cache_clear()

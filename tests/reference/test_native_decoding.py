@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dragoman.layers import product
+from dragoman.layers import linear
 from dragoman.layers.linear import FEW, PackedWeights
 from dragoman.native.compilation import DECODING, RECURRENCE, Part, find_compiler, prepare
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
@@ -82,13 +82,13 @@ def test_threads_change_nothing() -> None:
 
 @pytest.mark.parametrize(("precision", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_more_rows_go_another_way_and_give_the_same(
-    precision: product.PrecisionName, error: float, monkeypatch: pytest.MonkeyPatch
+    precision: linear.PrecisionName, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = torch.nn.Linear(96, 200)
     most = FEW[getattr(torch, precision)]
     inputs = numbers(most + 1, 96)
     calls = []
-    monkeypatch.setattr(product, "multiplier", lambda panels, outputs: calls.append(1) or multiplier(panels, outputs))
+    monkeypatch.setattr(linear, "multiplier", lambda panels, outputs: calls.append(1) or multiplier(panels, outputs))
     with torch.inference_mode(), PackedWeights(precision, layer).used():
         many = layer(inputs)
         assert not calls
@@ -98,7 +98,7 @@ def test_more_rows_go_another_way_and_give_the_same(
 
 
 def test_without_a_compiler_torchs_own_products_serve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product, "available", lambda part: False)
+    monkeypatch.setattr(linear, "available", lambda part: False)
     layer, inputs = torch.nn.Linear(96, 200), numbers(3, 96)
     expected = layer(inputs)
     with torch.inference_mode(), PackedWeights("float32", layer).used():

@@ -114,8 +114,8 @@ def test_the_head_that_is_taught_aligns(tmp_path: Path, shift: bool) -> None:
 @pytest.mark.parametrize(
     ("guided", "sentence"),
     [
-        ("{layer: 3}", "`training.guided.layer` is 3, but the model's attention to the source has 2 of them"),
-        ("{head: 3}", "`training.guided.head` is 3, but the model's attention to the source has 2 of them"),
+        ("{layer: 3}", "`training.guided.layer` is 3, but the model's attention to the source has 2"),
+        ("{head: 3}", "`training.guided.head` is 3, but the model's attention to the source has 2"),
     ],
 )
 def test_a_head_that_is_not_there_is_refused_before_anything_is_written(tmp_path: Path, guided: str, sentence: str):
