@@ -10,7 +10,19 @@ from jaxtyping import Float, Int
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 from torch import Tensor
 
-from dragoman.decoding import DecodingSettings, Hypotheses, beam_search, forbid, forced_prefix, step_of, top_k
+from dragoman.decoding import (
+    DecodingSettings,
+    EnsembleState,
+    Hypotheses,
+    Hypothesis,
+    beam_search,
+    ensemble,
+    forbid,
+    forced_prefix,
+    search_steps,
+    step_of,
+    top_k,
+)
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, UNK, DecoderState, Padded
 from dragoman.native.compilation import DECODING, available
@@ -219,9 +231,7 @@ def test_probabilities_that_are_not_numbers_are_refused(size: int) -> None:
 
     with pytest.raises(RunError) as caught:
         beam_search(broken, DecoderState(None, None), torch.tensor([3]), settings=DecodingSettings(beam=size))
-    assert str(caught.value) == (
-        "the model's probabilities are not numbers; its weights are damaged, take another checkpoint"
-    )
+    assert "NaN probabilities" in str(caught.value) and "another checkpoint" in str(caught.value)
 
 
 def test_exact_search_stops_before_the_limit() -> None:
@@ -290,3 +300,73 @@ def test_a_search_may_begin_with_other_tokens() -> None:
         scores = {tuple(ids): log_prob(decoder, source, [token, *ids]) - own for ids in every_sequence(6, 3)}
         best = max(scores, key=lambda ids: scores[ids] / divisor("wu", 1.0, len(ids) + 1))
         assert tuple(one.ids) == best and one.log_prob == pytest.approx(scores[best], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam": 1}, {"beam": 4, "n_best": 4}, {"beam": 3, "minimum_length": 3, "n_best": 2}]
+)
+def test_the_log_probabilities_of_the_tokens_are_the_models_own(options: dict[str, Any]) -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    for source, alternatives in zip(
+        SOURCES, search(decoder, SOURCES, [3, 6, 9], **options).alternatives(), strict=True
+    ):
+        for one in alternatives:
+            output, _ = decoder(torch.tensor([[BOS, *one.ids]]), decoder.start(encoded([source])))
+            own = output.logits[0].log_softmax(-1)[torch.arange(len(one.ids) + 1), [*one.ids, EOS]]
+            assert one.token_log_probs == pytest.approx(own.tolist(), abs=1e-4)
+            assert sum(one.token_log_probs) == pytest.approx(one.log_prob, abs=1e-5)
+
+
+def test_the_log_probabilities_of_the_tokens_are_those_of_an_ensemble() -> None:
+    decoders = [ToyDecoder(vocabulary=9, seed=seed) for seed in (1, 2)]
+    state = EnsembleState(tuple(decoder.start(encoded(SOURCES)) for decoder in decoders))
+    step = ensemble([step_of(decoder) for decoder in decoders])
+    found = beam_search(step, state, torch.tensor([6, 6, 6]), settings=DecodingSettings(beam=3, n_best=3))
+    for source, alternatives in zip(SOURCES, found.alternatives(), strict=True):
+        for one in alternatives:
+            target = torch.tensor([[BOS, *one.ids]])
+            logits = [decoder(target, decoder.start(encoded([source])))[0].logits[0] for decoder in decoders]
+            mixed = torch.stack([some.softmax(-1) for some in logits]).mean(0).log()
+            own = mixed[torch.arange(len(one.ids) + 1), [*one.ids, EOS]].tolist()
+            assert one.token_log_probs == pytest.approx(own, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_steps_of_a_search_end_in_what_the_search_returns(size: int) -> None:
+    decoder, settings = ToyDecoder(vocabulary=9), DecodingSettings(beam=size, n_best=size)
+    steps = search_steps(step_of(decoder), decoder.start(encoded(SOURCES)), torch.tensor([9, 2, 6]), settings=settings)
+    completed: dict[int, list[Hypothesis]] = {}
+    shown: dict[int, list[list[int]]] = {0: [], 1: [], 2: []}
+    for number, one in enumerate(steps, 1):
+        completed |= one.completed
+        still_open = one.open_hypotheses()
+        assert set(still_open).isdisjoint(completed) and set(still_open) | set(completed) == {0, 1, 2}
+        for sentence, hypotheses in still_open.items():
+            assert 1 <= len(hypotheses) <= size and {len(some.ids) for some in hypotheses} == {number}
+            assert [some.log_prob for some in hypotheses] == sorted(
+                (some.log_prob for some in hypotheses), reverse=True
+            )
+            shown[sentence].append(hypotheses[0].ids)
+    best = search(decoder, SOURCES, [9, 2, 6], beam=size, n_best=size)
+    assert [completed[sentence] for sentence in range(3)] == best.alternatives()
+    if size == 1:  # what was shown of a greedy search is never taken back
+        for sentence, prefixes in shown.items():
+            assert all(best.ids[sentence][0][: len(prefix)] == prefix for prefix in prefixes)
+            assert len(prefixes) == len(best.ids[sentence][0])
+
+
+def test_a_search_can_be_cancelled() -> None:
+    taken = 0
+
+    def endless(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        nonlocal taken
+        taken += 1
+        return torch.tensor([-50.0, -50.0, -50.0, -1.0, -2.0]).expand(len(tokens), -1), state
+
+    nothing: DecoderState[None, None] = DecoderState(None, None)
+    steps = search_steps(endless, nothing, torch.tensor([10**6]), settings=DecodingSettings(beam=2))
+    for _, one in zip(range(3), steps, strict=False):
+        assert one.completed == {}
+    steps.close()
+    assert taken == 3
+    assert list(steps) == []

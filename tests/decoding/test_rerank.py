@@ -7,12 +7,12 @@ import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded
 
-from dragoman.decoding import Hypotheses, coverage, score_target
+from dragoman.decoding import Hypotheses, Hypothesis, coverage, score_target
 from dragoman.decoding.rerank import rerank
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS, Padded
 
-FOUND = Hypotheses(ids=[[[3], [4, 5, 3, 4]], [[5]]], log_prob=[[-1.0, -1.1], [-2.0]], score=[[-1.0, -1.1], [-2.0]])
+FOUND = Hypotheses([[Hypothesis([3], -1.0, -1.0), Hypothesis([4, 5, 3, 4], -1.1, -1.1)], [Hypothesis([5], -2.0, -2.0)]])
 
 
 def test_coverage_is_the_equation_of_wu() -> None:

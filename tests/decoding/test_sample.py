@@ -1,13 +1,14 @@
 """Samples: the right distribution, the same for the same seed, scored by the model."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 
 from dragoman.decoding import DecodingSettings, Hypotheses, step_of
-from dragoman.decoding.sample import sample, shape
+from dragoman.decoding.sample import sample, sample_steps, shape
 
 LIKELY = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
 
@@ -47,6 +48,8 @@ def test_scores_of_samples_are_the_models_own_at_any_temperature() -> None:
             assert len(one.ids) <= 6
             assert one.log_prob == pytest.approx(log_prob(decoder, source, one.ids), abs=1e-4)
             assert one.score == pytest.approx(one.log_prob / ((5 + len(one.ids) + 1) / 6), abs=1e-4)
+            assert len(one.token_log_probs) == len(one.ids) + 1
+            assert sum(one.token_log_probs) == pytest.approx(one.log_prob, abs=1e-4)
 
 
 def test_drawing_among_one_token_is_greedy() -> None:
@@ -71,3 +74,49 @@ def test_the_nucleus_is_the_fewest_tokens_that_reach_the_sum() -> None:
 def test_temperature_sharpens() -> None:
     sharp = shape(LIKELY, DecodingSettings(temperature=0.5)).exp()
     torch.testing.assert_close(sharp, torch.tensor([[1.0, 16.0, 4.0, 9.0]]) / 30)
+
+
+def draw_apart(decoder: ToyDecoder, sources: list[int], **settings: float) -> dict[int, list[list[int]]]:
+    """Draw with a generator for each sentence."""
+    found = sample(
+        step_of(decoder),
+        decoder.start(encoded(sources)),
+        torch.full((len(sources),), 6),
+        settings=DecodingSettings.model_validate({"method": "sample", **settings}),
+        generator=[Random(source) for source in sources],
+    )
+    return dict(zip(sources, found.ids, strict=True))
+
+
+def test_samples_of_a_sentence_with_its_own_generator_do_not_depend_on_the_others() -> None:
+    decoder = ToyDecoder(vocabulary=9)
+    together = draw_apart(decoder, [3, 11, 42], n_best=4)
+    assert draw_apart(decoder, [42, 3], n_best=4) == {source: together[source] for source in (42, 3)}
+    assert len({tuple(ids) for ids in together[3]}) > 1
+
+
+def test_samples_with_generators_of_their_own_follow_the_models_distribution() -> None:
+    decoder = ToyDecoder(vocabulary=5)
+    decoder.table[:, :2] = -torch.inf
+    count = 4000
+    drawn = Counter(tuple(ids[:1]) for ids in draw_apart(decoder, [3], n_best=count)[3])
+    for ids in [(), (3,), (4,)]:
+        output, _ = decoder(torch.tensor([[1]]), decoder.start(encoded([3])))
+        token = ids[0] if ids else 2
+        assert drawn[ids] / count == pytest.approx(output.logits[0, -1].softmax(-1)[token].item(), abs=0.03)
+
+
+def test_the_steps_of_sampling_end_in_the_samples() -> None:
+    decoder, settings = ToyDecoder(vocabulary=9), DecodingSettings(method="sample", n_best=2)
+    steps = sample_steps(
+        step_of(decoder),
+        decoder.start(encoded([3, 11])),
+        torch.tensor([6, 6]),
+        settings=settings,
+        generator=torch.Generator().manual_seed(1),
+    )
+    found: dict[int, list[list[int]]] = {}
+    for number, one in enumerate(steps, 1):
+        found |= {sentence: sorted(some.ids for some in done) for sentence, done in one.completed.items()}
+        assert all(len(some.ids) == number for still in one.open_hypotheses().values() for some in still)
+    assert [found[0], found[1]] == [sorted(ids) for ids in draw(decoder, [3, 11], n_best=2).ids]

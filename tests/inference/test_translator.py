@@ -168,3 +168,11 @@ def test_a_run_that_is_not_there_is_refused(tmp_path: Path):
 def test_an_unknown_device_is_refused(trained: Trained):
     with pytest.raises(InputError, match="there is no device `tpu`"):
         Translator.load(trained("rnn"), device="tpu")
+
+
+def test_a_translation_has_the_log_probability_of_each_token(trained: Trained) -> None:
+    translator = Translator.load(trained("transformer"), beam=4, n_best=2)
+    for best in translator.translate(["I love cats.", "No."]):
+        for one in (best, *best.alternatives):
+            assert sum(one.token_log_probs) == pytest.approx(one.log_prob, abs=1e-4)
+            assert len(one.token_log_probs) >= len(translator.target.encode(one.text)) > 0

@@ -174,7 +174,7 @@ def prefers_the_first_keys(right: Any, score: nn.Module, queries: Tensor, keys: 
 
 def forgets_what_beams_had(right: Any, search: Search, logits: Tensor, rules: Any) -> Any:
     sizes = search.beams.log_prob
-    forgetful = beam.Beams(search.beams.ids, sizes.masked_fill(sizes > -torch.inf, 0.0))
+    forgetful = dataclasses.replace(search.beams, log_prob=sizes.masked_fill(sizes > -torch.inf, 0.0))
     return right(dataclasses.replace(search, beams=forgetful), logits, rules)
 
 

@@ -9,7 +9,7 @@ from tests.laws.architectures import ARCHITECTURES, Architecture
 from tests.laws.examples import source
 from torch import Tensor
 
-from dragoman.decoding import Hypotheses
+from dragoman.decoding import Hypotheses, Hypothesis
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.build import build_model
@@ -72,6 +72,6 @@ def test_the_gradient_is_that_of_the_expected_reward(name: str) -> None:
 def _cost_of(drawn: list[list[int]], model: Seq2Seq) -> Tensor:
     """The cost where these are the samples drawn."""
     settings = RewardSettings(samples=len(drawn), maximum_ratio=LIMIT / 2)
-    found = Hypotheses(ids=[drawn], log_prob=[[0.0] * len(drawn)], score=[[0.0] * len(drawn)])
+    found = Hypotheses([[Hypothesis(ids, 0.0, 0.0) for ids in drawn]])
     with patch.object(expected_reward, "sample", lambda *_, **__: found):
         return expected_cost(model, PAIR, settings)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from dragoman.lazy import importer as _importer
 
 if TYPE_CHECKING:
-    from dragoman.decoding.beam import beam_search
+    from dragoman.decoding.beam import beam_search, search_steps
     from dragoman.decoding.constraints import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
-    from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
+    from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep
     from dragoman.decoding.rerank import coverage
     from dragoman.decoding.score import TargetScores, score_target
     from dragoman.decoding.settings import DecodingSettings
@@ -24,6 +24,7 @@ __all__ = [
     "EnsembleState",
     "Hypotheses",
     "Hypothesis",
+    "SearchStep",
     "TargetScores",
     "beam_search",
     "coverage",
@@ -35,6 +36,7 @@ __all__ = [
     "replace_positional",
     "replace_unknown",
     "score_target",
+    "search_steps",
     "step_of",
 ]
 
@@ -45,11 +47,13 @@ _PLACES = {
     "TargetScores": "score",
     "Hypotheses": "hypotheses",
     "Hypothesis": "hypotheses",
+    "SearchStep": "hypotheses",
     "beam_search": "beam",
     "coverage": "rerank",
     "ensemble": "step",
     "forbid": "constraints",
     "score_target": "score",
+    "search_steps": "beam",
     "forced_prefix": "constraints",
     "minimum_length": "constraints",
     "no_repeated_ngram": "constraints",

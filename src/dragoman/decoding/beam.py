@@ -1,16 +1,23 @@
-"""Beam search over any `Step`; size 1 is greedy search."""
+"""Beam search over any `Step`; size 1 is greedy search.
 
-from collections.abc import Sequence
+`search_steps` is the search itself, one step at a time, for those that show hypotheses as they grow or may stop before the
+end; `beam_search` takes all its steps.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, ranked
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
@@ -20,10 +27,14 @@ from dragoman.tree import map_tensors
 
 @dataclass(frozen=True)
 class Beams:
-    """Hypotheses that have not ended; `ids` begin with BOS (or what else was begun with), and `log_prob` is minus infinity
-    on empty places."""
+    """Hypotheses that have not ended; `ids` start with BOS (or the tokens that the search began with).
+
+    `log_probs` has the log-probability of the ids up to each one, so the last is that of the hypothesis, `log_prob`; it is minus
+    infinity in empty slots.
+    """
 
     ids: Int[Tensor, "batch beam length"]
+    log_probs: Float[Tensor, "batch beam length"]
     log_prob: Float[Tensor, "batch beam"]
 
 
@@ -32,18 +43,19 @@ class Finished:
     """The best hypotheses that have ended, best first; `ids` run from BOS to EOS, then PAD."""
 
     ids: Int[Tensor, "batch beam length"]
+    log_probs: Float[Tensor, "batch beam length"]
     log_prob: Float[Tensor, "batch beam"]
     score: Float[Tensor, "batch beam"]
 
 
 @dataclass(frozen=True)
 class Search:
-    """The sentences still searched, and where they stand."""
+    """The sentences still searched, and how far their search has come."""
 
     sentences: Int[Tensor, " batch"]
     maximum: Int[Tensor, " batch"]
     least_maximum: int
-    """The smallest maximum when search began; while no more tokens have been chosen, length ends no sentence."""
+    """The smallest maximum when the search began; while no more tokens have been chosen, length ends no sentence."""
     beams: Beams
     finished: Finished
 
@@ -54,8 +66,8 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The best continuations of each sentence's beams, best first, and whether any of them is EOS."""
+class Extensions:
+    """The best continuations of each sentence's beams by one token, best first, and whether any of them is EOS."""
 
     parents: Int[Tensor, "batch choice"]
     tokens: Int[Tensor, "batch choice"]
@@ -77,48 +89,71 @@ def beam_search(
     """Find the best continuations of BOS for each sentence, or of the tokens `begin`.
 
     `state` has one row per sentence; `maximum` is the most tokens each translation may have, before EOS. At that length
-    EOS is forced, so every score is the model's own. Hypotheses that end are kept apart from those that go on, and end
+    EOS is forced, so every score is the model's own. Hypotheses that end are kept apart from those that continue, and end
     only where EOS is among the `beam` best continuations. With `stopping: exact` a sentence ends when the best open
     hypothesis, were all its further tokens certain, could not enter the n best; with a beam of 1, at its first EOS.
     Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
     RunError where the model's probabilities are not numbers.
     """
+    found: dict[int, list[Hypothesis]] = {}
+    for one in search_steps(step, state, maximum, settings=settings, constraints=constraints, begin=begin):
+        found.update(one.completed)
+    return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
+
+
+def search_steps(
+    step: Step,
+    state: Any,
+    maximum: Int[Tensor, " batch"],
+    *,
+    settings: DecodingSettings,
+    constraints: Sequence[Constraint] = (),
+    begin: Int[Tensor, " batch"] | None = None,
+) -> Iterator[SearchStep]:
+    """Search as `beam_search` does, and yield what each step came to; the model takes a step when the next one is asked for.
+
+    Closing the generator cancels the search.
+    """
     rules = [*constraints_from(settings)[1:], *constraints]  # `choose` itself forbids PAD and BOS
     search, state = start(maximum, settings.size, begin), state.expand(settings.size)
-    found: dict[int, list[Hypothesis]] = {}
-    places = torch.arange(settings.size, device=maximum.device)
+    same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
-        logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
-        choice = choose(search, logits, rules)
-        finished = finish(search, choice, settings)
-        beams, parents = follow(search.beams, choice)
+        with torch.no_grad():
+            logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
+        extensions = choose(search, logits, rules)
+        finished = finish(search, extensions, settings)
+        beams, parents = follow(search.beams, extensions)
         search = replace(search, beams=beams, finished=finished)
-        if may_have_ended(search, choice, settings) and (ended := has_ended(search, settings)).any():
-            found.update(read(select(search, ended)))
-            going = (~ended).nonzero().squeeze(1)
-            search, state = select(search, ~ended), state.select(rows_of(parents)[going].flatten(), going)
-        elif settings.size > 1 and (parents != places).any():
-            state = state.reorder(rows_of(parents).flatten())
-    return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
+        if may_have_ended(search, extensions, settings) and (ended := has_ended(search, settings)).any():
+            completed = finished_hypotheses(select(search, ended))
+            remaining = (~ended).nonzero().squeeze(1)
+            search = select(search, ~ended)
+            state = state.select(rows_of(parents)[remaining].flatten(), remaining)
+        else:
+            completed = {}
+            if settings.size > 1 and (parents != same).any():
+                state = state.reorder(rows_of(parents).flatten())
+        yield SearchStep(completed, partial(open_hypotheses, search))
 
 
 def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"] | None = None) -> Search:
     """Return a search in which each sentence has one open hypothesis, BOS or its token of `begin`, and none that ended."""
     batch, device = len(maximum), maximum.device
-    first = torch.full((batch,), BOS, device=device) if begin is None else begin
-    ids = first[:, None, None].expand(-1, size, -1)
+    begin = torch.full((batch,), BOS, device=device) if begin is None else begin
+    ids = begin[:, None, None].expand(-1, size, -1)
     nothing = torch.full((batch, size), -torch.inf, device=device)
     log_prob = nothing.clone()
     log_prob[:, 0] = 0
     least = int(maximum.min()) if batch else 0
-    beams, finished = Beams(ids, log_prob), Finished(ids, nothing, nothing)
+    beams, finished = Beams(ids, log_prob[:, :, None], log_prob), Finished(ids, nothing[:, :, None], nothing, nothing)
     return Search(torch.arange(batch, device=device), maximum, least, beams, finished)
 
 
-def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Choice:
-    """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough go on.
+def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Extensions:
+    """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough continue.
 
-    PAD and BOS never follow, by whatever `rules`. A hypothesis at its maximum length, or that has no way on, can only end there.
+    PAD and BOS never follow, whatever the `rules`. A hypothesis at its maximum length, or that the rules leave no
+    continuation, can only end there.
     """
     batch, size, _ = search.beams.ids.shape
     count = min(2 * size + 2, logits.shape[1])
@@ -137,7 +172,7 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
     log_prob, places = candidates.flatten(1).topk(2 * size)
     following = tokens.view(batch, -1).gather(1, places)
-    return Choice(places // values.shape[1], following, log_prob, bool((following == EOS).any()))
+    return Extensions(places // values.shape[1], following, log_prob, bool((following == EOS).any()))
 
 
 def apply_with_forced_end(
@@ -150,48 +185,47 @@ def apply_with_forced_end(
     )
 
 
-def finish(search: Search, choice: Choice, settings: DecodingSettings) -> Finished:
+def finish(search: Search, extensions: Extensions, settings: DecodingSettings) -> Finished:
     """Return the best of the hypotheses that had ended and those that end now."""
-    if not choice.ends:
+    if not extensions.ends:
         return search.finished
     old, beams, size = search.finished, search.beams, settings.size
-    ended = choice.tokens[:, :size] == EOS
-    log_prob = choice.log_prob[:, :size].masked_fill(~ended, -torch.inf)
+    parents, tokens = extensions.parents[:, :size], extensions.tokens[:, :size]
+    log_prob = extensions.log_prob[:, :size].masked_fill(tokens != EOS, -torch.inf)
     score = settings.normalise(log_prob, beams.ids.shape[-1])  # BOS does not count, EOS does
-    ids = extend(beams.ids, choice.parents[:, :size], choice.tokens[:, :size])
     score, places = torch.cat([old.score, score], 1).topk(size)
-    longer = ids.shape[-1] - old.ids.shape[-1]
     return Finished(
-        ids=pick(torch.cat([torch.nn.functional.pad(old.ids, (0, longer), value=PAD), ids], 1), places),
+        ids=pick(join(old.ids, extend(beams.ids, parents, tokens), filler=PAD), places),
+        log_probs=pick(join(old.log_probs, extend(beams.log_probs, parents, log_prob), filler=0), places),
         log_prob=torch.cat([old.log_prob, log_prob], 1).gather(1, places),
         score=score,
     )
 
 
-def follow(beams: Beams, choice: Choice) -> tuple[Beams, Int[Tensor, "batch beam"]]:
+def follow(beams: Beams, extensions: Extensions) -> tuple[Beams, Int[Tensor, "batch beam"]]:
     """Return the best continuations that have not ended, and which beam each came from."""
     size = beams.ids.shape[1]
-    if not choice.ends:
-        parents = choice.parents[:, :size]
-        return Beams(extend(beams.ids, parents, choice.tokens[:, :size]), choice.log_prob[:, :size]), parents
-    going = choice.log_prob.masked_fill(choice.tokens == EOS, -torch.inf)
-    log_prob, places = going.topk(size)
-    parents, tokens = choice.parents.gather(1, places), choice.tokens.gather(1, places)
-    return Beams(extend(beams.ids, parents, tokens), log_prob), parents
+    if extensions.ends:
+        log_prob, places = extensions.log_prob.masked_fill(extensions.tokens == EOS, -torch.inf).topk(size)
+        parents, tokens = extensions.parents.gather(1, places), extensions.tokens.gather(1, places)
+    else:
+        parents, tokens = extensions.parents[:, :size], extensions.tokens[:, :size]
+        log_prob = extensions.log_prob[:, :size]
+    return Beams(extend(beams.ids, parents, tokens), extend(beams.log_probs, parents, log_prob), log_prob), parents
 
 
-def may_have_ended(search: Search, choice: Choice, settings: DecodingSettings) -> bool:
-    """Tell whether `has_ended` can be true for a sentence for which it was not before, without asking the sentences.
+def may_have_ended(search: Search, extensions: Extensions, settings: DecodingSettings) -> bool:
+    """Return whether `has_ended` can be true for a sentence for which it was not before, without looking at the sentences.
 
     Where nothing ends now, a search that waits for enough hypotheses to end can only be ended by length; one that weighs open
     hypotheses against those that ended may find at any time that none can still win.
     """
     weighs = settings.size > 1 and settings.stopping != "full" and search.finished.ids.shape[-1] > 1
-    return choice.ends or weighs or search.length > search.least_maximum
+    return extensions.ends or weighs or search.length > search.least_maximum
 
 
 def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batch"]:
-    """Tell for which sentences nothing better can be found, or nothing is left to follow."""
+    """Return for which sentences nothing better can be found, or nothing is left to follow."""
     best_open, score = search.beams.log_prob[:, 0], search.finished.score
     over = search.length > search.maximum
     if settings.size == 1 or settings.stopping == "full":
@@ -200,22 +234,50 @@ def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batc
     return over | (attainable <= score[:, settings.wanted - 1])
 
 
-def read(search: Search) -> dict[int, list[Hypothesis]]:
-    """Return the finished hypotheses of each sentence as lists."""
+def open_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
+    """Return the hypotheses of each sentence that have not ended as lists, likeliest first."""
+    beams = search.beams
+    rows = zip(beams.ids.tolist(), beams.log_probs.tolist(), strict=True)
+    return {
+        sentence: [
+            Hypothesis(ids[1:], log_probs[-1], log_probs[-1], differences(log_probs))
+            for ids, log_probs in zip(*row, strict=True)
+            if log_probs[-1] > -math.inf
+        ]
+        for sentence, row in zip(search.sentences.tolist(), rows, strict=True)
+    }
+
+
+def finished_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
+    """Return the finished hypotheses of each sentence as lists. RunError where probabilities are not numbers."""
     finished, found = search.finished, {}
-    rows = zip(finished.ids.tolist(), finished.log_prob.tolist(), finished.score.tolist(), strict=True)
+    rows = zip(
+        *(one.tolist() for one in (finished.ids, finished.log_probs, finished.log_prob, finished.score)),
+        strict=True,
+    )
     for sentence, row in zip(search.sentences.tolist(), rows, strict=True):
-        hypotheses = [Hypothesis(ids[1 : ids.index(EOS)], *rest) for ids, *rest in zip(*row, strict=True) if EOS in ids]
-        found[sentence] = [one for one in hypotheses if one.score > -torch.inf]
+        found[sentence] = [
+            Hypothesis(ids[1:end], log_prob, score, differences(log_probs[: end + 1]))
+            for ids, log_probs, log_prob, score in zip(*row, strict=True)
+            if score > -math.inf
+            for end in [ids.index(EOS)]
+        ]
         if not found[sentence]:
-            raise RunError(
-                "the model's probabilities are not numbers; its weights are damaged, take another checkpoint"
-            )
+            raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")
     return found
 
 
+def differences(log_probs: list[float]) -> tuple[float, ...]:
+    """Return the log-probability of each token after the first, given those of all prefixes.
+
+    >>> differences([0.0, -1.0, -1.5])
+    (-1.0, -0.5)
+    """
+    return tuple(after - before for before, after in pairwise(log_probs))
+
+
 def rows_of(parents: Int[Tensor, "batch beam"]) -> Int[Tensor, "batch beam"]:
-    """Return the rows of a state in which the hypotheses stand that `parents` counts within each sentence."""
+    """Return the rows of a state that belong to the hypotheses that `parents` counts within each sentence."""
     batch, size = parents.shape
     return parents + size * torch.arange(batch, device=parents.device)[:, None]
 
@@ -226,14 +288,24 @@ def select(search: Search, which: Bool[Tensor, " batch"]) -> Search:
 
 
 def extend(
-    ids: Int[Tensor, "batch beam length"], parents: Int[Tensor, "batch choice"], tokens: Int[Tensor, "batch choice"]
-) -> Int[Tensor, "batch choice longer"]:
-    """Write each token after the ids of its parent."""
-    return torch.cat([pick(ids, parents), tokens[:, :, None]], -1)
+    written: Shaped[Tensor, "batch beam length"],
+    parents: Int[Tensor, "batch choice"],
+    new: Shaped[Tensor, "batch choice"],
+) -> Shaped[Tensor, "batch choice longer"]:
+    """Write each new entry after those of its parent."""
+    return torch.cat([pick(written, parents), new[:, :, None]], -1)
+
+
+def join(
+    old: Shaped[Tensor, "batch old shorter"], new: Shaped[Tensor, "batch new length"], *, filler: int
+) -> Shaped[Tensor, "batch both length"]:
+    """Put two lists of rows together, the old ones filled up to the new length."""
+    missing = new.shape[-1] - old.shape[-1]
+    return torch.cat([torch.nn.functional.pad(old, (0, missing), value=filler), new], 1)
 
 
 def pick(
-    ids: Int[Tensor, "batch beam length"], places: Int[Tensor, "batch choice"]
-) -> Int[Tensor, "batch choice length"]:
-    """Gather whole rows of ids along the beam axis."""
-    return ids.gather(1, places[:, :, None].expand(-1, -1, ids.shape[-1]))
+    written: Shaped[Tensor, "batch beam length"], places: Int[Tensor, "batch choice"]
+) -> Shaped[Tensor, "batch choice length"]:
+    """Gather whole rows along the beam axis."""
+    return written.gather(1, places[:, :, None].expand(-1, -1, written.shape[-1]))

@@ -1,5 +1,6 @@
 """What search returns."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -10,45 +11,62 @@ class Hypothesis:
     ids: list[int]
     log_prob: float
     score: float
+    token_log_probs: tuple[float, ...] = ()
+    """The log-probability of each of the ids, that of EOS last; their sum is `log_prob`."""
 
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """For each sentence its n best translations, best first, as three lists of the same form.
+    """For each sentence its n best translations, best first.
 
     `log_prob` is the model's own natural log-probability of the ids and EOS; `score`, by which they are ranked, is that
     after length normalisation (and penalties, where reranked).
 
-    >>> found = Hypotheses(ids=[[[7, 8], [7]]], log_prob=[[-1.0, -1.5]], score=[[-0.5, -1.5]])
-    >>> found.best()
-    [Hypothesis(ids=[7, 8], log_prob=-1.0, score=-0.5)]
+    >>> found = Hypotheses([[Hypothesis([7, 8], -1.0, -0.5), Hypothesis([7], -1.5, -1.5)]])
+    >>> found.best()[0].ids, found.log_prob
+    ([7, 8], [[-1.0, -1.5]])
     """
 
-    ids: list[list[list[int]]]
-    log_prob: list[list[float]]
-    score: list[list[float]]
+    sentences: list[list[Hypothesis]]
 
     def __len__(self) -> int:
         """Count the sentences."""
-        return len(self.ids)
+        return len(self.sentences)
+
+    @property
+    def ids(self) -> list[list[list[int]]]:
+        """The target ids of all translations."""
+        return [[one.ids for one in found] for found in self.sentences]
+
+    @property
+    def log_prob(self) -> list[list[float]]:
+        """The log-probabilities of all translations."""
+        return [[one.log_prob for one in found] for found in self.sentences]
+
+    @property
+    def score(self) -> list[list[float]]:
+        """The scores of all translations."""
+        return [[one.score for one in found] for found in self.sentences]
 
     def best(self) -> list[Hypothesis]:
         """Return the best translation of each sentence."""
-        return [alternatives[0] for alternatives in self.alternatives()]
+        return [found[0] for found in self.sentences]
 
     def alternatives(self) -> list[list[Hypothesis]]:
         """Return all translations of each sentence, best first."""
-        return [
-            [Hypothesis(*one) for one in zip(*sentence, strict=True)]
-            for sentence in zip(self.ids, self.log_prob, self.score, strict=True)
-        ]
+        return self.sentences
+
+
+@dataclass(frozen=True)
+class SearchStep:
+    """What one step of a search, or of sampling, came to. Sentences are known by their numbers in the batch, from 0."""
+
+    completed: Mapping[int, list[Hypothesis]]
+    """The sentences that this step completed, with all their finished hypotheses."""
+    open_hypotheses: Callable[[], dict[int, list[Hypothesis]]]
+    """Returns the hypotheses that have not ended, likeliest first; their score is their log-probability."""
 
 
 def ranked(sentences: list[list[Hypothesis]], count: int) -> Hypotheses:
     """Keep the `count` best of each sentence, best first; equal scores keep their order."""
-    best = [sorted(found, key=lambda one: -one.score)[:count] for found in sentences]
-    return Hypotheses(
-        ids=[[one.ids for one in found] for found in best],
-        log_prob=[[one.log_prob for one in found] for found in best],
-        score=[[one.score for one in found] for found in best],
-    )
+    return Hypotheses([sorted(found, key=lambda one: -one.score)[:count] for found in sentences])

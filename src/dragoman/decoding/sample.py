@@ -1,17 +1,39 @@
 """Drawing translations from the model's distribution."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, constrain, constraints_from
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, ranked
 from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, Step
+
+Randomness = torch.Generator | Sequence[Random]
+"""Where chance comes from: one generator for a whole batch, on its device, or one for each sentence, so that what is drawn for
+a sentence does not depend on the others of its batch."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples that have not ended, some of each sentence; `ids` start with BOS (or the tokens that sampling began with)."""
+
+    sentences: Int[Tensor, " rows"]
+    ids: Int[Tensor, "rows length"]
+    token_log_probs: Float[Tensor, "rows length"]
+    log_prob: Float[Tensor, " rows"]
+
+    def select(self, which: Bool[Tensor, " rows"]) -> "Samples":
+        """Keep only some of them."""
+        return Samples(self.sentences[which], self.ids[which], self.token_log_probs[which], self.log_prob[which])
 
 
 @torch.no_grad()
@@ -22,38 +44,59 @@ def sample(
     maximum: Int[Tensor, " batch"],
     *,
     settings: DecodingSettings,
-    generator: torch.Generator,
+    generator: Randomness,
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
 ) -> Hypotheses:
     """Draw `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
 
-    Arguments are those of `beam_search`. `generator` is on the device of `maximum`; the same generator state and the
-    same batch give the same draw. Temperature, top-k and top-p shape the draw alone: log-probabilities are the model's.
+    Arguments are those of `beam_search`. Equal generators draw the same from the same batch, or from the same sentence where
+    each has its own. Temperature, top-k and top-p shape the draw alone: log-probabilities are the model's.
     """
+    found: dict[int, list[Hypothesis]] = {}
+    options: dict[str, Any] = {"generator": generator, "constraints": constraints, "begin": begin}
+    for one in sample_steps(step, state, maximum, settings=settings, **options):
+        found.update(one.completed)
+    return ranked([found[sentence] for sentence in range(len(maximum))], settings.n_best)
+
+
+def sample_steps(
+    step: Step,
+    state: Any,
+    maximum: Int[Tensor, " batch"],
+    *,
+    settings: DecodingSettings,
+    generator: Randomness,
+    constraints: Sequence[Constraint] = (),
+    begin: Int[Tensor, " batch"] | None = None,
+) -> Iterator[SearchStep]:
+    """Draw as `sample` does, and yield what each step came to; closing the generator cancels the rest."""
     rules, copies = [*constraints_from(settings), *constraints], settings.n_best
-    rows = torch.arange(len(maximum) * copies, device=maximum.device)
-    first = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
-    ids, log_prob = first.repeat_interleave(copies)[:, None], torch.zeros(len(rows), device=maximum.device)
-    state = state.repeat(copies)
+    samples, state = _start(maximum, copies, begin), state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
-    while len(rows) > 0:
-        logits, state = step(ids[:, -1:], state)
+    while len(samples.sentences) > 0:
+        with torch.no_grad():
+            logits, state = step(samples.ids[:, -1:], state)
         log_probs = logits.log_softmax(-1)
-        sentences = rows // copies
-        at_limit = maximum[sentences] <= ids.shape[1] - 1
-        allowed = constrain(rules, ids[:, 1:], log_probs, sentences=sentences, at_limit=at_limit)
-        tokens = torch.multinomial(shape(allowed, settings).exp(), 1, generator=generator)
-        ids, log_prob = torch.cat([ids, tokens], 1), log_prob + log_probs.gather(1, tokens).squeeze(1)
+        at_limit = maximum[samples.sentences] <= samples.ids.shape[1] - 1
+        allowed = constrain(rules, samples.ids[:, 1:], log_probs, sentences=samples.sentences, at_limit=at_limit)
+        tokens = _draw(shape(allowed, settings).exp(), samples.sentences, generator)
+        own = log_probs.gather(1, tokens)
+        samples = Samples(
+            samples.sentences,
+            torch.cat([samples.ids, tokens], 1),
+            torch.cat([samples.token_log_probs, own], 1),
+            samples.log_prob + own.squeeze(1),
+        )
         ended = tokens.squeeze(1) == EOS
+        completed = {}
         if ended.any():
-            scores = settings.normalise(log_prob[ended], ids.shape[1] - 1)
-            drawn = zip(ids[ended, 1:-1].tolist(), log_prob[ended].tolist(), scores.tolist(), strict=True)
-            for sentence, one in zip(sentences[ended].tolist(), drawn, strict=True):
-                found[sentence].append(Hypothesis(*one))
-            rows, ids, log_prob = rows[~ended], ids[~ended], log_prob[~ended]
-            state = state.select((~ended).nonzero().squeeze(1))
-    return ranked(found, copies)
+            for sentence, one in _finished(samples.select(ended), settings):
+                found[sentence].append(one)
+                if len(found[sentence]) == copies:
+                    completed[sentence] = found[sentence]
+            samples, state = samples.select(~ended), state.select((~ended).nonzero().squeeze(1))
+        yield SearchStep(completed, partial(_open, samples))
 
 
 def shape(log_probs: Float[Tensor, "rows vocab"], settings: DecodingSettings) -> Float[Tensor, "rows vocab"]:
@@ -73,3 +116,50 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: DecodingSettings) ->
         outside = torch.zeros_like(before, dtype=torch.bool).scatter(1, places, before >= settings.top_p)
         shaped = shaped.masked_fill(outside, -torch.inf).log_softmax(-1)
     return shaped
+
+
+def _start(maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None) -> Samples:
+    """Return so many samples of each sentence, each BOS or its token of `begin`."""
+    sentences = torch.arange(len(maximum), device=maximum.device).repeat_interleave(copies)
+    begin = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
+    nothing = torch.zeros(len(sentences), device=maximum.device)
+    return Samples(sentences, begin.repeat_interleave(copies)[:, None], nothing[:, None], nothing)
+
+
+def _draw(
+    probabilities: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"], generator: Randomness
+) -> Int[Tensor, "rows 1"]:
+    """Draw one token for each row, by the chance of the batch or of its sentence.
+
+    >>> certain = torch.tensor([[0.0, 1.0, 0.0]])
+    >>> _draw(certain, torch.tensor([0]), [Random(1)])
+    tensor([[1]])
+    """
+    if isinstance(generator, torch.Generator):
+        return torch.multinomial(probabilities, 1, generator=generator)
+    if not probabilities.isfinite().all():
+        raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")
+    uniform = [generator[sentence].random() for sentence in sentences.tolist()]
+    cumulative = probabilities.double().cumsum(-1)  # in float32, sums over a large vocabulary lose unlikely tokens
+    wanted = torch.tensor(uniform, dtype=torch.float64, device=probabilities.device)[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, wanted, right=True)
+
+
+def _finished(samples: Samples, settings: DecodingSettings) -> Iterator[tuple[int, Hypothesis]]:
+    """Yield samples that have just ended, with their sentences."""
+    scores = settings.normalise(samples.log_prob, samples.ids.shape[1] - 1)
+    for sentence, ids, tokens, log_prob, score in zip(*_listed(samples), scores.tolist(), strict=True):
+        yield sentence, Hypothesis(ids[1:-1], log_prob, score, tuple(tokens[1:]))
+
+
+def _open(samples: Samples) -> dict[int, list[Hypothesis]]:
+    """Return the samples of each sentence that have not ended, likeliest first."""
+    found: dict[int, list[Hypothesis]] = {}
+    for sentence, ids, tokens, log_prob in zip(*_listed(samples), strict=True):
+        found.setdefault(sentence, []).append(Hypothesis(ids[1:], log_prob, log_prob, tuple(tokens[1:])))
+    return {sentence: sorted(some, key=lambda one: -one.log_prob) for sentence, some in found.items()}
+
+
+def _listed(samples: Samples) -> list[list[Any]]:
+    """Return the fields of samples as lists."""
+    return [one.tolist() for one in (samples.sentences, samples.ids, samples.token_log_probs, samples.log_prob)]

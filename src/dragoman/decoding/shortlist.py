@@ -55,8 +55,8 @@ class ShortlistedDecoder:
 def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:
     """Give hypotheses over the ids `kept` the ids of the vocabulary again.
 
-    >>> restore_vocabulary_ids(Hypotheses([[[4]]], [[-1.0]], [[-1.0]]), torch.tensor([0, 1, 2, 3, 70])).ids
+    >>> restore_vocabulary_ids(Hypotheses([[Hypothesis([4], -1.0, -1.0)]]), torch.tensor([0, 1, 2, 3, 70])).ids
     [[[70]]]
     """
     own = kept.tolist()
-    return replace(found, ids=[[[own[token] for token in ids] for ids in sentence] for sentence in found.ids])
+    return Hypotheses([[replace(one, ids=[own[i] for i in one.ids]) for one in some] for some in found.sentences])

@@ -1,5 +1,6 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -287,9 +288,11 @@ class Translator:
             translated = self.target.decode(one.ids)
             if self.target.positional or (replace and UNK in one.ids):
                 translated = self._replaced(text, one.ids, reading if replace else None)
-            made.append(Translation(translated, one.score, one.log_prob, reading=reading))
-        best = made[0]
-        return Translation(best.text, best.score, best.log_prob, tuple(made[1:]), best.reading)
+            made.append(
+                Translation(translated, one.score, one.log_prob, reading=reading, token_log_probs=one.token_log_probs)
+            )
+        best, *others = made
+        return dataclasses.replace(best, alternatives=tuple(others))
 
     def _replaced(self, text: str, ids: list[int], reading: AttentionMap | None) -> str:
         """Spell a translation with source words, or their translations, in place of unknown words: of those that tell where
