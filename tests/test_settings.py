@@ -82,6 +82,45 @@ def test_an_unknown_key_is_told_before_what_it_leaves_missing() -> None:
         parse(Recipe, {**GOOD, "data": [{"sourse": "a"}]})
 
 
+HUGE = [
+    "seed=99999999999999999999999",
+    "seed='99999999999999999999999'",
+    "seed=" + "9" * 5000,
+    "seed=" + ":".join("1" * 5000),
+    "seed=" + ":".join("1" * 3000) + ".5",
+    "seed='" + "x" * 5000 + "'",
+    "seed=[" + "x, " * 5000 + "]",
+    "model.kind=" + "x" * 5000,
+    "model.cell=" + "x" * 5000,
+    "model." + "x" * 5000 + "=1",
+    "x" * 5000,
+    "x" * 5000 + "=1",
+    "data." + "1" * 5000 + "=1",
+]
+
+
+@pytest.mark.parametrize("assignment", HUGE, ids=lambda text: f"{text[:15]} {len(text)}")
+def test_what_is_too_large_is_refused_and_not_quoted_whole(assignment: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        parse(Recipe, override(GOOD, [assignment]))
+    assert len(str(refused.value)) < 400
+
+
+def test_whole_numbers_of_64_bits_are_taken() -> None:
+    assert parse(Recipe, override(GOOD, [f"seed={2**63 - 1}"])).seed == 2**63 - 1
+
+
+def test_what_aliases_make_large_is_refused_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    merges = "\n".join(f"m{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 40))
+    lists = "\n".join(f"m{n}: &m{n} [{f'*m{n - 1}, ' * 9}]" for n in range(1, 9))
+    deep = "\n".join(f"m{n}: &m{n} {'[' * 40}*m{n - 1}{']' * 40}" for n in range(1, 99))
+    for rest in (merges, lists, deep):
+        path.write_text(f"m0: &m0 {{a: 1}}\n{rest}\n", encoding="utf-8")
+        with pytest.raises(SettingsError, match=r"is not valid YAML at line [0-9]+: "):
+            read_yaml(path)
+
+
 def test_the_sentence_names_where_the_settings_came_from() -> None:
     with pytest.raises(SettingsError, match=r"^runs/a/recipe\.yaml lacks the setting `data`; add it$"):
         parse(Recipe, {"model": GOOD["model"]}, where="runs/a/recipe.yaml")
@@ -109,9 +148,18 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
         (b"a: 1\nb: {\n", "is not valid YAML at line 3: "),
         (b"a: 1\n\tb: 2\n", "is not valid YAML at line 2: "),
         (b"a: !!python/object:os.system {}", "is not valid YAML at line 1: "),
-        (b"a: \x00", "is not valid YAML: "),
+        (b"a: 1\nb: \x00", "is not valid YAML at line 2: the character U+0000"),
+        (b'a: "\\ud800"', "is not valid YAML at line 1: the character U+D800"),
+        (b'a: "\\UFFFFFFFF"', "is not valid YAML at line 1: "),
+        (b"a: *b", "is not valid YAML at line 1: "),
+        (b"a: 1\n---\nb: 1", "is not valid YAML at line "),
+        (b"a: 1\nb: 2\na: 3", "is not valid YAML at line 3: `a` is given twice, first at line 1; remove one"),
+        (b"a: {b: 1, b: 2}", "is not valid YAML at line 1: `b` is given twice"),
+        (b"? [1]\n: 2", "is not valid YAML at line 1: a key"),
+        (b"a: !!timestamp x", "is not valid YAML at line 1: a value has a tag"),
+        (b"<<: 3", "is not valid YAML at line 1: `<<` merges"),
+        (b"#" * (1 << 20) + b"\n", "is larger than 1 MiB"),
         (b"a: \xff", "is not UTF-8 text (byte 3); is it a recipe?"),
-        (b"a: 2024-13-45", "holds a value that cannot be read (month must be in 1..12); put quotes around it"),
         (b"", "must hold sections such as `data:` and `model:`, but it holds nothing"),
         (b"- 1", "must hold sections such as `data:` and `model:`, but it holds a list"),
         (b"just text", "must hold sections such as `data:` and `model:`, but it holds text"),
@@ -126,6 +174,16 @@ def test_a_file_that_is_no_recipe_is_refused(tmp_path: Path, content: bytes, sen
         read_yaml(path)
 
 
+def test_an_alias_is_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("a: &a {x: [1], y: 2}\nb: *a\nc: {<<: *a, y: 3}\nd: {<<: [{z: 1}, *a, {z: 2}]}\n", encoding="utf-8")
+    table = override(read_yaml(path), ["a.x.0=5", "d.x.0=6"])
+    assert table["a"] == {"x": [5], "y": 2}
+    assert table["b"] == {"x": [1], "y": 2}
+    assert table["c"] == {"x": [1], "y": 3}
+    assert table["d"] == {"x": [6], "y": 2, "z": 1}
+
+
 def test_a_missing_file_a_folder_and_one_that_may_not_be_read_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,10 +194,10 @@ def test_a_missing_file_a_folder_and_one_that_may_not_be_read_are_told_apart(
     with pytest.raises(SettingsError, match=r"is a directory; give the path of a recipe \(a YAML file\)"):
         read_yaml(tmp_path)
 
-    def forbidden(path: Path, encoding: str) -> str:
+    def forbidden(path: Path, mode: str) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", forbidden)
+    monkeypatch.setattr(Path, "open", forbidden)
     with pytest.raises(SettingsError, match=r"cannot be read \(Permission denied\); check its permissions"):
         read_yaml(tmp_path / "secret.yaml")
 
@@ -164,8 +222,16 @@ def test_overrides_are_yaml() -> None:
     [
         ("seed", "`--set seed` is not of the form a.b=value, for example training.steps=1000"),
         ("=3", "`--set =3` is not of the form a.b=value"),
-        ("seed=[1", "`--set seed=[1`: the value is not valid YAML; put quotes around it"),
-        ("seed=2024-13-45", "`--set seed=2024-13-45`: the value is not valid YAML; put quotes around it"),
+        ("seed=[1", "`--set seed=[1`: the value is not valid YAML ("),
+        ("seed=!!timestamp x", "`--set seed=!!timestamp x`: the value is not valid YAML (a value has a tag"),
+        (
+            "model={kind: rnn, kind: rnn}",
+            "`--set model={kind: rnn, kind: rnn}`: the value is not valid YAML (`kind` is",
+        ),
+        ("data.root=\udcfe", "`--set data.root=\\udcfe`: the value is not valid YAML (the character U+DCFE"),
+        (".".join(["a"] * 2000) + "=1", "`--set a.a."),
+        ("data.²=1", "`--set data.²`: `²` is not an item of the list"),
+        ("seed=" + "[" * 3000, "`--set seed=[[["),
         ("data.5.source=x", "`--set data.5.source`: `5` is not an item of the list, which has 2, counted from 0; give"),
         ("data.first.source=x", "`--set data.first.source`: `first` is not an item of the list, which has 2, counted"),
     ],

@@ -11,6 +11,11 @@ DragomanError
 The command line prints the sentence and leaves with exit code 2. Any other exception is a defect of Dragoman.
 """
 
+import reprlib
+
+LONGEST_QUOTE = 80
+"""Characters of a value that an error quotes."""
+
 
 class DragomanError(Exception):
     """A mistake that the user can mend; its text is one clear sentence."""
@@ -38,3 +43,16 @@ class RunError(DragomanError):
 
 class TrainingError(DragomanError):
     """Training that cannot go on."""
+
+
+def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:
+    """Return a value as an error quotes it: text as it is, cut to `limit` characters; anything else as Python writes it.
+
+    >>> shorten("x" * 100, 10), shorten([1, "a"])
+    ('xxxxxxx...', "[1, 'a']")
+    """
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = brief.maxlong = limit
+    text = value[: limit + 1] if isinstance(value, str) else brief.repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -9,7 +9,17 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from dragoman.errors import SettingsError
+from dragoman.errors import SettingsError, shorten
+from dragoman.yaml_subset import DEEPEST, YamlProblem, read
+
+LARGEST_FILE = 1 << 20
+"""Bytes of the largest file of settings that is read."""
+
+LONGEST_MESSAGE = 1000
+"""Characters of what a validator may say; it may quote values that are longer."""
+
+INTEGERS = range(-(1 << 63), 1 << 63)
+"""Whole numbers of 64 bits; libraries below raise errors of their own on larger ones."""
 
 
 class Settings(BaseModel):
@@ -26,6 +36,15 @@ class Settings(BaseModel):
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
                 raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be a number or a word")
         return table
+
+    @model_validator(mode="after")
+    def _refuse_huge_integers(self) -> "Settings":
+        """Refuse whole numbers of more than 64 bits."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, int) and value not in INTEGERS:
+                raise ValueError(f"`{name}` is {shorten(value)}, but it must be a whole number of at most 64 bits")
+        return self
 
 
 Kind = TypeVar("Kind", bound=Settings)
@@ -47,9 +66,13 @@ def parse(kind: type[Kind], table: Mapping[str, Any], where: str = "the recipe")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one table."""
+    """Read a YAML file that holds one table (see `yaml_subset`). SettingsError says what is wrong with it, and where."""
     try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise SettingsError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; is it a recipe?")
+        table = read(content.decode("utf-8"))
     except IsADirectoryError:
         raise SettingsError(f"{path} is a directory; give the path of a recipe (a YAML file)") from None
     except FileNotFoundError:
@@ -60,34 +83,34 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text (byte {error.start}); is it a recipe?") from None
-    except ValueError as error:  # PyYAML on a date that does not exist
-        raise SettingsError(f"{path} holds a value that cannot be read ({error}); put quotes around it") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        raise SettingsError(
-            f"{path} is not valid YAML{line}: {getattr(error, 'problem', None) or 'unreadable'}"
-        ) from None
+    except YamlProblem as error:
+        raise SettingsError(f"{path} is not valid YAML at line {error.line}: {error.problem}") from None
     if not isinstance(table, dict):
         raise SettingsError(f"{path} must hold sections such as `data:` and `model:`, but it holds {_name_of(table)}")
     return table
 
 
-def override(table: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+def override(table: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """Return `table` with each `a.b=value` set; values are YAML, numbers in a path count list items from 0.
 
     >>> override({"model": {"width": 256}}, ["model.width=512", "data.train.0.source=a.en"])
     {'model': {'width': 512}, 'data': {'train': [{'source': 'a.en'}]}}
     """
-    result: dict[str, Any] = yaml.safe_load(yaml.safe_dump(table, sort_keys=False))
+    result: dict[str, Any] = _copy(table)
     for assignment in assignments:
         path, equals, value = assignment.partition("=")
+        shown = f"--set {shorten(assignment)}"
         if not equals or not path:
-            raise SettingsError(f"`--set {assignment}` is not of the form a.b=value, for example training.steps=1000")
+            raise SettingsError(f"`{shown}` is not of the form a.b=value, for example training.steps=1000")
+        parts = path.strip().split(".")
+        if len(parts) > DEEPEST:
+            raise SettingsError(f"`{shown}`: the path has more than {DEEPEST} parts; there is no setting so deep")
         try:
-            _assign(result, path.strip().split("."), yaml.safe_load(value), place=path.strip())
-        except (yaml.YAMLError, ValueError):
-            raise SettingsError(f"`--set {assignment}`: the value is not valid YAML; put quotes around it") from None
+            _assign(result, parts, read(value), place=shorten(path.strip()))
+        except YamlProblem as error:
+            raise SettingsError(
+                f"`{shown}`: the value is not valid YAML ({error.problem}); put quotes around it"
+            ) from None
     return result
 
 
@@ -120,55 +143,71 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else f"; known: {', '.join(known)}"
 
 
+def _copy(value: Any) -> Any:
+    """Copy tables and lists, and those in them; sequences of any kind become lists."""
+    if isinstance(value, Mapping):
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def _assign(table: Any, path: Sequence[str], value: Any, *, place: str) -> None:
     """Set `value` at `path`, the rest of `place`, making tables and lists on the way."""
-    key: Any = int(path[0]) if isinstance(table, list) and path[0].isdigit() else path[0]
+    key: Any = int(path[0]) if isinstance(table, list) and _is_index(path[0]) else path[0]
     if isinstance(table, list):
         if not isinstance(key, int) or key > len(table):
             raise SettingsError(
-                f"`--set {place}`: `{path[0]}` is not an item of the list, which has {len(table)}, counted from 0; "
+                f"`--set {place}`: `{shorten(path[0])}` is not an item of the list, which has {len(table)}, counted from 0; "
                 f"give a number up to {len(table)}, which adds one"
             )
         if key == len(table):
             table.append(None)
     elif not isinstance(table, dict):
-        raise SettingsError(f"`--set {place}`: `{path[0]}` cannot be set inside {_name_of(table)}; leave it out")
+        raise SettingsError(
+            f"`--set {place}`: `{shorten(path[0])}` cannot be set inside {_name_of(table)}; leave it out"
+        )
     if len(path) == 1:
         table[key] = value
         return
     inner = table[key] if isinstance(table, list) else table.get(key)
     if not isinstance(inner, dict | list):
-        inner = [] if path[1].isdigit() else {}
+        inner = [] if _is_index(path[1]) else {}
         table[key] = inner
     _assign(inner, path[1:], value, place=place)
 
 
+def _is_index(part: str) -> bool:
+    """Tell whether a part of a path counts the items of a list."""
+    return part.isascii() and part.isdigit() and len(part) < 10
+
+
 def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
     """Turn the first problem of a validation into one sentence."""
-    problems = error.errors()
+    problems = error.errors(include_url=False)
     problem = next((m for m in problems if m["type"] == "extra_forbidden"), problems[0])
-    location = [part for part in problem["loc"] if not _is_tag(part, kind)]
-    place = ".".join(str(part) for part in location)
+    location = [shorten(part) for part in problem["loc"] if not _is_tag(part, kind)]
+    place = ".".join(location)
+    given = shorten(problem["input"])
     if problem["type"] == "extra_forbidden":
-        parent = ".".join(str(part) for part in location[:-1])
+        parent = ".".join(location[:-1])
         section = f"{where}, section `{parent}`," if parent else where
         known = [name for name in _fields_at(kind, problem["loc"][:-1]) if name != location[-1]]
-        return f"{section} has no setting `{location[-1]}`{nearest(str(location[-1]), known)}"
+        return f"{section} has no setting `{location[-1]}`{nearest(location[-1], known)}"
     if problem["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"
     if problem["type"].startswith("union_tag"):
         known = _tags_at(kind, problem["loc"])
-        tag = str(problem.get("ctx", {}).get("tag", ""))
+        tag = shorten(str(problem.get("ctx", {}).get("tag", "")))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
         return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
     message = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "value_error":
-        return f"{where}: {message}"
+        return f"{where}: {shorten(message, LONGEST_MESSAGE)}"
     if problem["type"] == "literal_error":
         known = [word.strip().strip("'") for word in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
-        return f"{where}: `{place}` cannot be `{problem['input']}`{nearest(str(problem['input']), known)}"
-    return f"{where}: `{place}` is {problem['input']!r}, but {message[0].lower()}{message[1:]}"
+        return f"{where}: `{place}` cannot be `{given}`{nearest(given, known)}"
+    shown = repr(given) if isinstance(problem["input"], str) else given
+    return f"{where}: `{place}` is {shown}, but {message[0].lower()}{message[1:]}"
 
 
 _PLAIN = {
