@@ -63,7 +63,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("decoding.n_best=9", "`n_best` is 9, but only 3 hypotheses are followed; raise `beam`"),
         ("training.device=tpu", "`training.device` cannot be `tpu`"),
         ("steps", "`--set steps` is not of the form a.b=value"),
-        ("data.train=[", "the value is not valid YAML; put quotes around it"),
+        ("data.train=[", "the value is not valid YAML ("),
         ("text.size=5000", "text.size is 5000, but this text allows a vocabulary of at most"),
         ("text.size=8", "text.size is 8, but the characters of this text and the special pieces alone are"),
         ("data.filters.max_words=2", "no sentence pair is left to train on; look at `data.filters`"),
