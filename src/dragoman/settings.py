@@ -227,11 +227,11 @@ def _tags(kind: Any) -> set[str]:
     """Collect the `kind` values of every settings class reachable from `kind`."""
     found: set[str] = set()
     for settings in _classes(kind, set()):
-        found.update(_kinds(settings))
+        found.update(kinds_of(settings))
     return found - set(kind.model_fields)
 
 
-def _kinds(settings: type[Settings]) -> set[str]:
+def kinds_of(settings: type[Settings]) -> set[str]:
     """Return the values that the field `kind` of a settings class may have."""
     field = settings.model_fields.get("kind")
     return {str(value) for value in get_args(field.annotation)} if field is not None else set()
@@ -270,7 +270,7 @@ def _classes_at(kind: type[Settings], location: Sequence[str | int]) -> set[type
             field = candidate.model_fields.get(str(part))
             if field is not None:
                 inner |= _direct(field.annotation)
-            elif isinstance(part, int) or part in _kinds(candidate):
+            elif isinstance(part, int) or part in kinds_of(candidate):
                 inner.add(candidate)
         candidates = inner or candidates
     return candidates

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
-NOUNS = frozenset({"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "machine"})
+NOUNS = frozenset({"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "plugins", "machine"})
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
     frozenset({"native"}),

@@ -9,7 +9,7 @@ from dragoman.attention.attend import attend_scaled_dot
 from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.packed import attend_packed, can_pack, kernel_works
 from dragoman.attention.relative import Relative
-from dragoman.attention.scores import ScaledDot, ScoreName, build_score
+from dragoman.attention.scores import ScaledDot, build_score
 from dragoman.attention.sharing import attend_shared
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
@@ -29,7 +29,7 @@ class MultiHead(nn.Module):
         width: int,
         heads: int,
         *,
-        score: ScoreName = "scaled_dot",
+        score: str = "scaled_dot",
         kind: LookupOptions | None = None,
         relative: Relative | None = None,
         positions: int = 512,

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dragoman.attention.settings import RelativeName
 from dragoman.errors import SettingsError
+from dragoman.plugins import get
 
 REACH = 16
 """Distance from which on Shaw's vectors are the same; the paper's k for its base model (section 4.1)."""
@@ -68,7 +68,7 @@ class Shaw(Relative):
     """Learned vectors per distance: score q (k + a_K)^T / sqrt(d), average of v + a_V (Shaw et al. 2018, section 3).
 
     Distances are clipped to 16 on either side; a causal side has no vectors for what comes after. Each layer has its own
-    vectors, shared among its heads (section 3.3). PackedWeights are made with each vector once rather than with each pair of
+    vectors, shared among its heads (section 3.3). Products are taken with each vector once rather than with each pair of
     positions. q a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
     """
 
@@ -215,7 +215,7 @@ class Rotary(Relative):
         return turned.flatten(-2).to(states.dtype)
 
 
-def build_relative(name: RelativeName, *, heads: int, head_dim: int, causal: bool) -> Relative:
+def build_relative(name: str, *, heads: int, head_dim: int, causal: bool) -> Relative:
     """Make the kind called `name` for one layer; `causal` says that no query sees what comes after it.
 
     SettingsError where rotary would meet heads of odd size.
@@ -231,3 +231,6 @@ def build_relative(name: RelativeName, *, heads: int, head_dim: int, causal: boo
             return Alibi(heads)
         case "rotary":
             return Rotary(head_dim)
+        case _:
+            plugin: Relative = get("relative", name).build(heads=heads, head_dim=head_dim, causal=causal)
+            return plugin

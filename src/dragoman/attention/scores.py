@@ -15,7 +15,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,10 +23,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dragoman.errors import InputError, SettingsError
+from dragoman.plugins import get, or_plugin
 
 ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine", "location"]
 CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "product", "cosine")
 """Scores that do not look at where a key stands."""
+ScoreChoice = Annotated[ScoreName, *or_plugin("score")]
+"""A setting: a score that comes with Dragoman, or one of a plugin."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +232,7 @@ class Location(Score):
         return F.linear(queries, self.position.weight[:length])
 
 
-def build_score(name: ScoreName, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:
+def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:
     """Make the score called `name`. `hidden` is the size inside additive, concat and product, `positions` the bound of location.
 
     SettingsError where dot or scaled dot would meet queries and keys of different sizes.
@@ -256,3 +259,5 @@ def build_score(name: ScoreName, query_dim: int, key_dim: int, *, hidden: int, p
             return Cosine(query_dim, key_dim)
         case "location":
             return Location(query_dim, positions)
+        case _:
+            return get("score", name).build(query_dim, key_dim, hidden=hidden, positions=positions)

@@ -1,9 +1,10 @@
 """Settings of attention that every architecture shares: how scores become weights, windows, hard choices, positions."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
 
 WeightsName = Literal["softmax", "sparsemax", "entmax15"]
@@ -11,6 +12,8 @@ WeightsName = Literal["softmax", "sparsemax", "entmax15"]
 
 RelativeName = Literal["none", "shaw", "t5", "alibi", "rotary"]
 """How attention to one's own side knows distances."""
+RelativeChoice = Annotated[RelativeName, *or_plugin("relative")]
+"""A setting: one of these, or one of a plugin."""
 
 
 class WindowSettings(Settings):

@@ -1,4 +1,4 @@
-"""AttentionMap the text files that commands are given."""
+"""Reading the text files that commands are given."""
 
 import queue
 import sys

@@ -1,4 +1,4 @@
-"""TargetScores decoding: what a model thinks of given translations."""
+"""Forced decoding: what a model thinks of given translations."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,7 @@ from dragoman.text.links import Links
 from dragoman.training.reports import Listener, MetricsFile
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
-"""TranslationProgress by every demo, and drawn."""
+"""Translated by every demo, and drawn."""
 
 
 def remove_previous_demo(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""PackedWeights with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
+"""Matrix products with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def packed_linear(weight: Float[Tensor, "output input"]) -> Multiply:
 
 
 class PackedWeights:
-    """PackedWeights with the weights of some models, none of which changes any more.
+    """Matrix products with the weights of some models, none of which changes any more.
 
     Each weight is laid out when it is first met: torch's own product lays it out anew at every call, which is most of the work
     where there are few rows. In float32 results are torch's within rounding; bfloat16 rounds inputs, weights and results; int8

@@ -1,15 +1,18 @@
 """Absolute positions added to embeddings: sinusoidal (no parameters, any length), learned (bounded), or none at all."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from dragoman.errors import InputError
+from dragoman.plugins import get, or_plugin
 
 PositionsName = Literal["sinusoidal", "learned", "none"]
+PositionsChoice = Annotated[PositionsName, *or_plugin("positions")]
+"""A setting: one of these, or one of a plugin."""
 
 
 def sinusoids(first: int, count: int, width: int, device: torch.device | None = None) -> Float[Tensor, "count width"]:
@@ -63,9 +66,7 @@ class NoPositions(nn.Module):
         return states
 
 
-def build_positions(
-    name: PositionsName, width: int, count: int
-) -> SinusoidalPositions | LearnedPositions | NoPositions:
+def build_positions(name: str, width: int, count: int) -> nn.Module:
     """Make the positions called `name`; `count` bounds the learned ones."""
     match name:
         case "sinusoidal":
@@ -74,3 +75,6 @@ def build_positions(
             return LearnedPositions(width, count)
         case "none":
             return NoPositions()
+        case _:
+            module: nn.Module = get("positions", name).build(width, count)
+            return module

@@ -1,8 +1,9 @@
 """The one place that chooses among architectures."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, WrapValidator
 
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -19,6 +20,8 @@ from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
+from dragoman.plugins import find, get
+from dragoman.settings import kinds_of, parse
 
 ModelSettings = Annotated[
     RecurrentSettings
@@ -33,6 +36,22 @@ ModelSettings = Annotated[
     | DecoderOnlySettings,
     Field(discriminator="kind"),
 ]
+
+
+def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
+    """Validate a `model` section; one whose kind is a plugin's by the settings of the plugin."""
+    kind = table.get("kind") if isinstance(table, dict) else getattr(table, "kind", None)
+    plugin = None if kind in BUILT_IN else find("model", str(kind))
+    if plugin is None or plugin.settings is None:
+        return check(table)
+    return table if isinstance(table, plugin.settings) else parse(plugin.settings, table, "section `model`")
+
+
+ModelChoice = Annotated[SerializeAsAny[ModelSettings], WrapValidator(_or_plugin)]
+"""The section `model`: an architecture that comes with Dragoman, or one of a plugin."""
+
+BUILT_IN = frozenset(kind for settings in get_args(get_args(ModelSettings)[0]) for kind in kinds_of(settings))
+"""The kinds that come with Dragoman."""
 
 Model = Seq2Seq | MaskedLanguageModel
 
@@ -63,6 +82,9 @@ def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
             return build_masked(settings, vocabularies)
         case DecoderOnlySettings():
             return build_decoder_only(settings, vocabularies)
+        case _:
+            model: Seq2Seq = get("model", settings.kind).build(settings, vocabularies)
+            return model
 
 
 def purpose_of(settings: ModelSettings) -> Purpose:

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.attention import masks
-from dragoman.attention.scores import ScoreName, build_score
+from dragoman.attention.scores import ScoreChoice, build_score
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import PAD, Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.convolution import Convolution, normalised
@@ -40,7 +40,7 @@ class ConvolutionalSettings(Settings):
     """Channels of each layer of the encoder, and how many inputs each of its outputs sees."""
     decoder_layers: tuple[LayerSize, ...] = Field(((256, 3),) * 3, min_length=1)
     """The same of the decoder."""
-    score: ScoreName = "dot"
+    score: ScoreChoice = "dot"
     """How decoder states are matched with encoder states."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropped from embeddings, before each convolution and before the output layer."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.attention import masks
-from dragoman.attention.scores import ScoreName, build_score
+from dragoman.attention.scores import ScoreChoice, build_score
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
@@ -38,7 +38,7 @@ class DeepAttSettings(Settings):
     """Layers of the decoder."""
     annotation: int | None = Field(None, ge=1)
     """Size of the projected encoder outputs that are attended to; by default a quarter of what the columns give."""
-    score: ScoreName = "additive"
+    score: ScoreChoice = "additive"
     """How decoder states are matched with encoder outputs."""
     tied: bool = False
     """Share the target embedding with the output layer, whose features are then as wide as an embedding."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dragoman.attention.scores import ScoreName
+from dragoman.attention.scores import ScoreChoice
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
@@ -19,7 +19,7 @@ class GnmtSettings(Settings):
     """LSTM layers of the decoder."""
     hidden: int = Field(1024, ge=1)
     """Size of every LSTM layer (of each direction of the lowest) and of embeddings."""
-    score: ScoreName = "additive"
+    score: ScoreChoice = "additive"
     """How the lowest decoder layer's state is matched with encoder states."""
     tied: bool = False
     """Share the target embedding with the output layer."""

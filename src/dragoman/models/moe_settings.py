@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dragoman.attention.scores import ScoreName
+from dragoman.attention.scores import ScoreChoice
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -22,7 +22,7 @@ class MoeSettings(Settings):
     """Inner size of each expert."""
     experts: ExpertSettings = ExpertSettings(experts=32, active=4, gate="balanced")
     """The two mixtures of experts, one in the encoder and one in the decoder."""
-    score: ScoreName = "product"
+    score: ScoreChoice = "product"
     """How the first decoder LSTM's last output is matched with encoder states."""
     tied: bool = False
     """Share the target embedding with the output layer."""

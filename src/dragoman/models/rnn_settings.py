@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dragoman.attention.scores import ScoreName
+from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
 from dragoman.layers.recurrent import CellName
 from dragoman.models.start_settings import StartSettings
@@ -30,7 +30,7 @@ class RecurrentSettings(Settings):
     """Recurrent layers of encoder and decoder."""
     bidirectional: bool = True
     """Let the encoder read in both directions."""
-    score: ScoreName = "additive"
+    score: ScoreChoice = "additive"
     """How decoder states are matched with encoder states."""
     weights: WeightsName = "softmax"
     """How scores become weights: softmax, sparsemax or entmax15."""

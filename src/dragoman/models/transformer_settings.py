@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from dragoman.attention.scores import ScoreName
-from dragoman.attention.settings import HardSettings, RelativeName, WeightsName, WindowSettings
+from dragoman.attention.scores import ScoreChoice
+from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.layers.positions import PositionsName
+from dragoman.layers.positions import PositionsChoice
 from dragoman.layers.residual import NormPlace
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -28,11 +28,11 @@ class BlockSettings(Settings):
     """Attention heads."""
     norm: NormPlace = "pre"
     """Layer norm before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
-    positions: PositionsName = "sinusoidal"
+    positions: PositionsChoice = "sinusoidal"
     """How positions enter: sinusoidal (any length), learned (up to max_positions) or none."""
-    relative: RelativeName = "none"
+    relative: RelativeChoice = "none"
     """What heads that attend to their own side know of distance: none, shaw, t5, alibi or rotary."""
-    self_score: ScoreName = "scaled_dot"
+    self_score: ScoreChoice = "scaled_dot"
     """Score of the heads that attend to their own side."""
     self_weights: WeightsName = "softmax"
     """How scores become weights where heads attend to their own side: softmax, sparsemax or entmax15."""
@@ -83,7 +83,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     """A Transformer encoder-decoder."""
 
     kind: Literal["transformer"] = "transformer"
-    cross_score: ScoreName = "scaled_dot"
+    cross_score: ScoreChoice = "scaled_dot"
     """Score of the decoder's heads that attend to the source."""
     cross_weights: WeightsName = "softmax"
     """How scores become weights where heads attend to the source."""

@@ -83,7 +83,7 @@ def loop(
     """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first` (part, layer, batch, hidden).
 
     `alive` (time, batch): where it is False the state stays as it was and what comes out is zero. `reverse`: from the last
-    position to the first. PackedWeights are done in bfloat16 inside autocast where that is large enough to pay. What comes out
+    position to the first. Matrix products are done in bfloat16 inside autocast where that is large enough to pay. What comes out
     shares memory with what is kept for the gradient, so nobody may write into it.
     """
     kind = torch.promote_types(inputs.dtype, torch.float32)

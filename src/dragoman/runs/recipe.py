@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from dragoman.data.settings import DataSettings, LinesSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
-from dragoman.models.build import ModelSettings, purpose_of
+from dragoman.models.build import ModelChoice, purpose_of
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.settings import TextSettings, WordsSettings
 from dragoman.training.settings import TrainingSettings
@@ -30,7 +30,7 @@ class Recipe(Settings):
     """The parallel corpora."""
     text: TextSettings
     """How text becomes pieces."""
-    model: ModelSettings
+    model: ModelChoice
     """The architecture."""
     training: TrainingSettings
     """How the model is trained."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from dragoman.interfaces import Batch, DecoderOutput, Loss
 from dragoman.machine.dtypes import upcast
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.plugins import get
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.guided import alignment_loss
@@ -21,7 +22,10 @@ Objective = Callable[[Any, Batch], Loss]
 
 
 def build_objective(training: TrainingSettings) -> Objective:
-    """Choose what training makes small."""
+    """Choose the training objective."""
+    if training.objective != "translation":
+        objective: Objective = get("objective", training.objective).build(training)
+        return objective
     return partial(translation_loss, smoothing=training.label_smoothing, guided=training.guided, reward=training.reward)
 
 

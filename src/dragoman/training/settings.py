@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
@@ -89,6 +90,8 @@ class TrainingSettings(Settings):
     """Largest norm of the gradient."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Probability given to all pieces alike (Szegedy et al. 2016)."""
+    objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
+    """The loss. translation: cross-entropy of the target given the source, with the terms below; a plugin may provide others."""
     phases: tuple[PhaseSettings, ...] = ()
     """Later parts of training that go on otherwise, in order."""
     reward: RewardSettings | None = None

@@ -1,0 +1,109 @@
+"""Scores, positions, architectures and objectives that other packages provide, found by their entry points.
+
+A package declares an entry point of the group `dragoman.plugins` that leads to a `Plugin`, or to several in a tuple. What comes
+with Dragoman is looked up first, so a broken plugin disturbs only those who use it. docs/extend.md has a working example.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from pydantic import PlainSerializer, WrapValidator
+
+from dragoman.errors import SettingsError
+from dragoman.settings import Settings
+
+GROUP = "dragoman.plugins"
+
+PluginKind = Literal["score", "relative", "positions", "model", "objective"]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """One thing that a recipe can name, and the function that builds it.
+
+    - `score`: every setting of a score, such as `model.score`. `build(query_dim, key_dim, *, hidden, positions)` returns an
+      `attention.scores.Score`.
+    - `relative`: `model.relative`. `build(*, heads, head_dim, causal)` returns an `attention.relative.Relative`.
+    - `positions`: `model.positions`. `build(width, count)` returns a module that takes (states, first) and returns states.
+    - `model`: `model.kind`. `build(settings, vocabularies)` returns a `models.seq2seq.Seq2Seq`.
+    - `objective`: `training.objective`. `build(training)` returns a function of (model, batch) to an `interfaces.Loss`.
+    """
+
+    kind: PluginKind
+    name: str
+    build: Callable[..., Any]
+    settings: type[Settings] | None = None
+    """Of a model: the class of its section in a recipe, whose `kind` is `name`."""
+    content_based: bool = True
+    """Of a score: whether the order of the keys does not matter to it."""
+
+
+def register(*plugins: Plugin) -> None:
+    """Make plugins known in this process alone, for notebooks and tests. SettingsError where a name is taken."""
+    for plugin in plugins:
+        if _registered.get((plugin.kind, plugin.name), plugin) != plugin:
+            raise SettingsError(f"two plugins provide the {plugin.kind} `{plugin.name}`; rename one of them")
+        _registered[plugin.kind, plugin.name] = plugin
+
+
+def find(kind: PluginKind, name: str) -> Plugin | None:
+    """Return the plugin of a kind and a name; None where there is none. SettingsError where a package is broken."""
+    return _registered.get((kind, name)) or _installed().get((kind, name))
+
+
+def get(kind: PluginKind, name: str) -> Plugin:
+    """Return the plugin of a kind and a name. SettingsError where there is none."""
+    plugin = find(kind, name)
+    if plugin is None:
+        raise SettingsError(f"there is no {kind} `{name}`; install the package that provides it, or choose another")
+    return plugin
+
+
+def or_plugin(kind: PluginKind) -> tuple[WrapValidator, PlainSerializer]:
+    """Return what makes a setting of fixed names accept those of plugins too: `Annotated[Name, *or_plugin("score")]`."""
+
+    def validate(value: Any, check: Callable[[Any], Any]) -> Any:
+        try:
+            return check(value)
+        except ValueError:
+            if isinstance(value, str) and find(kind, value) is not None:
+                return value
+            raise
+
+    return WrapValidator(validate), PlainSerializer(str)
+
+
+_registered: dict[tuple[PluginKind, str], Plugin] = {}
+
+
+@cache
+def _installed() -> Mapping[tuple[PluginKind, str], Plugin]:
+    """Load the plugins of all installed packages."""
+    found: dict[tuple[PluginKind, str], Plugin] = {}
+    for entry in entry_points(group=GROUP):
+        for plugin in _load(entry):
+            if (plugin.kind, plugin.name) in found:
+                raise SettingsError(
+                    f"two plugins provide the {plugin.kind} `{plugin.name}`, one of them `{entry.value}`; uninstall one"
+                )
+            found[plugin.kind, plugin.name] = plugin
+    return found
+
+
+def _load(entry: EntryPoint) -> Iterable[Plugin]:
+    """Return the plugins that an entry point leads to."""
+    try:
+        loaded = entry.load()
+    except Exception as error:  # whatever a foreign package raises while it is imported
+        raise SettingsError(
+            f"the plugin `{entry.value}` cannot be loaded ({type(error).__name__}: {error}); update or uninstall its package"
+        ) from error
+    plugins = (loaded,) if isinstance(loaded, Plugin) else loaded
+    if not isinstance(plugins, tuple | list) or not all(isinstance(plugin, Plugin) for plugin in plugins):
+        raise SettingsError(
+            f"the entry point `{entry.value}` must lead to a dragoman.plugins.Plugin, or a tuple of them"
+        )
+    return plugins

@@ -1,0 +1,131 @@
+"""What other packages provide is used wherever a recipe names it, and a broken package disturbs nobody else."""
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import RECIPE, ROOT, recipe_file
+
+from dragoman import plugins
+from dragoman.errors import SettingsError
+from dragoman.inference.translator import Translator
+from dragoman.jobs.train import fit
+from dragoman.models.build import build_model
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import Recipe, load_recipe
+from dragoman.settings import dump, parse, read_yaml
+
+EXAMPLE = ROOT / "docs" / "examples" / "plugin"
+
+
+def entry(value: str) -> EntryPoint:
+    """An entry point as an installed package declares it."""
+    return EntryPoint("example", value, plugins.GROUP)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
+    """The example of docs/extend.md, as if it were installed; a test may add more entry points."""
+    entries = [entry("dragoman_low_rank:PLUGINS")]
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    monkeypatch.setattr(plugins, "entry_points", lambda group: entries if group == plugins.GROUP else [])
+    plugins._installed.cache_clear()
+    yield entries
+    plugins._installed.cache_clear()
+    sys.modules.pop("dragoman_low_rank", None)
+
+
+TINY = ("training.steps=2", "training.validate_every=2", "training.recurrence=plain")
+
+
+@pytest.mark.parametrize(
+    ("base", "assignments"),
+    [
+        ("rnn", ["model.score=low_rank"]),
+        ("transformer", ["model.cross_score=low_rank", "model.relative=near", "model.positions=halving"]),
+        ("rnn", ["model.kind=tiny"]),
+        ("rnn", ["training.objective=focal"]),
+    ],
+)
+def test_a_run_with_a_plugin_trains_and_translates(
+    installed: list[EntryPoint], tmp_path: Path, base: str, assignments: list[str]
+) -> None:
+    recipe = load_recipe(recipe_file(tmp_path, base), [*TINY, *assignments])
+    fit(recipe, tmp_path / "run")
+    opened = open_run(tmp_path / "run").recipe
+    assert type(opened.model) is type(recipe.model) and dump(opened) == dump(recipe)
+    assert len(Translator.load(tmp_path / "run").translate(["I love cats."])) == 1
+
+
+def test_each_plugin_of_the_example_is_what_computes(installed: list[EntryPoint]) -> None:
+    example = __import__("dragoman_low_rank")
+    model = build_model(RecurrentSettings(score="low_rank", embedding=4, hidden=4), Vocabularies(9, 9, shared=False))
+    assert any(isinstance(module, example.LowRank) for module in model.modules())
+    tiny = parse(Recipe, {**_table(), "model": {"kind": "tiny", "embedding": 5}}).model
+    assert isinstance(tiny, example.TinySettings) and tiny.embedding == 5 and tiny.hidden == 16
+
+
+def test_a_mistake_in_the_section_of_a_plugin_is_refused_by_name(installed: list[EntryPoint]) -> None:
+    with pytest.raises(SettingsError, match=r"embeding.*did you mean `embedding`"):
+        parse(Recipe, {**_table(), "model": {"kind": "tiny", "embeding": 5}})
+
+
+@pytest.mark.parametrize(
+    ("section", "name"), [({"kind": "rnn", "score": "low_rnk"}, "low_rnk"), ({"kind": "tinny"}, "tinny")]
+)
+def test_a_name_that_nobody_provides_is_refused(
+    installed: list[EntryPoint], section: dict[str, str], name: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"cannot be `{name}`"):
+        parse(Recipe, {**_table(), "model": section})
+
+
+def test_a_run_whose_plugin_is_gone_says_so(installed: list[EntryPoint], tmp_path: Path) -> None:
+    recipe = parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "low_rank"}})
+    (tmp_path / "recipe.yaml").write_text(dump(recipe), encoding="utf-8")
+    installed.clear()
+    plugins._installed.cache_clear()
+    with pytest.raises(SettingsError, match=r"score.*low_rank"):
+        parse(Recipe, read_yaml(tmp_path / "recipe.yaml"))
+
+
+def test_a_package_that_cannot_be_imported_disturbs_only_who_needs_it(installed: list[EntryPoint]) -> None:
+    installed.append(entry("no_such_package:PLUGINS"))
+    assert parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "dot"}})
+    with pytest.raises(SettingsError, match=r"no_such_package.*update or uninstall"):
+        parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "low_rank"}})
+
+
+def test_an_entry_point_to_something_else_is_refused(installed: list[EntryPoint]) -> None:
+    installed.append(entry("math:pi"))
+    with pytest.raises(SettingsError, match="math:pi"):
+        plugins.find("score", "low_rank")
+
+
+def test_two_packages_with_one_name_are_refused(installed: list[EntryPoint]) -> None:
+    installed.append(entry("dragoman_low_rank:PLUGINS"))
+    with pytest.raises(SettingsError, match="two plugins provide the score `low_rank`"):
+        plugins.find("score", "low_rank")
+
+
+def test_a_plugin_can_be_registered_for_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    mine = plugins.Plugin("positions", "mine", lambda width, count: torch.nn.Identity())
+    plugins.register(mine, mine)
+    assert plugins.find("positions", "mine") is mine
+    with pytest.raises(SettingsError, match="mine"):
+        plugins.register(plugins.Plugin("positions", "mine", lambda width, count: torch.nn.ReLU()))
+
+
+def _table() -> dict[str, object]:
+    """All sections of a recipe but the model."""
+    return {
+        "data": {name: RECIPE["data"][name] for name in ("source", "target", "train", "dev")},
+        "text": {"kind": "words"},
+        "training": {"steps": 1},
+    }
