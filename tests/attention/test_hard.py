@@ -1,5 +1,6 @@
 """Hard attention. That REINFORCE is unbiased is tested in `tests/reference`."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -70,3 +71,17 @@ def test_a_position_answers_for_its_own_cost_and_later_ones_above_the_baseline()
     costs, real = torch.tensor([[4.0, 2.0, 50.0]]), torch.tensor([[True, True, False]])
     choice = Choice(torch.tensor([[-1.0, -2.0, -9.0]]), torch.tensor([[0.3, 0.5, 9.0]]))
     assert reinforcement(costs, choice, real).item() == torch.tensor(0.5 * (-4 * 1 - 1 * 2) - 0.1 * 0.8).item()
+
+
+@pytest.mark.parametrize("temperature", [0.3, 2.5])
+def test_a_higher_temperature_softens_the_gradient(temperature: float) -> None:
+    """The softmax of equation 2 in Jang et al. 2017, of the same noise, divided by the temperature."""
+    weights, values = weights_of(5).requires_grad_(), torch.randn(1, 1, 4, 2)
+    torch.manual_seed(3)
+    (straight_through(weights, temperature) @ values).sum().backward()
+    torch.manual_seed(3)
+    noise = -torch.empty(1, 1, 5, 4).exponential_().log()
+    expected = weights_of(5).requires_grad_()
+    soft = ((expected[..., :3].log() + noise[..., :3]) / temperature).softmax(-1)
+    (soft @ values[..., :3, :]).sum().backward()
+    torch.testing.assert_close(weights.grad, expected.grad)

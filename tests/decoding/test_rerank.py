@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded
+from torch import Tensor
 
 from dragoman.decoding import Hypotheses, Hypothesis, coverage, score_target
 from dragoman.decoding.rerank import rerank
 from dragoman.errors import InputError
-from dragoman.interfaces import BOS, EOS, Padded
+from dragoman.interfaces import BOS, EOS, DecoderState, Padded
 
 FOUND = Hypotheses([[Hypothesis([3], -1.0, -1.0), Hypothesis([4, 5, 3, 4], -1.1, -1.1)], [Hypothesis([5], -2.0, -2.0)]])
 
@@ -62,3 +64,19 @@ def test_a_model_without_attention_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         rerank(FOUND, ToyDecoder(attends=False), encoded([3, 11]), beta=1.0, n_best=1)
     assert str(caught.value) == "this model has no attention over the source; set decoding.coverage_penalty=0"
+
+
+class TwoHeads(ToyDecoder):
+    """A decoder of two layers with two heads each, all of which look at the same tokens."""
+
+    def __call__(self, tokens: Tensor, state: DecoderState[Any, Any], *, need_weights: bool = False) -> Any:
+        output, after = super().__call__(tokens, state, need_weights=need_weights)
+        weights = None if output.attention is None else output.attention.expand(-1, 2, 2, -1, -1)
+        return replace(output, attention=weights), after
+
+
+def test_weights_are_averaged_over_layers_and_heads() -> None:
+    one, four = (rerank(FOUND, kind(), encoded([3, 11]), beta=1.0, n_best=2) for kind in (ToyDecoder, TwoHeads))
+    assert four.ids == one.ids
+    for mine, others in zip(four.score, one.score, strict=True):
+        assert mine == pytest.approx(others, abs=1e-5)

@@ -9,6 +9,7 @@ from tests.decoding.toys import ToyDecoder, encoded, log_prob
 
 from dragoman.decoding import DecodingSettings, Hypotheses, step_of
 from dragoman.decoding.sample import sample, sample_steps, shape
+from dragoman.interfaces import BOS, PAD
 
 LIKELY = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
 
@@ -120,3 +121,10 @@ def test_the_steps_of_sampling_end_in_the_samples() -> None:
         found |= {sentence: sorted(some.ids for some in done) for sentence, done in one.completed.items()}
         assert all(len(some.ids) == number for still in one.open_hypotheses().values() for some in still)
     assert [found[0], found[1]] == [sorted(ids) for ids in draw(decoder, [3, 11], n_best=2).ids]
+
+
+def test_padding_and_the_beginning_are_never_drawn() -> None:
+    decoder = ToyDecoder(vocabulary=6)
+    decoder.table[:, [PAD, BOS]] = 20.0
+    for alternatives in draw(decoder, [3, 11], n_best=20).ids:
+        assert any(alternatives) and not {PAD, BOS} & {token for ids in alternatives for token in ids}

@@ -1,5 +1,6 @@
 """Shortlists: what is outside never comes out, a list of all words changes nothing."""
 
+from collections import Counter
 from pathlib import Path
 from shutil import copytree
 
@@ -9,6 +10,7 @@ from tests.tiny import MODELS, Trained, dragoman, refusal
 
 from dragoman.conversion.job import export
 from dragoman.data.collate import pad
+from dragoman.data.corpus import read_pairs
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
 from dragoman.inference.translator import Translator
@@ -116,3 +118,13 @@ def test_an_export_takes_no_list(run: Path) -> None:
     assert dragoman("translate", run, "--set", "shortlist=true", stdin="No.\n").lines == [
         Translator.load(run, shortlist=True).translate(["No."])[0].text
     ]
+
+
+def test_frequent_words_may_always_be_written(trained: Trained, tmp_path: Path) -> None:
+    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
+    run = open_run(folder)
+    pairs = [pair for corpus in run.recipe.data.train for pair in read_pairs(corpus, run.recipe.data)]
+    counts = Counter(token for pair in pairs for token in run.target.encode(pair.target))
+    often = {token for token, _ in counts.most_common(30)}
+    assert often <= set(make_shortlist(folder, likely=1, frequent=40).always.tolist())
+    assert not often <= set(make_shortlist(folder, likely=1, frequent=0).always.tolist())

@@ -185,3 +185,14 @@ def test_the_manifest_tells_what_training_cost(tmp_path: Path):
     assert cost["flops_per_token"] == cost["flops"] / cost["tokens"] > 6 * 100
     assert cost["estimated_flops"] == pytest.approx(cost["seconds"] * cost["sustained_rate"], rel=1e-2)
     assert cost["peak_memory"] > 50e6
+
+
+def test_the_average_is_of_the_last_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scores = iter([1.0, 2.0, 3.0, 4.0])
+    monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})
+    settings = ("training.steps=3", "training.validate_every=1", "training.keep=3", "training.average=2")
+    fit(recipe("rnn", *settings), tmp_path / "run")
+    kept, _ = load_tensors(tmp_path / "run" / "model.safetensors")
+    last = [load_tensors(tmp_path / "run" / "checkpoints" / f"step-0000000{step}.safetensors")[0] for step in (2, 3)]
+    for name, tensor in kept.items():
+        torch.testing.assert_close(tensor, (last[0][name] + last[1][name]) / 2)

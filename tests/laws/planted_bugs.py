@@ -11,14 +11,17 @@ from typing import Any
 
 import torch
 from pytest import MonkeyPatch
-from tests.laws import laws, laws_of_work
-from tests.laws.architectures import ARCHITECTURES
+from tests.inference.ctranslate2 import engines
+from tests.laws import law_of_exports, laws, laws_of_work
+from tests.laws.architectures import ARCHITECTURES, Architecture
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from dragoman.attention import attend, masks, multi_head, relative, scores
 from dragoman.attention.local import Window
 from dragoman.attention.lookup import Lookup
+from dragoman.attention.multi_head import MultiHead
+from dragoman.conversion import specification
 from dragoman.data.stream import BatchStream
 from dragoman.decoding import beam
 from dragoman.decoding.beam import Search
@@ -221,6 +224,28 @@ def drops_the_averages(right: Any, tensors: Any, prefix: str) -> Any:
     return {} if prefix == "optimizer." else right(tensors, prefix)
 
 
+def folds_nothing_into_queries(right: Any, attention: MultiHead) -> Any:
+    return attention.query.weight, attention.query.bias
+
+
+def leaves_positions_out(right: Any, layer: nn.Module, width: int) -> Any:
+    return 0 * right(layer, width)
+
+
+def turns_distances_round(right: Any, vectors: Tensor) -> Any:
+    return right(vectors)[::-1].copy()
+
+
+def ends_no_source(right: Any, *given: Any, **named: Any) -> Any:
+    spec = right(*given, **named)
+    spec.config.add_source_eos = False
+    return spec
+
+
+def finds_no_obstacle(right: Any, settings: Architecture) -> Any:
+    return iter(())
+
+
 def puts_spaces_everywhere(right: Any, pieces: Any) -> list[str]:
     return [" " + piece.strip(words.JOINER) for piece in pieces]
 
@@ -235,6 +260,16 @@ ORDER = partial(law, laws.law_7_the_order_of_keys_does_not_matter)
 ENCODER_ORDER = partial(law, laws.law_7_an_encoder_without_positions_does_not_know_order)
 BEAM = partial(law, laws.law_8_a_wide_beam_finds_the_best)
 ACCUMULATION = partial(law, laws_of_work.law_9_uneven_batches_add_up)
+
+
+def exporting(name: str) -> Law:
+    """Law 12, tried on an architecture that can be exported."""
+    return partial(law_of_exports.law_12_an_export_translates_the_same, law_of_exports.EXPORTED[name])
+
+
+def refusing(name: str) -> Law:
+    """Law 12, tried on an architecture that cannot be exported."""
+    return partial(law_of_exports.law_12_what_cannot_be_exported_is_refused, law_of_exports.REFUSED[name])
 
 
 def codec_law(folder: Path) -> None:
@@ -343,4 +378,21 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
     "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),
     "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),
+    "12: score without its scale": (
+        exporting("transformer, dot to itself"),
+        replace(specification, "_queries", folds_nothing_into_queries),
+    ),
+    "12: positions left out": (
+        exporting("transformer pre-norm, sinusoidal"),
+        replace(specification, "_positions", leaves_positions_out),
+    ),
+    "12: distances the other way round": (
+        exporting("shaw alone"),
+        replace(specification, "_distances", turns_distances_round),
+    ),
+    "12: sources without an end": (exporting("transformer, gated"), replace(engines, "describe", ends_no_source)),
+    "12: what cannot be expressed is left out": (
+        refusing("transformer, alibi"),
+        replace(specification, "obstacles", finds_no_obstacle),
+    ),
 }

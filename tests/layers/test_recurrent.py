@@ -1,9 +1,14 @@
 """Recurrent stacks. Their equations are tested in `tests/reference`."""
 
+import sys
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 
-from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack
+from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack, switch_native
+from dragoman.native.compilation import RECURRENCE, find_compiler, prepare
 
 CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
@@ -76,3 +81,43 @@ def test_recurrent_matrices_start_orthogonal_gate_by_gate(cell: CellName) -> Non
     for gate in stack.stack.weight_hh_l0.split(6):
         torch.testing.assert_close(gate @ gate.T, torch.eye(6), rtol=0, atol=1e-5)
     assert not stack.stack.bias_ih_l0.any() and not stack.stack.bias_hh_l0.any()
+
+
+def differ(run: Callable[[], tuple[torch.Tensor, object]]) -> bool:
+    """Tell whether something drops: twice with different random states gives different outputs."""
+    return not torch.equal(*(torch.manual_seed(seed) and run()[0] for seed in (1, 2)))
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("bidirectional", [True, False])
+@CELLS
+def test_an_encoder_drops_between_its_layers_in_training_alone(
+    cell: CellName, bidirectional: bool, native: bool
+) -> None:
+    for layers in (1, 2):
+        stack = BidirectionalStack(cell, 3, 16, layers, dropout=0.5, bidirectional=bidirectional)
+        use(stack, native)
+        inputs, lengths = torch.randn(2, 4, 3), torch.tensor([4, 3])
+        assert differ(partial(stack, inputs, lengths)) == (layers > 1)
+        assert not differ(partial(stack.eval(), inputs, lengths))
+
+
+@pytest.mark.parametrize("native", [False, True])
+@CELLS
+def test_a_stack_drops_between_its_layers_in_training_alone(cell: CellName, native: bool) -> None:
+    for layers in (1, 2):
+        stack = RecurrentStack(cell, 3, 16, layers, 0.5)
+        use(stack, native)
+        inputs = torch.randn(2, 4, 3)
+        state = zero_state(stack, inputs)
+        assert differ(partial(stack, inputs, state)) == (layers > 1)
+        assert not differ(partial(stack.eval(), inputs, state))
+
+
+def use(stack: torch.nn.Module, native: bool) -> None:
+    """Let a stack run in C++, where there is a compiler, or in torch."""
+    if native:
+        if sys.platform != "linux" or not find_compiler():
+            pytest.skip("no C++ compiler here")
+        prepare(RECURRENCE)
+    assert switch_native(stack, on=native)

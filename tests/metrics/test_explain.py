@@ -119,3 +119,13 @@ def test_no_reference_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         explain("the cat", [])
     assert str(caught.value) == ("there is nothing to compare the translation with; give at least one reference")
+
+
+@pytest.mark.parametrize(
+    ("references", "nearest"),
+    [(["a b", "a b c d e f"], 6), (["a b c d", "a b c d e f"], 4), (["a", "a b c d e f g h i", "a b c"], 3)],
+)
+def test_the_nearest_reference_in_length_counts_and_of_two_the_shorter(references: list[str], nearest: int) -> None:
+    explanation = explain("a b c d x", references)
+    assert explanation.reference_length == nearest
+    assert explanation.brevity_penalty == pytest.approx(brevity_penalty(5, nearest))

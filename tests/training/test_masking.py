@@ -112,3 +112,7 @@ def test_what_stands_on_padding_is_no_token() -> None:
     for seed in range(20):
         hidden = mask_tokens(Batch(garbage, garbage), VOCABULARY, generator(seed))
         assert not (hidden.real & ~sentences.mask).any()
+
+
+def test_the_shares_are_devlins() -> None:
+    assert (MASK_RATE, MASKED, REPLACED) == (0.15, 0.8, 0.1)

@@ -274,3 +274,17 @@ def test_a_plateau_lowers_the_rate_after_each_validation_that_is_not_the_best(ma
     trainer.run()
     rates = [record["learning_rate"] for record in trainer.metrics.read() if "loss" in record]
     assert rates == pytest.approx([1.0] * 4 + [0.1] * 4)
+
+
+def test_no_more_batches_are_gathered_than_a_step_needs(make: Make) -> None:
+    enough = make(steps=1).run().tokens
+    assert make(steps=1, tokens_per_step=enough).run().tokens == enough
+    assert make(steps=1, tokens_per_step=enough + 1).run().tokens > enough
+
+
+def test_each_phase_warms_up_from_its_own_first_step(make: Make) -> None:
+    phases = (PhaseSettings(after=0.5, optimizer="sgd", learning_rate=0.5, schedule="constant", warmup=4),)
+    trainer = make(steps=8, learning_rate=0.01, schedule="constant", phases=phases, log_every=1)
+    trainer.run()
+    rates = [record["learning_rate"] for record in trainer.metrics.read() if "loss" in record]
+    assert rates == pytest.approx([0.01] * 4 + [0.125, 0.25, 0.375, 0.5])
