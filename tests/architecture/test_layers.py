@@ -9,8 +9,7 @@ from tests.architecture.source import PACKAGE, Source, planted, sources, violati
 NOUNS = frozenset({"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "plugins", "machine"})
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
-    frozenset({"native"}),
-    frozenset({"attention"}),
+    frozenset({"attention", "native"}),
     frozenset({"layers", "text"}),
     frozenset({"models", "data", "decoding", "metrics"}),
     frozenset({"training", "inspection"}),
@@ -97,6 +96,7 @@ def test_text_and_metrics_do_not_know_torch():
     [
         ("attention/a.py", "from dragoman.models.rnn import Rnn", "1: attention imports models"),
         ("attention/a.py", "import dragoman.layers.embedding as e", "1: attention imports layers"),
+        ("attention/a.py", "from dragoman.native.recurrence import run_fused", "1: attention imports native"),
         ("attention/a.py", "import torch\ndef f():\n    from dragoman.text import codec", "3: attention imports text"),
         ("text/a.py", "if TYPE_CHECKING:\n    from dragoman.data import corpus", "2: text imports data"),
         ("data/a.py", "from dragoman import models", "1: data imports models"),

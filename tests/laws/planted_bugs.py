@@ -27,7 +27,8 @@ from dragoman.decoding import beam
 from dragoman.decoding.beam import Search
 from dragoman.interfaces import DecoderState, KeyValues
 from dragoman.layers import positions, recurrent
-from dragoman.models import rnn
+from dragoman.models import luong, posterior
+from dragoman.models import recurrent as recurrent_models
 from dragoman.text import words
 from dragoman.training import step, trainer
 from dragoman.tree import map_tensors
@@ -86,7 +87,7 @@ def keeps_new_keys_alone(right: Any, memory: KeyValues, new: KeyValues) -> KeyVa
 
 def does_not_carry_the_fed_vector(right: Any, decoder: Any, tokens: Tensor, state: Any, **named: Any) -> Any:
     output, after = right(decoder, tokens, state, **named)
-    return output, DecoderState(after.source, rnn.RecurrentPast(after.past.hidden, state.past.fed))
+    return output, DecoderState(after.source, recurrent_models.RecurrentPast(after.past.hidden, state.past.fed))
 
 
 def ignores_the_source_mask(right: Any, real: Tensor) -> Tensor:
@@ -147,7 +148,7 @@ def draws_at_inference(right: Any, lookup: Lookup, weights: Tensor) -> Any:
 
 def forgets_the_predictions(right: Any, decoder: Any, tokens: Tensor, state: Any, **named: Any) -> Any:
     output, after = right(decoder, tokens, state, **named)
-    past = rnn.RecurrentPast(after.past.hidden, state.past.fed, position=after.past.position)
+    past = recurrent_models.RecurrentPast(after.past.hidden, state.past.fed, position=after.past.position)
     return output, DecoderState(after.source, past)
 
 
@@ -290,12 +291,12 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "1: new keys stand before the old": (CHUNKS(TRANSFORMER), replace(KeyValues, "extend", keeps_new_keys_alone)),
     "1: input feeding vector not carried": (
         CHUNKS(FEEDING),
-        replace(rnn.LuongDecoder, "forward", does_not_carry_the_fed_vector),
+        replace(luong.LuongDecoder, "forward", does_not_carry_the_fed_vector),
     ),
     "1: window begins anew in each chunk": (CHUNKS("luong, local-m"), replace(Window, "forward", begins_anew)),
     "1: predictions of the last position forgotten": (
         CHUNKS("posterior"),
-        replace(rnn.PosteriorDecoder, "forward", forgets_the_predictions),
+        replace(posterior.PosteriorDecoder, "forward", forgets_the_predictions),
     ),
     "1: rotary begins anew in each chunk": (
         CHUNKS("transformer, rotary"),

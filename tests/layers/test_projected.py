@@ -1,7 +1,6 @@
 """LSTMs with projections against torch's, all at once and one position at a time."""
 
 import torch
-import torch.nn.functional as F
 
 from dragoman.layers.projected import ProjectedLstm
 
@@ -18,12 +17,13 @@ def layer(*, bidirectional: bool = False) -> ProjectedLstm:
 def test_one_position_at_a_time_is_all_at_once() -> None:
     lstm, inputs = layer(), torch.randn(2, 5, 4)
     whole, last = lstm(inputs, lstm.start(inputs))
-    left, right = lstm.input_weights(1, 3)
+    left, right = lstm.input_maps(1)
     state = lstm.start(inputs)
     for position in range(5):
-        entering = F.linear(inputs[:, position, :1], left) + F.linear(inputs[:, position, 1:], right)
-        state = lstm.step(entering, state)
-        torch.testing.assert_close(state[0], whole[:, position])
+        entering = left(inputs[:, position, :1]) + right(inputs[:, position, 1:])
+        output, state = lstm.step(entering, state)
+        torch.testing.assert_close(output, whole[:, position])
+        torch.testing.assert_close(lstm.query(state)[:, 0], output)
     torch.testing.assert_close(state, last)
 
 

@@ -19,6 +19,12 @@ def zero_state(stack: RecurrentStack, like: torch.Tensor) -> tuple[torch.Tensor,
     return (zeros,) if stack.cell == "gru" else (zeros, zeros)
 
 
+def projected_inputs(stack: RecurrentStack, inputs: torch.Tensor) -> torch.Tensor:
+    """Return the first layer's product with the whole input."""
+    whole, _ = stack.input_maps(inputs.shape[-1])
+    return whole(inputs)
+
+
 @CELLS
 @pytest.mark.parametrize("layers", [1, 3])
 def test_a_state_has_one_row_per_sentence_and_one_part_per_layer(cell: CellName, layers: int) -> None:
@@ -36,8 +42,9 @@ def test_inputs_may_be_projected_in_parts(cell: CellName) -> None:
     for parameter in stack.parameters():
         torch.nn.init.normal_(parameter)
     inputs = torch.randn(2, 3, 5)
-    parts = stack.project(inputs[..., :2]) + stack.project(inputs[..., 2:], 2)
-    torch.testing.assert_close(parts, stack.project(inputs))
+    first, others = stack.input_maps(2)
+    whole = projected_inputs(stack, inputs)
+    torch.testing.assert_close(first(inputs[..., :2]) + others(inputs[..., 2:]), whole)
 
 
 @CELLS
@@ -45,7 +52,7 @@ def test_steps_drop_between_layers_in_training(cell: CellName) -> None:
     torch.manual_seed(1)
     stack = RecurrentStack(cell, 3, 64, 2, 0.5)
     inputs = torch.randn(1, 1, 3)
-    projected, state = stack.project(inputs)[:, 0], zero_state(stack, inputs)
+    projected, state = projected_inputs(stack, inputs)[:, 0], zero_state(stack, inputs)
     (one, first), (other, second) = stack.step(projected, state), stack.step(projected, state)
     assert torch.equal(first[0][:, 0], second[0][:, 0]), "the first layer comes before any dropout"
     assert not torch.equal(one, other)
@@ -56,7 +63,7 @@ def test_a_step_keeps_a_float32_state_where_products_are_in_bfloat16(cell: CellN
     stack = RecurrentStack(cell, 3, 4, 2, 0.0)
     inputs = torch.randn(2, 1, 3)
     with torch.autocast("cpu", torch.bfloat16):
-        output, state = stack.step(stack.project(inputs)[:, 0], zero_state(stack, inputs))
+        output, state = stack.step(projected_inputs(stack, inputs)[:, 0], zero_state(stack, inputs))
     assert output.isfinite().all() and state[0].isfinite().all()
     exact, _ = stack(inputs, zero_state(stack, inputs))
     torch.testing.assert_close(output.float(), exact[:, 0], rtol=0.05, atol=0.02)

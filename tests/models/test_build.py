@@ -10,7 +10,7 @@ from tests.laws.test_laws import each
 
 from dragoman.interfaces import Decoder, DecoderState, Encoder
 from dragoman.models.build import ModelSettings, build_model
-from dragoman.models.rnn import RecurrentDecoder
+from dragoman.models.recurrent import RecurrentDecoder
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerDecoder

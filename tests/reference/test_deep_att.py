@@ -93,4 +93,4 @@ def test_the_decoder_attends_with_the_bottom_state_before_and_predicts_from_the_
             )
         for part, name in enumerate("hc"):
             expected = torch.tensor([layer[part] for layer in past])
-            torch.testing.assert_close(state.past[part][row], expected, rtol=1e-4, atol=1e-5, msg=name)
+            torch.testing.assert_close(state.past.hidden[part][row], expected, rtol=1e-4, atol=1e-5, msg=name)

@@ -8,10 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.attention.scores import ScoreName
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch, Padded
 from dragoman.layers.cross_entropy import linear_cross_entropy
 from dragoman.layers.recurrent import BidirectionalStack, switch_native
+from dragoman.models.deep_att import DeepAttSettings, build_deep_att
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -59,6 +61,24 @@ def both(settings: dict[str, Any], dtype: torch.dtype) -> tuple[Seq2Seq, Seq2Seq
     native = copy.deepcopy(plain)
     assert switch_native(native, on=True)
     return plain, native
+
+
+def compare_with_plain(model: Seq2Seq, lengths: list[tuple[int, int]]) -> None:
+    """See that a model in training has the same loss and gradients in double precision with fused loops and without."""
+    model.double().train()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    native = copy.deepcopy(model)
+    assert switch_native(native, on=True)
+    batch = batch_of(lengths)
+    (loss, gradients), (other, others) = losses(model, batch), losses(native, batch)
+    torch.testing.assert_close(other, loss, rtol=1e-9, atol=1e-9)
+    assert not torch.equal(other, loss), "both ran the same loop"
+    assert gradients.keys() == others.keys()
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(
+            others[name], gradient, rtol=1e-9, atol=1e-9, msg=lambda text, at=name: f"{at}: {text}"
+        )
 
 
 DECODERS: dict[str, dict[str, Any]] = {
@@ -111,6 +131,13 @@ def test_so_they_are_for_other_shapes_and_stacks(settings: dict[str, Any], shape
     torch.testing.assert_close(other, loss, rtol=1e-9, atol=1e-9)
     for name, gradient in gradients.items():
         torch.testing.assert_close(others[name], gradient, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("score", ["additive", "general"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_so_they_are_for_deep_att(layers: int, score: ScoreName) -> None:
+    settings = DeepAttSettings(embedding=6, hidden=8, encoder_layers=2, decoder_layers=layers, score=score, dropout=0.0)
+    compare_with_plain(build_deep_att(settings, Vocabularies(23, 23)), SHAPES["padded"])
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])

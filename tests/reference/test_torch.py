@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.layers.test_recurrent import zero_state
+from tests.layers.test_recurrent import projected_inputs, zero_state
 from torch import Tensor, nn
 
 from dragoman.attention import masks
@@ -100,7 +100,7 @@ def test_a_recurrent_stack_is_torch_s_all_at_once_and_step_by_step(cell: str, la
     outputs, _ = own(inputs, zero_state(own, inputs))
     torch.testing.assert_close(outputs, expected, **CLOSE)
     state = zero_state(own, inputs)
-    for position, projected in enumerate(own.project(inputs).unbind(1)):
+    for position, projected in enumerate(projected_inputs(own, inputs).unbind(1)):
         output, state = own.step(projected, state)
         torch.testing.assert_close(output, expected[:, position], **CLOSE)
 

@@ -16,7 +16,7 @@ from benchmarks.speed.statistics import spread, tail
 from dragoman.conversion.job import Quantization, export
 from dragoman.errors import DragomanError
 from dragoman.inference.ctranslate2.folder import is_export
-from dragoman.models.rnn import LuongDecoder
+from dragoman.models.luong import LuongDecoder
 from dragoman.models.transformer import TransformerDecoder
 from dragoman.runs.folder import Run, new_run
 from dragoman.runs.recipe import Recipe

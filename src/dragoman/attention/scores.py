@@ -46,7 +46,7 @@ class Score(nn.Module, ABC):
     """Says how well each query matches each key."""
 
     def parts(self, query_dim: int) -> ScoreParts | None:
-        """Return what a loop that works by itself needs to score queries of this size; None where it cannot."""
+        """Return this score of queries of a size as the parts that a fused kernel needs; None where it has other parts."""
         return None
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
@@ -64,7 +64,7 @@ class Dot(Score):
     """s^T h (Luong et al. 2015). Queries and keys must have one size."""
 
     def parts(self, query_dim: int) -> ScoreParts:
-        """Return that there is nothing to return."""
+        """Return that queries and keys are multiplied as they are."""
         return ScoreParts()
 
     def forward(

@@ -4,10 +4,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.lookup import Lookup, LookupOptions
-from dragoman.attention.scores import Score
+from dragoman.attention.scores import Score, ScoreParts
 from dragoman.attention.sharing import attend_shared
 from dragoman.interfaces import Attended, KeyValues
-from dragoman.native.recurrence import Order, Source
 
 
 class SingleHead(nn.Module):
@@ -31,16 +30,10 @@ class SingleHead(nn.Module):
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
 
-    def in_loop(self, memory: KeyValues, real: Bool[Tensor, "batch key"], order: Order) -> Source | None:
-        """Return what a recurrent loop as one operation reads; None where this is more than softmax and average.
-
-        `order`: attend before or after the recurrent step.
-        """
-        parts = self.score.parts(self.query_dim)
-        if parts is None or not self.lookup.plain or (self.training and self.lookup.dropout > 0):
-            return None
-        keys, values = memory.keys[:, 0], memory.values[:, 0]
-        return Source(order, keys, values, real, parts.query, parts.energy, parts.scale)
+    def score_parts(self) -> ScoreParts | None:
+        """Return the score's parts where this attention is now a softmax of such a score and an average, and nothing more."""
+        drops = self.training and self.lookup.dropout > 0
+        return None if drops or not self.lookup.plain else self.score.parts(self.query_dim)
 
     def forward(
         self,

@@ -23,7 +23,7 @@ class Dropout(nn.Module):
 
     def forward(self, states: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Drop in training; return `states` as they are otherwise."""
-        if not self.training or self.dropped == 0:
+        if not self.drops:
             return states
         if states.dtype in _EXACT:
             return states * self._keep(states).mul_(self._scale)
@@ -32,7 +32,7 @@ class Dropout(nn.Module):
 
     def add(self, states: Float[Tensor, "*shape"], output: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Return `states` and what is left of `output`, added up in the same pass."""
-        if not self.training or self.dropped == 0:
+        if not self.drops:
             return states + output
         if states.dtype in _EXACT:
             return torch.addcmul(states, output, self._keep(output), value=self._scale)
@@ -41,9 +41,14 @@ class Dropout(nn.Module):
 
     def keep(self, shape: Sequence[int]) -> Tensor | None:
         """Return what numbers of a shape on a CPU are to be multiplied by; None where nothing is dropped."""
-        if not self.training or self.dropped == 0:
+        if not self.drops:
             return None
         return self._keep(torch.empty(shape)).mul_(self._scale)
+
+    @property
+    def drops(self) -> bool:
+        """Tell whether anything is dropped now."""
+        return self.training and self.dropped > 0
 
     @property
     def _scale(self) -> float:

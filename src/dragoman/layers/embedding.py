@@ -39,6 +39,9 @@ class OutputLayer(nn.Module):
     Where `native` is set, the C++ parts compute the loss.
     """
 
+    needs_weights = False
+    """Whether its features are made of the attention weights, as those of `layers/mixture.py::MixtureHead` are."""
+
     def __init__(self, width: int, vocabulary: int, tied: TokenEmbedding | None = None, *, bias: bool = True) -> None:
         super().__init__()
         self.weight = (

@@ -35,6 +35,8 @@ class MixtureHead(nn.Module):
     Its features are those of `mixture_features`, its logits are log-probabilities.
     """
 
+    needs_weights = True
+
     def __init__(self, output: OutputLayer) -> None:
         super().__init__()
         self.output = output

@@ -1,25 +1,26 @@
 """LSTMs whose output is a projection of their cells (Sak et al. 2014), over a sequence at once or one position at a time."""
 
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.linear import linear
-from dragoman.layers.recurrent import initialise, lstm_cell
+from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell
 from dragoman.machine.dtypes import upcast
-
-ProjectedState = tuple[Float[Tensor, "batch width"], Float[Tensor, "batch cells"]]
-"""The last output, which is the state that enters the gates, and the memory of the cells."""
+from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput
 
 
 class ProjectedLstm(nn.Module):
     """One LSTM layer whose `cells` are projected to `width` outputs, which also enter the gates of the next step.
 
     Equations and weights are those of torch's nn.LSTM with `proj_size`. Source: Sak et al. 2014, section 2.1, without its
-    peepholes and its second projection. `bidirectional`: a second one reads backwards, and the outputs of both are added.
+    peepholes and its second projection. `bidirectional`: a second one reads backwards, and the outputs of both are added. The
+    state is the last output, which enters the gates, and the memory of the cells: (batch, width) and (batch, cells).
     """
 
     def __init__(self, inputs: int, cells: int, width: int, *, bidirectional: bool = False) -> None:
@@ -27,17 +28,17 @@ class ProjectedLstm(nn.Module):
         self.stack = nn.LSTM(inputs, cells, proj_size=width, batch_first=True, bidirectional=bidirectional)
         initialise(self.stack)
 
-    def start(self, like: Float[Tensor, "batch time _"]) -> ProjectedState:
+    def start(self, like: Float[Tensor, "batch time _"]) -> State:
         """Return zeros, the state before the first position, for as many rows as `like` has."""
         return like.new_zeros(len(like), self.stack.proj_size), like.new_zeros(len(like), self.stack.hidden_size)
 
     def forward(
-        self, inputs: Float[Tensor, "batch time dim"], state: ProjectedState
-    ) -> tuple[Float[Tensor, "batch time width"], ProjectedState]:
+        self, inputs: Float[Tensor, "batch time dim"], state: State
+    ) -> tuple[Float[Tensor, "batch time width"], State]:
         """Run over a sequence from `state`; return the outputs and the state after it."""
         with _without_onednn():
-            outputs, (last, memory) = self.stack(inputs, tuple(part[None] for part in state))
-        return outputs, (last[0], memory[0])
+            outputs, last = self.stack(inputs, tuple(part[None] for part in state))
+        return outputs, tuple(part[0] for part in last)
 
     def read(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
@@ -49,19 +50,39 @@ class ProjectedLstm(nn.Module):
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         return padded.unflatten(-1, (-1, self.stack.proj_size)).sum(-2)
 
-    def input_weights(self, *sizes: int) -> tuple[Float[Tensor, "gates _"], ...]:
-        """Cut the gates' input matrix into one for each part of the input; cut it once, for each cut costs in the gradient."""
-        return self._weight("weight_ih").split(sizes, 1)
+    def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
+        """Tell whether `run_fused` may run: never, since the C++ cells have no projections."""
+        return False
 
-    def step(self, projected: Float[Tensor, "batch gates"], state: ProjectedState) -> ProjectedState:
-        """Run one position, its input given as the sum of the products of its parts with `input_weights`.
+    def run_fused(
+        self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
+    ) -> FusedRnnOutput:
+        """Never called: see `can_fuse`."""
+        raise AssertionError("the C++ cells have no projections")
+
+    def query(self, state: State) -> Float[Tensor, "batch 1 width"]:
+        """Return the last output, with which the source is read."""
+        return state[0][:, None]
+
+    def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
+        """Cut the gates' product with the input into that with its first `size` features and that with the others.
+
+        The sum of both is the whole without bias. Cut it once for all positions, for each cut costs in the gradient.
+        """
+        weight = self._weight("weight_ih")
+        first, others = weight.split((size, weight.shape[1] - size), 1)
+        return partial(F.linear, weight=first), partial(F.linear, weight=others)
+
+    def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Float[Tensor, "batch width"], State]:
+        """Run one position, its input given as the sum of what `input_maps` made of each part of it.
 
         The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
         """
         bias = self._weight("bias_ih") + self._weight("bias_hh")
         recurrent = upcast(linear(state[0], self._weight("weight_hh"), bias))
-        output, memory = lstm_cell(upcast(projected) + recurrent, upcast(state[1]))
-        return upcast(linear(output, self._weight("weight_hr"), None)), memory
+        cells, memory = lstm_cell(upcast(projected) + recurrent, upcast(state[1]))
+        output = upcast(linear(cells, self._weight("weight_hr"), None))
+        return output, (output, memory)
 
     def _weight(self, name: str) -> Tensor:
         """Return one of torch's parameters by the part of its name before the layer."""

@@ -3,6 +3,7 @@
 The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GRU, (h, c) for an LSTM.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -14,10 +15,14 @@ from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.linear import linear
 from dragoman.machine.dtypes import upcast
-from dragoman.native.recurrence import Layers, Looped, Source, loop
+from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
 
 CellName = Literal["gru", "lstm"]
-State = tuple[Float[Tensor, "batch layer hidden"], ...]
+State = tuple[Float[Tensor, "batch ... _"], ...]
+"""Hidden vectors and, for an LSTM, memories."""
+
+
+InputMap = Callable[[Float[Tensor, "batch *time part"]], Float[Tensor, "batch *time gates"]]
 
 
 class RecurrentStack(nn.Module):
@@ -42,44 +47,51 @@ class RecurrentStack(nn.Module):
         self, inputs: Float[Tensor, "batch time dim"], state: State
     ) -> tuple[Float[Tensor, "batch time hidden"], State]:
         """Run over a sequence from `state`; return the last layer's outputs and the state after it."""
-        if self.loops(inputs):
-            looped, new = self.loop(inputs, state)
-            return looped.states, new
+        if self.can_fuse(inputs):
+            fused = self.run_fused(inputs, state)
+            return fused.states, fused.last
         by_layer = tuple(part.transpose(0, 1).contiguous() for part in state)
         outputs, after = self.stack(inputs, by_layer[0] if self.cell == "gru" else by_layer)
         new = (after,) if self.cell == "gru" else after
         return outputs, tuple(part.transpose(0, 1) for part in new)
 
-    def loops(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `loop` may run over these inputs: more than one position, on a CPU, and `switch_native` said so."""
+    def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
+        """Tell whether `run_fused` may run: `switch_native` said so, and there is more than one position, on a CPU."""
         return self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
-    def loop(
-        self, inputs: Float[Tensor, "batch time part"], state: State, source: Source | None = None
-    ) -> tuple[Looped, State]:
-        """Do all positions as one operation; `source` is read in each step, and what is read enters beside `inputs`.
+    def run_fused(
+        self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
+    ) -> FusedRnnOutput:
+        """Run all positions as one operation; `source` is attended to at each, and what that gives enters next to `inputs`.
 
         Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
         """
         rows, time, _ = inputs.shape
         keep = self.dropout.keep((self.layers - 1, time, rows, self.hidden)) if self.layers > 1 else None
-        layers = Layers(tuple(_weights(self.stack, str(layer)) for layer in range(self.layers)), keep)
-        first = torch.stack([part.transpose(0, 1) for part in state])
-        done = loop(inputs.transpose(0, 1), first, layers, source=source)
-        parts = [t.transpose(0, 1) if t.dim() == 3 else t for t in (done.states, done.contexts, done.fed)]
-        return Looped(parts[0], done.last, parts[1], parts[2]), tuple(
-            part.transpose(0, 1) for part in done.last.unbind()
-        )
+        weights = LayerWeights(tuple(_weights(self.stack, str(layer)) for layer in range(self.layers)), keep)
+        first = tuple(part.transpose(0, 1) for part in state)
+        return run_fused(inputs.transpose(0, 1), first, weights, source=source).batch_first()
 
-    def project(self, inputs: Float[Tensor, "batch time part"], first: int = 0) -> Float[Tensor, "batch time gates"]:
-        """Do the first layer's product with features first, first + 1, ... of its input, for all positions at once."""
+    def query(self, state: State) -> Float[Tensor, "batch 1 hidden"]:
+        """Return the last layer's hidden vector, with which the source is read."""
+        return state[0][:, -1:]
+
+    def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
+        """Cut the first layer's product with the input into that with its first `size` features and that with the others."""
         weight, bias, _, _ = _weights(self.stack, "0")
-        return linear(inputs, weight[:, first : first + inputs.shape[-1]], bias if first == 0 else None)
+
+        def first(inputs: Tensor) -> Tensor:
+            return linear(inputs, weight[:, :size], bias)
+
+        def others(inputs: Tensor) -> Tensor:
+            return linear(inputs, weight[:, size:], None)
+
+        return first, others
 
     def step(
         self, projected: Float[Tensor, "batch gates"], state: State
     ) -> tuple[Float[Tensor, "batch hidden"], State]:
-        """Run one position, its input given as the sum of what `project` returned for each part of it.
+        """Run one position, its input given as the sum of what `input_maps` made of each part of it.
 
         The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
         """
@@ -123,17 +135,17 @@ class BidirectionalStack(nn.Module):
     ) -> tuple[Float[Tensor, "batch time both"], State]:
         """Return the last layer's outputs (zeros on padding) and each layer's last states, both directions joined."""
         if self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
-            return self._loop(inputs, lengths)
+            return self._run_fused(inputs, lengths)
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
         outputs, after = self.stack(packed)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         parts = after if isinstance(after, tuple) else (after,)
         return padded, tuple(self._join(part) for part in parts)
 
-    def _loop(
+    def _run_fused(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
-        """Do all layers as one operation or, in both directions, each layer and direction.
+        """Run all layers as one operation or, in both directions, each layer and direction as one.
 
         Padding is read too; there states stay as they are.
         """
@@ -142,22 +154,41 @@ class BidirectionalStack(nn.Module):
         weights = [_weights(self.stack, str(layer)) for layer in range(self.layers)]
         parts, sequence = 2 if isinstance(self.stack, nn.LSTM) else 1, inputs.transpose(0, 1)
         if not self.stack.bidirectional:
-            zeros = inputs.new_zeros(parts, self.layers, rows, self.stack.hidden_size)
+            zeros = tuple(inputs.new_zeros(self.layers, rows, self.stack.hidden_size) for _ in range(parts))
             keep = self.dropout.keep((self.layers - 1, time, rows, self.stack.hidden_size)) if self.layers > 1 else None
-            done = loop(sequence, zeros, Layers(tuple(weights), keep), alive=alive)
-            return done.states.transpose(0, 1), tuple(part.transpose(0, 1) for part in done.last.unbind())
-        zeros, last = inputs.new_zeros(parts, 1, rows, self.stack.hidden_size), []
-        for layer, there in enumerate(weights):
-            back = _weights(self.stack, f"{layer}_reverse")
+            fused = run_fused(sequence, zeros, LayerWeights(tuple(weights), keep), alive=alive).batch_first()
+            return fused.states, fused.last
+        last: list[tuple[Tensor, ...]] = []
+        zeros = tuple(inputs.new_zeros(1, rows, self.stack.hidden_size) for _ in range(parts))
+        for layer, forward in enumerate(weights):
+            backward = _weights(self.stack, f"{layer}_reverse")
             entering = self.dropout(sequence) if layer else sequence
-            both = [loop(entering, zeros, Layers((one,)), alive=alive, reverse=one is back) for one in (there, back)]
-            sequence = torch.cat([one.states for one in both], -1)
-            last += [one.last[:, 0] for one in both]
-        return sequence.transpose(0, 1), tuple(self._join(part) for part in torch.stack(last, 1))
+            both = [
+                run_fused(entering, zeros, LayerWeights((weight,)), alive=alive, reverse=weight is backward)
+                for weight in (forward, backward)
+            ]
+            sequence = torch.cat([direction.states for direction in both], -1)
+            last += [direction.last for direction in both]
+        return sequence.transpose(0, 1), tuple(self._join(torch.cat(part)) for part in zip(*last, strict=True))
 
     def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
         """Put the directions of a layer side by side."""
         return part.unflatten(0, (self.layers, -1)).permute(2, 0, 1, 3).flatten(2)
+
+
+def zero_state(like: Float[Tensor, "batch time dim"], layers: int, *sizes: int) -> State:
+    """Return a state of zeros, of one part (batch, layer, size) for each of `sizes`."""
+    return tuple(like.new_zeros(like.shape[0], layers, size) for size in sizes)
+
+
+def layer_state(state: State, layer: int) -> State:
+    """Return the state of one layer alone."""
+    return tuple(part[:, layer : layer + 1] for part in state)
+
+
+def join_layers(states: Sequence[State]) -> State:
+    """Return one state of the layers of several."""
+    return tuple(torch.cat(parts, 1) for parts in zip(*states, strict=True))
 
 
 def switch_native(model: nn.Module, *, on: bool) -> bool:

@@ -1,6 +1,5 @@
 """Deep-Att (Zhou et al. 2016): deep LSTM stacks with fast-forward connections and an encoder of two interleaved columns."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -9,13 +8,14 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from dragoman.attention import masks
 from dragoman.attention.scores import ScoreChoice, build_score
 from dragoman.attention.single_head import SingleHead
-from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_step
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
-from dragoman.layers.recurrent import RecurrentStack, State
+from dragoman.layers.recurrent import RecurrentStack, State, join_layers, layer_state, zero_state
+from dragoman.models.recurrent import RecurrentPast, RecurrentState
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -60,18 +60,6 @@ class DeepAttSettings(Settings):
         return self.annotation or max(1, 2 * self.top // 4)
 
 
-@dataclass(frozen=True)
-class DeepAttSource:
-    """What the decoder keeps of the source: prepared keys and values."""
-
-    mask: Bool[Tensor, "batch source"]
-    memory: KeyValues
-
-
-DeepAttState = DecoderState[DeepAttSource, State]
-"""The past is h and c of every layer."""
-
-
 class FastForwardStack(nn.Module):
     """Layers f^1 = W^1 x, f^k = W^k [Half(f^(k-1)), Dr(h^(k-1))], h^k = LSTM_r(f^k): f meets no nonlinearity on its way up.
 
@@ -90,9 +78,9 @@ class FastForwardStack(nn.Module):
 
     def layer(self, number: int) -> RecurrentStack:
         """Return a layer, counted from 0."""
-        found = self.layers[number]
-        assert isinstance(found, RecurrentStack)
-        return found
+        layer = self.layers[number]
+        assert isinstance(layer, RecurrentStack)
+        return layer
 
     def above(
         self,
@@ -111,8 +99,8 @@ class FastForwardStack(nn.Module):
 
     def zeros(self, like: Float[Tensor, "batch time _"]) -> State:
         """Return the state before the first position: h and c of every layer are zero."""
-        zeros = like.new_zeros(like.shape[0], len(self.layers), self.layer(0).hidden)
-        return zeros, zeros
+        size = self.layer(0).hidden
+        return zero_state(like, len(self.layers), size, size)
 
 
 class Column(FastForwardStack):
@@ -134,7 +122,7 @@ class Column(FastForwardStack):
         reach a real position.
         """
         entering, reversed_now = embedded, False
-        first = tuple(part[:, :1] for part in self.zeros(embedded))
+        first = layer_state(self.zeros(embedded), 0)
         for number in range(len(self.layers)):
             reverse = self.backward ^ (number % 2 == 1)
             entering = _turned(entering, mirror) if reverse != reversed_now else entering
@@ -187,55 +175,35 @@ class DeepAttDecoder(nn.Module):
         width = settings.embedding if settings.tied else settings.top
         self.head = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
 
-    def start(self, encoded: Encoded) -> DeepAttState:
+    def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the annotations for the score."""
         memory = self.attention.prepare(encoded.states, encoded.states)
-        return DecoderState(DeepAttSource(encoded.mask, memory), self.stack.zeros(encoded.states))
+        return DecoderState(AttendedSource(encoded.mask, memory), RecurrentPast(self.stack.zeros(encoded.states)))
 
     def forward(
-        self, tokens: Int[Tensor, "batch target"], state: DeepAttState, *, need_weights: bool = False
-    ) -> tuple[DecoderOutput, DeepAttState]:
+        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, RecurrentState]:
         """Attend and step the bottom layer position by position, then run each layer above it over all positions."""
-        embedded = self.dropout(self.embedding(tokens))
-        before = [
-            tuple(part[:, number : number + 1] for part in state.past) for number in range(len(self.stack.layers))
-        ]
-        contexts, states, hidden, attention = self._bottom(embedded, state.source, before[0], need_weights)
-        after = [hidden]
-        entering = self.stack.above(0, torch.cat([embedded, contexts], -1), states)
+        embedded, past = self.dropout(self.embedding(tokens)), state.past
+        looped = attend_and_step(
+            self.stack.layer(0),
+            self.attention,
+            embedded,
+            source=state.source,
+            state=layer_state(past.hidden, 0),
+            order=AttendBefore(),
+            offset=past.position,
+            need_weights=need_weights,
+        )
+        reached = [looped.last]
+        entering = self.stack.above(0, torch.cat([embedded, looped.attended.context], -1), looped.states)
         for number in range(1, len(self.stack.layers)):
-            states, hidden = self.stack.layer(number)(entering, before[number])
+            states, hidden = self.stack.layer(number)(entering, layer_state(past.hidden, number))
             entering = self.stack.above(number, entering, states)
-            after.append(hidden)
-        past = tuple(torch.cat(parts, 1) for parts in zip(*after, strict=True))
-        return DecoderOutput(self.narrow(entering), self.head, attention), DecoderState(state.source, past)
-
-    def _bottom(
-        self,
-        embedded: Float[Tensor, "batch target embedding"],
-        source: DeepAttSource,
-        hidden: State,
-        need_weights: bool,
-    ) -> tuple[
-        Float[Tensor, "batch target attended"],
-        Float[Tensor, "batch target hidden"],
-        State,
-        Float[Tensor, "batch 1 1 target source"] | None,
-    ]:
-        """Run the layer that attends; return the contexts it read, its states, the state after it and the weights."""
-        bottom, mask = self.stack.layer(0), masks.to_source(source.mask)
-        contexts: list[Tensor] = []
-        states: list[Tensor] = []
-        weights: list[Tensor] = []
-        for entering in bottom.project(embedded).unbind(1):
-            read = self.attention(hidden[0], source.memory, mask, need_weights=need_weights)
-            from_context = bottom.project(read.context, embedded.shape[-1])
-            now, hidden = bottom.step(entering + from_context[:, 0], hidden)
-            contexts.append(read.context)
-            states.append(now)
-            weights += [] if read.weights is None else [read.weights]
-        attention = torch.cat(weights, 2)[:, None] if weights else None
-        return torch.cat(contexts, 1), torch.stack(states, 1), hidden, attention
+            reached.append(hidden)
+        output = DecoderOutput(self.narrow(entering), self.head, looped.attention)
+        after = RecurrentPast(join_layers(reached), position=past.position + tokens.shape[1])
+        return output, DecoderState(state.source, after)
 
 
 def build_deep_att(settings: DeepAttSettings, vocabularies: Vocabularies) -> Seq2Seq:

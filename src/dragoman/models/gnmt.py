@@ -1,18 +1,18 @@
 """GNMT, Google's deep recurrent system: many LSTM layers with residual connections, attention from the lowest of them."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
-from dragoman.attention import masks
 from dragoman.attention.scores import build_score
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import PAD, DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_step
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
-from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
+from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, join_layers, layer_state, zero_state
 from dragoman.models.gnmt_settings import GnmtSettings
-from dragoman.models.rnn import RecurrentPast, RecurrentSource, RecurrentState
+from dragoman.models.recurrent import RecurrentPast, RecurrentState
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 FIRST_RESIDUAL = 2
@@ -41,7 +41,7 @@ class GnmtEncoder(nn.Module):
         """Return the top layer's output at every position."""
         states, _ = self.bottom(self.dropout(self.embedding(source.ids)), source.mask.sum(1))
         for number, layer in enumerate(self.layers, 1):
-            above, _ = layer(self.dropout(states), zero_state(states, 1, self.hidden))
+            above, _ = layer(self.dropout(states), zero_state(states, 1, self.hidden, self.hidden))
             states = above + states if number >= FIRST_RESIDUAL else above
         return Encoded(states, source.mask)
 
@@ -71,64 +71,34 @@ class GnmtDecoder(nn.Module):
     def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the encoder's states for the score; every layer starts from zeros."""
         memory = self.attention.prepare(encoded.states, encoded.states)
-        hidden = zero_state(encoded.states, 1 + len(self.layers), self.bottom.hidden)
-        return DecoderState(RecurrentSource(encoded.mask, memory), RecurrentPast(hidden))
+        size = self.bottom.hidden
+        hidden = zero_state(encoded.states, 1 + len(self.layers), size, size)
+        return DecoderState(AttendedSource(encoded.mask, memory), RecurrentPast(hidden))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, RecurrentState]:
         """Run the lowest layer position by position, then each layer above it over all positions at once."""
         past = state.past
-        states, contexts, weights, after = self._bottom(tokens, state, need_weights)
-        reached = [after]
+        looped = attend_and_step(
+            self.bottom,
+            self.attention,
+            self.dropout(self.embedding(tokens)),
+            source=state.source,
+            state=layer_state(past.hidden, 0),
+            order=AttendBefore(self.dropout),
+            offset=past.position,
+            need_weights=need_weights,
+        )
+        states, reached = looped.states, [looped.last]
         for number, layer in enumerate(self.layers, 1):
-            entering = self.dropout(torch.cat([states, contexts], -1))
+            entering = self.dropout(torch.cat([states, looped.attended.context], -1))
             above, after = layer(entering, layer_state(past.hidden, number))
             reached.append(after)
             states = above + states if number >= FIRST_RESIDUAL else above
-        hidden = tuple(torch.cat(parts, 1) for parts in zip(*reached, strict=True))
-        output = DecoderOutput(self.dropout(states), self.head, weights)
-        return output, DecoderState(state.source, RecurrentPast(hidden, position=past.position + tokens.shape[1]))
-
-    def _bottom(
-        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, need_weights: bool
-    ) -> tuple[
-        Float[Tensor, "batch target hidden"],
-        Float[Tensor, "batch target hidden"],
-        Float[Tensor, "batch 1 1 target source"] | None,
-        State,
-    ]:
-        """Attend with the output of the step before, then step; return outputs, contexts, weights if wanted, last state."""
-        source, hidden = state.source, layer_state(state.past.hidden, 0)
-        assert source.memory is not None
-        embedded = self.dropout(self.embedding(tokens))
-        mask = masks.to_source(source.mask)
-        states: list[Tensor] = []
-        contexts: list[Tensor] = []
-        weights: list[Tensor] = []
-        for position, entering in enumerate(self.bottom.project(embedded).unbind(1), state.past.position):
-            read = self.attention(hidden[0], source.memory, mask, first=position, need_weights=need_weights)
-            from_context = self.bottom.project(self.dropout(read.context), embedded.shape[-1])
-            state_now, hidden = self.bottom.step(entering + from_context[:, 0], hidden)
-            states.append(state_now)
-            contexts.append(read.context)
-            if read.weights is not None:
-                weights.append(read.weights)
-        attention = torch.cat(weights, 2)[:, None] if weights else None
-        return torch.stack(states, 1), torch.cat(contexts, 1), attention, hidden
-
-
-def zero_state(
-    like: Float[Tensor, "batch time dim"], layers: int, hidden: int
-) -> tuple[Float[Tensor, "batch layer hidden"], Float[Tensor, "batch layer hidden"]]:
-    """Return the state of LSTM layers that have read nothing."""
-    nothing = like.new_zeros(like.shape[0], layers, hidden)
-    return nothing, nothing
-
-
-def layer_state(state: State, layer: int) -> tuple[Float[Tensor, "batch 1 hidden"], ...]:
-    """Return the state of one layer alone."""
-    return tuple(part[:, layer : layer + 1] for part in state)
+        output = DecoderOutput(self.dropout(states), self.head, looped.attention)
+        after = RecurrentPast(join_layers(reached), position=past.position + tokens.shape[1])
+        return output, DecoderState(state.source, after)
 
 
 def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:

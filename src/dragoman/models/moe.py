@@ -1,42 +1,19 @@
 """Translation with mixtures of experts between LSTMs (Shazeer et al. 2017, section 5.3 and appendix E)."""
 
-from dataclasses import dataclass
-
-import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from dragoman.attention import masks
 from dragoman.attention.scores import build_score
 from dragoman.attention.single_head import SingleHead
-from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_step
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.experts import ExpertOutput, Experts, real_inputs
-from dragoman.layers.projected import ProjectedLstm, ProjectedState
+from dragoman.layers.projected import ProjectedLstm
 from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.recurrent import RecurrentPast, RecurrentState
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-
-
-@dataclass(frozen=True)
-class MoeSource:
-    """The source as the attention looks it up."""
-
-    mask: Bool[Tensor, "batch source"]
-    memory: KeyValues
-
-
-@dataclass(frozen=True)
-class MoePast:
-    """What both decoder LSTMs remember, and how many positions were read."""
-
-    first: ProjectedState
-    second: ProjectedState
-    position: int = 0
-
-
-MoeState = DecoderState[MoeSource, MoePast]
 
 
 class MixtureLayer(nn.Module):
@@ -76,8 +53,9 @@ class MoeEncoder(nn.Module):
 class MoeDecoder(nn.Module):
     """An LSTM that attends with its last output, a mixture of experts, one more LSTM; residuals around all.
 
-    At step i the context is looked up with the first LSTM's output of step i - 1 and enters that LSTM beside the embedding;
-    what is above needs no loop. Deviations are listed at `build_moe`.
+    At step i the context is looked up with the first LSTM's output of step i - 1 and enters that LSTM next to the embedding;
+    what is above needs no loop. The state holds output and memory of the first LSTM, then those of the second. Deviations
+    are listed at `build_moe`.
     """
 
     def __init__(self, settings: MoeSettings, vocabulary: int) -> None:
@@ -92,42 +70,32 @@ class MoeDecoder(nn.Module):
         self.second = ProjectedLstm(width, settings.cells, width)
         self.head = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
 
-    def start(self, encoded: Encoded) -> MoeState:
+    def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the encoder's states for the score; both LSTMs start from zeros."""
         memory = self.attention.prepare(encoded.states, encoded.states)
-        past = MoePast(self.first.start(encoded.states), self.second.start(encoded.states))
-        return DecoderState(MoeSource(encoded.mask, memory), past)
+        hidden = (*self.first.start(encoded.states), *self.second.start(encoded.states))
+        return DecoderState(AttendedSource(encoded.mask, memory), RecurrentPast(hidden))
 
     def forward(
-        self, tokens: Int[Tensor, "batch target"], state: MoeState, *, need_weights: bool = False
-    ) -> tuple[DecoderOutput, MoeState]:
+        self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
+    ) -> tuple[DecoderOutput, RecurrentState]:
         """Run the first LSTM position by position, and all that is above it over all positions at once."""
-        past = state.past
-        embedded = self.dropout(self.embedding(tokens))
-        outputs, first, weights = self._attending(embedded, state, need_weights)
-        mixed = self.mixture(embedded + self.dropout(outputs), real_inputs(tokens))
-        above, second = self.second(mixed.states, past.second)
-        features = mixed.states + self.dropout(above)
-        after = MoePast(first, second, past.position + tokens.shape[1])
-        return DecoderOutput(features, self.head, weights, mixed.penalty), DecoderState(state.source, after)
-
-    def _attending(
-        self, embedded: Float[Tensor, "batch target width"], state: MoeState, need_weights: bool
-    ) -> tuple[Float[Tensor, "batch target width"], ProjectedState, Float[Tensor, "batch 1 1 target source"] | None]:
-        """Attend with the output of the step before, then step; return outputs, last state and weights, if wanted."""
-        source, now = state.source, state.past.first
-        mask = masks.to_source(source.mask)
-        width = embedded.shape[-1]
-        of_embedding, of_context = self.first.input_weights(width, width)
-        outputs: list[Tensor] = []
-        weights: list[Tensor] = []
-        for position, entering in enumerate(F.linear(embedded, of_embedding).unbind(1), state.past.position):
-            read = self.attention(now[0][:, None], source.memory, mask, first=position, need_weights=need_weights)
-            now = self.first.step(entering + F.linear(read.context[:, 0], of_context), now)
-            outputs.append(now[0])
-            if read.weights is not None:
-                weights.append(read.weights)
-        return torch.stack(outputs, 1), now, torch.cat(weights, 2)[:, None] if weights else None
+        embedded, past = self.dropout(self.embedding(tokens)), state.past
+        looped = attend_and_step(
+            self.first,
+            self.attention,
+            embedded,
+            source=state.source,
+            state=past.hidden[:2],
+            order=AttendBefore(),
+            offset=past.position,
+            need_weights=need_weights,
+        )
+        mixed = self.mixture(embedded + self.dropout(looped.states), real_inputs(tokens))
+        above, second = self.second(mixed.states, past.hidden[2:])
+        output = DecoderOutput(mixed.states + self.dropout(above), self.head, looped.attention, mixed.penalty)
+        after = RecurrentPast((*looped.last, *second), position=past.position + tokens.shape[1])
+        return output, DecoderState(state.source, after)
 
 
 def build_moe(settings: MoeSettings, vocabularies: Vocabularies) -> Seq2Seq:

@@ -23,8 +23,8 @@ Order = Literal["before", "after"]
 
 
 @dataclass(frozen=True)
-class Layers:
-    """Weights of the layers, each weight_ih, bias_ih, weight_hh and bias_hh; the first weight_ih takes what is read too."""
+class LayerWeights:
+    """Each layer's weight_ih, bias_ih, weight_hh and bias_hh; the first weight_ih takes what is attended to as well."""
 
     weights: tuple[tuple[Tensor, Tensor, Tensor, Tensor], ...]
     keep: Tensor | None = None
@@ -32,8 +32,8 @@ class Layers:
 
 
 @dataclass(frozen=True)
-class Source:
-    """What is read in each step: prepared keys, values, and where they are real."""
+class AttentionInputs:
+    """What is attended to at each step: prepared keys, values, and where they are real."""
 
     order: Order
     """Attend before the step, with the state of the step before, or after it, feeding an attention vector into the next."""
@@ -51,13 +51,23 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Looped:
-    """States of the last layer, the state after the last step (part, layer, batch, hidden), contexts, attention vectors."""
+class FusedRnnOutput:
+    """What a fused loop gives, time first."""
 
     states: Tensor
-    last: Tensor
+    """Of the last layer: (time, batch, hidden)."""
+    last: tuple[Tensor, ...]
+    """The parts of the state after the last step: (layer, batch, hidden)."""
     contexts: Tensor
+    """(time, batch, values); empty without attention."""
     fed: Tensor
+    """The attention vectors that are fed into the next step: (time, batch, dim); empty where none are."""
+
+    def batch_first(self) -> "FusedRnnOutput":
+        """Return the same with the batch as the first axis everywhere."""
+        sequences = (t.transpose(0, 1) if t.dim() == 3 else t for t in (self.states, self.contexts, self.fed))
+        states, contexts, fed = sequences
+        return FusedRnnOutput(states, tuple(part.transpose(0, 1) for part in self.last), contexts, fed)
 
 
 @dataclass(frozen=True)
@@ -71,16 +81,16 @@ class _Plan:
     scale: float
 
 
-def loop(
+def run_fused(
     inputs: Tensor,
-    first: Tensor,
-    layers: Layers,
+    first: tuple[Tensor, ...],
+    layers: LayerWeights,
     *,
-    source: Source | None = None,
+    source: AttentionInputs | None = None,
     alive: Tensor | None = None,
     reverse: bool = False,
-) -> Looped:
-    """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first` (part, layer, batch, hidden).
+) -> FusedRnnOutput:
+    """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first`, parts (layer, batch, hidden).
 
     `alive` (time, batch): where it is False the state stays as it was and what comes out is zero. `reverse`: from the last
     position to the first. Matrix products are done in bfloat16 inside autocast where that is large enough to pay. What comes out
@@ -88,20 +98,21 @@ def loop(
     """
     kind = torch.promote_types(inputs.dtype, torch.float32)
     device = inputs.device.type
-    low = torch.is_autocast_enabled(device) and min(inputs.shape[1], first.shape[-1]) >= SMALL
+    low = torch.is_autocast_enabled(device) and min(inputs.shape[1], first[0].shape[-1]) >= SMALL
     order = 0 if source is None else 1 if source.order == "before" else 2
     plan = _Plan(len(first) == 2, reverse, low, order, 1.0 if source is None else source.scale)
-    read: tuple[Tensor | None, ...] = (None,) * 7
+    attended: tuple[Tensor | None, ...] = (None,) * 7
     if source is not None:
-        read = (source.keys, source.values, source.real, source.query, source.energy, source.combine, source.fed)
-    flat = [part for layer in layers.weights for part in layer]
-    given = [inputs, first, None if alive is None else alive.to(kind), layers.keep, *read, *flat]
+        attended = (source.keys, source.values, source.real, source.query, source.energy, source.combine, source.fed)
+    flat = [weight for layer in layers.weights for weight in layer]
+    given = [inputs, torch.stack(first), None if alive is None else alive.to(kind), layers.keep, *attended, *flat]
     with torch.autocast(device, enabled=False):
         ready = [t if t is None else (t if t.dtype == torch.bool else t.to(kind)).contiguous() for t in given]
-        return Looped(*_Loop.apply(plan, *ready))
+        states, last, contexts, fed = _FusedRnn.apply(plan, *ready)
+        return FusedRnnOutput(states, last.unbind(), contexts, fed)
 
 
-class _Loop(torch.autograd.Function):
+class _FusedRnn(torch.autograd.Function):
     """The loop; gradients of weights are products over all positions at once."""
 
     @staticmethod

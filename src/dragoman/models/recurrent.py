@@ -1,0 +1,181 @@
+"""What the recurrent encoder-decoders share: the encoder, the bridge to the decoder's first state, and the decoders' parts."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dragoman.attention.lookup import LookupOptions
+from dragoman.attention.scores import build_score
+from dragoman.attention.sharing import for_each_hypothesis
+from dragoman.attention.single_head import SingleHead
+from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.attentive import AttendAfter, AttendBefore, AttendedSource, AttentiveOutput, attend_and_step
+from dragoman.layers.dropout import Dropout
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.mixture import MixtureHead, mixture_features
+from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
+from dragoman.models.rnn_settings import RecurrentSettings
+
+
+@dataclass(frozen=True)
+class RecurrentPast:
+    """What a recurrent decoder remembers: its hidden vectors, what is fed into the next step, and how many tokens it has read.
+
+    Fed are the last attention vector (input feeding) or the last predictions of each source position (posterior attention).
+    """
+
+    hidden: State
+    fed: Float[Tensor, "batch dim"] | None = None
+    position: int = 0
+
+
+RecurrentState = DecoderState[AttendedSource, RecurrentPast]
+
+
+class RecurrentEncoder(nn.Module):
+    """Embeds source tokens and runs a recurrent stack over them, in both directions by default."""
+
+    def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
+        self.dropout = Dropout(settings.outer)
+        self.stack = BidirectionalStack(
+            settings.cell,
+            settings.embedding,
+            settings.direction,
+            settings.layers,
+            dropout=settings.dropout,
+            bidirectional=settings.bidirectional,
+        )
+
+    def forward(self, source: Padded) -> Encoded:
+        """Return the last layer's state at every position, and the last state of every layer."""
+        states, final = self.stack(self.dropout(self.embedding(source.ids)), source.mask.sum(1))
+        return Encoded(self.dropout(states), source.mask, final)
+
+
+class Bridge(nn.Module):
+    """Makes the decoder's first state from the encoder's last: a copy from one direction of that size, else tanh(W h).
+
+    Deviation from Bahdanau et al. 2015, appendix A.2.2: W reads both directions, not the backward one alone. An LSTM's cell
+    state passes through its own W without tanh.
+    """
+
+    def __init__(self, settings: RecurrentSettings) -> None:
+        super().__init__()
+        copies = settings.encoded == settings.hidden and not settings.bidirectional
+        parts = 1 if settings.cell == "gru" else 2
+        self.maps = (
+            nn.ModuleList()
+            if copies
+            else nn.ModuleList(nn.Linear(settings.encoded, settings.hidden) for _ in range(parts))
+        )
+
+    def forward(self, final: tuple[Float[Tensor, "batch layer encoded"], ...]) -> State:
+        """Map each part of the encoder's last state."""
+        if not self.maps:
+            return final
+        mapped = [layer(part) for layer, part in zip(self.maps, final, strict=True)]
+        return (torch.tanh(mapped[0]), *mapped[1:])
+
+
+class RecurrentDecoder(nn.Module):
+    """What the recurrent decoders share: embedding, stack, bridge and output layer."""
+
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
+        """Make the shared parts: `extra` features enter the stack next to the embedding, `features` enter the output."""
+        super().__init__()
+        self.embedding = TokenEmbedding(vocabulary, settings.embedding)
+        self.stack = RecurrentStack(
+            settings.cell, settings.embedding + extra, settings.hidden, settings.layers, settings.dropout
+        )
+        self.bridge = Bridge(settings)
+        self.dropout = Dropout(settings.outer)
+        self.narrow = nn.Linear(features, settings.embedding) if settings.tied else nn.Identity()
+        width = settings.embedding if settings.tied else features
+        output = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
+        self.head: OutputLayer | MixtureHead = MixtureHead(output) if settings.mixes else output
+
+
+class AttendingDecoder(RecurrentDecoder, ABC):
+    """A recurrent decoder that attends to the encoder's states; the source is prepared once."""
+
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
+        super().__init__(settings, vocabulary, extra, features)
+        score = build_score(
+            settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
+        )
+        kind = LookupOptions(settings.weights, settings.window, settings.hard)
+        self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)
+
+    def start(self, encoded: Encoded) -> RecurrentState:
+        """Prepare the encoder's states for the score and make the first state."""
+        memory = self.attention.prepare(encoded.states, encoded.states)
+        past = RecurrentPast(self.bridge(encoded.final), self._first_fed(encoded))
+        return DecoderState(AttendedSource(encoded.mask, memory), past)
+
+    def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"] | None:
+        """Return what is fed into the first step, next to the embedding and the state, if anything."""
+        return None
+
+    @abstractmethod
+    def _features(
+        self,
+        states: Float[Tensor, "*_ hidden"],
+        contexts: Float[Tensor, "*_ context"],
+        embedded: Float[Tensor, "*_ embedding"],
+    ) -> Float[Tensor, "*_ features"]:
+        """Return what predicts the next token from state, context and embedding, whose leading axes may broadcast."""
+
+    def _loop(
+        self,
+        embedded: Float[Tensor, "batch target embedding"],
+        state: RecurrentState,
+        order: AttendBefore | AttendAfter,
+        *,
+        need_weights: bool,
+    ) -> AttentiveOutput:
+        """Attend and step at each position."""
+        return attend_and_step(
+            self.stack,
+            self.attention,
+            embedded,
+            source=state.source,
+            state=state.past.hidden,
+            order=order,
+            offset=state.past.position,
+            need_weights=need_weights or self.head.needs_weights,
+        )
+
+    def _mixture(
+        self,
+        states: Float[Tensor, "batch target hidden"],
+        embedded: Float[Tensor, "batch target embedding"],
+        source: AttendedSource,
+        weights: Float[Tensor, "batch 1 target source"] | None,
+    ) -> Float[Tensor, "batch target packed"]:
+        """Return the features of each source position as if it were the whole context, with their weights."""
+        assert weights is not None
+        values = for_each_hypothesis(source.memory.values, len(states))
+        features = self._features(states[:, :, None], values, embedded[:, :, None])
+        return mixture_features(self.narrow(self.dropout(features)), weights[:, 0])
+
+    def _output(
+        self,
+        states: Float[Tensor, "batch target hidden"],
+        embedded: Float[Tensor, "batch target embedding"],
+        source: AttendedSource,
+        attended: Attended,
+        *,
+        need_weights: bool,
+    ) -> DecoderOutput:
+        """Predict from the average of the source, or from each of its positions where the head mixes them."""
+        if self.head.needs_weights:
+            features = self._mixture(states, embedded, source, attended.weights)
+        else:
+            features = self.narrow(self.dropout(self._features(states, attended.context, embedded)))
+        weights = attended.weights[:, None] if need_weights and attended.weights is not None else None
+        return DecoderOutput(features, self.head, weights, choice=attended.choice)
