@@ -27,6 +27,8 @@ def main() -> None:
     """Write the staged pages; what was staged before is gone."""
     shutil.rmtree(STAGE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    (STAGE / "assets").mkdir(exist_ok=True)
+    shutil.copy(Path(__file__).with_name("iframe-worker.js"), STAGE / "assets")
     pages = {f"docs/{path.relative_to(STAGE).as_posix()}": path for path in STAGE.rglob("*") if path.is_file()}
     for name, page in OF_THE_ROOT.items():
         pages[name] = shutil.copy(ROOT / name, STAGE / page)
