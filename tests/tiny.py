@@ -83,7 +83,10 @@ class Outcome:
 def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
     """Return a tiny recipe as it stands in YAML, with `a.b=value` laid over it."""
     if model in LANGUAGE_MODELS:
-        return override(merge(merge(RECIPE, ONE_LANGUAGE), {"model": LANGUAGE_MODELS[model]}), assignments)
+        found = merge(merge(RECIPE, ONE_LANGUAGE), {"model": LANGUAGE_MODELS[model]})
+        if model == "masked_lm":
+            del found["decoding"]
+        return override(found, assignments)
     return override(merge(RECIPE, {"model": MODELS[model]}), assignments)
 
 

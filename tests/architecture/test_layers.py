@@ -15,8 +15,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"training", "inspection"}),
     frozenset({"runs"}),
     frozenset({"inference"}),
-    frozenset({"jobs", "classification"}),
-    frozenset({"arena", "conversion"}),
+    frozenset({"jobs"}),
+    frozenset({"arena", "classification", "conversion"}),
     frozenset({"cli", "serving"}),
     frozenset({"__init__", "__main__"}),
 )

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 import torch
 from tests.laws.examples import batch
-from tests.tiny import ROOT, recipe
+from tests.tiny import ROOT
 
-from dragoman.errors import SettingsError
 from dragoman.interfaces import Batch
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.native.compilation import find_compiler
-from dragoman.training.compiling import check_compile, round_up, rounded
+from dragoman.training.compiling import round_up, rounded
 from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import TrainingSettings
 
@@ -74,47 +73,6 @@ def test_graphs_without_a_gpu_are_plain_programs() -> None:
 def test_a_run_goes_on_compiled_and_back_with_the_same_losses() -> None:
     found = scene("resumed")
     assert len(found["numbers"][1]) == 9 and found["programs"] >= 1
-
-
-@pytest.mark.parametrize(
-    ("model", "assignments", "device", "reason"),
-    [
-        ("rnn", ["training.compile=model"], GPU, "is for `model.kind` transformer, masked_lm, decoder_only, not rnn"),
-        ("transformer", ["training.compile=model", "model.experts.experts=4"], CPU, "`model.experts`"),
-        ("transformer", ["training.compile=model", "model.hard.training=gumbel"], CPU, "`model.hard`"),
-        ("rnn", ["training.compile=graphs"], CPU, "training is on a CPU"),
-        ("transformer", ["training.compile=graphs"], GPU, "position by position"),
-        ("rnn", ["training.compile=graphs", "model.input_feeding=false"], GPU, "position by position"),
-        ("rnn", ["training.compile=graphs", "model.decoder=bahdanau", "model.score=location"], GPU, "location"),
-        (
-            "rnn",
-            ["training.compile=graphs", "model.input_feeding=true", "training.tokens_per_step=9"],
-            GPU,
-            "`training.tokens_per_step`",
-        ),
-        (
-            "rnn",
-            ["training.compile=graphs", "model.input_feeding=true", "training.guided.weight=1"],
-            GPU,
-            "`training.guided`",
-        ),
-    ],
-)
-def test_what_cannot_be_compiled_is_refused(
-    model: str, assignments: list[str], device: torch.device, reason: str
-) -> None:
-    given = recipe(model, *assignments)
-    with pytest.raises(SettingsError, match=reason) as caught:
-        check_compile(given.training, given.model, device)
-    assert "set it to none" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("model", "way", "device"), [("rnn", "none", CPU), ("rnn", "graphs", GPU), ("transformer", "model", CPU)]
-)
-def test_what_can_be_compiled_is_taken(model: str, way: str, device: torch.device) -> None:
-    given = recipe(model, f"training.compile={way}", *(["model.input_feeding=true"] if model == "rnn" else []))
-    check_compile(given.training, given.model, device)
 
 
 def test_nothing_is_compiled_unless_it_is_asked_for() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.errors import SettingsError
+from dragoman.jobs.checks import check_recipe
 from dragoman.models.build import purpose_of
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, nearest, parse
@@ -76,6 +77,10 @@ def make_plan(arena: ArenaSettings) -> Plan:
             raise SettingsError(
                 f"the system `{name}` is a model of the kind `{checked.model.kind}`, which does not translate; leave it out"
             )
+        try:
+            check_recipe(checked)
+        except SettingsError as error:
+            raise SettingsError(f"the system `{name}`: {error}") from None
         if not checked.data.test:
             raise SettingsError("the arena has nothing to measure on; give `base.data.test`")
     for name, system in arena.systems.items():

@@ -24,6 +24,7 @@ from dragoman.data.labelled import (
 from dragoman.data.settings import HoldOutSettings
 from dragoman.errors import CorpusError, RunError
 from dragoman.interfaces import Batch, Loss
+from dragoman.jobs.checks import check_machine, check_recipe
 from dragoman.machine.devices import choose_device
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.text.codec import Codec, learn_codec
@@ -31,7 +32,7 @@ from dragoman.training.objectives import Objective
 from dragoman.training.precision import choose
 from dragoman.training.reports import Listener, Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import OptimisationSettings
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.trainer import Progress, Trainer
 
@@ -51,6 +52,10 @@ def fit_classifier(
     the folder already holds a run and `resume` is not asked for.
     """
     listener = listener or Silent()
+    check_machine(recipe, choose_device(recipe.training.device))
+    known = open_classifier_run(folder).recipe if resume and folder.exists() else None
+    for sentence in check_recipe(recipe, begun=known):
+        listener.say(f"Ignored, as when the run began: {sentence}.")
     train, dev = read_documents(recipe)
     run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, train)
     check_known(dev, run.labels)
@@ -127,7 +132,7 @@ def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labell
     device = choose_device(settings.device)
     torch.set_num_threads(settings.threads or torch.get_num_threads())
 
-    def objective(training: TrainingSettings) -> Objective:
+    def objective(training: OptimisationSettings) -> Objective:
         return partial(classification_loss, smoothing=training.label_smoothing)
 
     return Trainer(

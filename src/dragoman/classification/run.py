@@ -15,9 +15,12 @@ from dragoman.runs.folder import read_manifest, write_run
 from dragoman.settings import parse, read_yaml
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, load_weights
+from dragoman.training.settings import OptimisationSettings, TrainingSettings
 
 TASK = "classify"
 """What the manifest of a classifier's run says it is."""
+OF_TRANSLATION = frozenset(TrainingSettings.model_fields) - frozenset(OptimisationSettings.model_fields)
+"""Settings of training that translators have and classifiers do not."""
 
 
 @dataclass(frozen=True)
@@ -72,5 +75,21 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
-    recipe = parse(ClassifierRecipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    recipe = parse(ClassifierRecipe, _current(read_yaml(folder / "recipe.yaml")), where=str(folder / "recipe.yaml"))
     return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
+
+
+def _current(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return the recipe of a run as it is written today: without what runs of 1.0 had of translation, and never read."""
+    training = recipe.get("training")
+    if not isinstance(training, dict):
+        return recipe
+    kept = {name: value for name, value in training.items() if name not in OF_TRANSLATION}
+    if isinstance(kept.get("phases"), list):
+        kept["phases"] = [
+            {name: value for name, value in phase.items() if name not in OF_TRANSLATION}
+            if isinstance(phase, dict)
+            else phase
+            for phase in kept["phases"]
+        ]
+    return {**recipe, "training": kept}

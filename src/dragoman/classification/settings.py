@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dragoman.models.classifier import ClassifierSettings
 from dragoman.settings import Settings, merge, override, parse
 from dragoman.text.settings import TextSettings, WordsSettings
 from dragoman.training.schedules import ScheduleName
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import Budget, OptimisationSettings
 
 
 class LabelledSettings(Settings):
@@ -22,37 +22,31 @@ class LabelledSettings(Settings):
     """What to choose the best weights by; by default one in ten training documents is held out for it."""
 
 
-class ClassifierTrainingSettings(TrainingSettings):
-    """How a classifier is trained: as a translator is, with a document where that has a target token, and other defaults."""
+class ClassifierTrainingSettings(OptimisationSettings):
+    """How a classifier is trained; a document counts as one target token."""
 
-    epochs: float | None = Field(20, gt=0)
+    epochs: Budget | None = 20
     """Passes over the training documents."""
     batch_tokens: int = Field(2000, ge=1)
-    """Largest batch: documents times pieces of the longest."""
-    learning_rate: float = Field(2e-3, gt=0)
+    """Largest batch: documents times tokens of the longest."""
+    learning_rate: float = Field(2e-3, gt=0, allow_inf_nan=False)
     """Peak of the schedule."""
     schedule: ScheduleName = "linear"
-    """Shape of the learning rate after warm-up: inverse_root, cosine, linear or constant."""
+    """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau or halving."""
     warmup: int = Field(20, ge=0)
     """Steps of linear rise before it."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Probability given to all labels alike."""
+    """Probability spread evenly over all labels."""
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
     """Arithmetic of matrix products; such small ones gain little from bfloat16."""
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; by default as many as torch chooses: one for each core, or those of OMP_NUM_THREADS."""
     validate_every: int = Field(50, ge=1)
-    """Steps between measurements on the dev documents."""
+    """Steps between validations on the dev documents."""
     validate_sentences: int = Field(1000, ge=1)
-    """Dev documents that are measured, the first ones."""
+    """How many dev documents are used, the first ones."""
     metric: Literal["loss"] = "loss"
-    """Dev metric that chooses the best weights: the loss tells more than the accuracy of a few documents."""
-    keep: Literal[0] = 0
-    """A classifier's weights are not kept for averaging."""
-    compile: Literal["none"] = "none"
-    """A classifier is not compiled."""
-    padding: Literal["masked"] = "masked"
-    """A classifier has no attention with heads."""
-    guided: None = None
-    """Documents have no word alignments to learn from."""
+    """Dev metric that chooses the best weights: the loss says more than the accuracy on a few documents."""
     log_every: int = Field(20, ge=1)
     """Steps between records in metrics.jsonl."""
 
@@ -65,17 +59,11 @@ class ClassifierRecipe(Settings):
     data: LabelledSettings
     """The documents."""
     text: TextSettings = WordsSettings(minimum_count=2)
-    """How text becomes pieces."""
+    """How text becomes tokens."""
     model: ClassifierSettings = parse(ClassifierSettings, {})
     """The model."""
     training: ClassifierTrainingSettings = parse(ClassifierTrainingSettings, {})
     """How it is trained."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "ClassifierRecipe":
-        if self.text.sampling:
-            raise ValueError("`text.sampling` is for translators; a classifier cuts its text one way, so leave it at 0")
-        return self
 
 
 def classifier_recipe(train: Path, dev: Path | None = None, assignments: Sequence[str] = ()) -> ClassifierRecipe:

@@ -18,9 +18,10 @@ from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
+from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
 from dragoman.metrics.scores import sentence_bleu
-from dragoman.models.document import DocumentSettings
+from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, override, parse
@@ -87,9 +88,8 @@ def student_recipe(
     table = reduce(merge, tables_of(find_recipe(str(name))))
     table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
-    if recipe.training.guided is not None and not teaching.original:
-        raise SettingsError("translations carry no word links; take `training.guided` out of the student's recipe")
-    if isinstance(recipe.model, DocumentSettings):
+    check_recipe(recipe)
+    if capabilities_of(recipe.model).previous:
         raise SettingsError("a student translates sentence by sentence; choose another `model.kind` than `document`")
     for other in (
         open_run(path) for path in (recipe.model.start_from.runs.values() if recipe.model.start_from else ())

@@ -13,29 +13,23 @@ from dragoman.attention.multi_head import switch_packing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
-from dragoman.data.store import Store, build_store
+from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
-from dragoman.errors import CorpusError, RunError, SettingsError
-from dragoman.inference.attention_map import source_heads
+from dragoman.errors import RunError
+from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.linear import width_of
 from dragoman.machine.devices import choose_device, peak_memory
-from dragoman.models.build import Model, ModelSettings
-from dragoman.models.document import DocumentSettings
-from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.masked_lm import MaskedLanguageModel
-from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import average, fill, load_weights, save_weights
-from dragoman.training.compiling import Compiled, check_compile
+from dragoman.training.compiling import Compiled
 from dragoman.training.flops import estimate, sustained_rate
-from dragoman.training.guided import check_guided
 from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import Objective, build_objective
 from dragoman.training.precision import choose
@@ -66,8 +60,12 @@ def fit(
     RunError where the folder already holds a run and `resume` is not asked for.
     """
     listener = listener or Silent()
-    check_compile(recipe.training, recipe.model, choose_device(recipe.training.device))
-    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, listener, codecs)
+    check_machine(recipe, choose_device(recipe.training.device))
+    run = (
+        _resumable(recipe, folder, listener)
+        if resume and folder.exists()
+        else _prepared(recipe, folder, listener, codecs)
+    )
     run = replace(run, manifest={**run.manifest, **(about or {})})
     resuming = resume and (folder / "training" / "last.safetensors").exists()
     threads = torch.get_num_threads()
@@ -122,11 +120,7 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
     )
     listener.say(str(summary))
-    _check_lengths(store, model)
-    _check_window(store, recipe.model)
-    if recipe.training.guided is not None:
-        heads = source_heads(model) if isinstance(model, Seq2Seq) else None
-        check_guided(recipe.training.guided, heads, linked=store.linked)
+    check_corpus(store, recipe)
     stream = BatchStream(
         store,
         codecs,
@@ -196,30 +190,6 @@ def _most_pieces(positions: int | None) -> int | None:
     return None if positions is None else positions - 1
 
 
-def _check_lengths(store: Store, model: Model) -> None:
-    """Refuse training sentences longer than the model's positions."""
-    bounds = (model.source_positions, model.target_positions)
-    for number, (lengths, bound) in enumerate(zip((store.source_lengths, store.target_lengths), bounds, strict=True)):
-        longest = int(lengths.argmax())
-        tokens = int(lengths[longest]) + 1
-        if bound is not None and tokens > bound:
-            raise CorpusError(
-                f"a training sentence has {tokens} tokens (with </s>), more than the {bound} positions of the model "
-                f"(`{store.text(longest)[number][:80]}`); set a larger model.max_positions, or a smaller data.filters.max_words"
-            )
-
-
-def _check_window(store: Store, settings: ModelSettings) -> None:
-    """Refuse local attention whose window is wider than every training sentence: it would see all, and be local in name."""
-    window = settings.window if isinstance(settings, RecurrentSettings | TransformerSettings) else None
-    longest = int(store.source_lengths.max()) + 1
-    if window is not None and window.reach >= longest:
-        raise SettingsError(
-            f"`model.window.reach` is {window.reach}, but the longest training sentence has {longest} tokens (with </s>), so the "
-            "window would hold all of every sentence; set a smaller one, or take `model.window` out"
-        )
-
-
 def _checksums(recipe: Recipe) -> dict[str, str]:
     """Return the SHA-256 of every corpus file."""
     data, checksums = recipe.data, Checksums()
@@ -229,23 +199,22 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
     """Learn the codecs of a new run where none are given; nothing is written yet."""
+    check_recipe(recipe)
+    for sentence in remarks(recipe):
+        listener.say(sentence)
     if (folder / "manifest.json").exists():
         raise RunError(
             f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
         )
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
-    if isinstance(recipe.model, DocumentSettings):
+    if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     if codecs is None:
         listener.say("AttentionMap the corpus and learning its pieces.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about: dict[str, Any] = {"data": _checksums(recipe)}
-    if recipe.training.recurrence == "native" and not isinstance(recipe.model, RecurrentSettings | GnmtSettings):
-        raise SettingsError(
-            f"`training.recurrence: native` is for `model.kind` rnn and gnmt, not {recipe.model.kind}; set it to auto"
-        )
-    if isinstance(recipe.model, RecurrentSettings | GnmtSettings):
+    if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)
         about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
     if recipe.model.start_from is not None:
@@ -262,9 +231,11 @@ def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
     return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
 
 
-def _resumable(recipe: Recipe, folder: Path) -> Run:
+def _resumable(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     """Open a run to go on with. Of its recipe little may have changed, of its corpora nothing."""
     run = open_run(folder)
+    for sentence in check_recipe(recipe, begun=run.recipe):
+        listener.say(f"Ignored, as when the run began: {sentence}.")
     if "averaged" in run.manifest:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"

@@ -1,11 +1,12 @@
 """The one place that chooses among architectures."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
+from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
 from dragoman.models.decoder_only import build_decoder_only
 from dragoman.models.deep_att import DeepAttSettings, build_deep_att
@@ -55,9 +56,6 @@ BUILT_IN = frozenset(kind for settings in get_args(get_args(ModelSettings)[0]) f
 
 Model = Seq2Seq | MaskedLanguageModel
 
-Purpose = Literal["translate", "fill", "continue"]
-"""What a model is for, by the name of the command that uses it."""
-
 
 def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
     """Make the model that `settings` describe, with fresh weights from torch's random state."""
@@ -89,10 +87,4 @@ def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
 
 def purpose_of(settings: ModelSettings) -> Purpose:
     """Say what the model that `settings` describe is for."""
-    match settings:
-        case MaskedSettings():
-            return "fill"
-        case DecoderOnlySettings():
-            return "continue"
-        case _:
-            return "translate"
+    return capabilities_of(settings).purpose

@@ -15,6 +15,7 @@ from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
 from dragoman.layers.convolution import Convolution
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -42,6 +43,11 @@ class ByteNetSettings(Settings):
     """Dropped from embeddings and from what each block adds."""
     start_from: StartSettings | None = None
     """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return Capabilities()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dragoman.interfaces import EOS, Head, Padded
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.recurrent import BidirectionalStack, CellName
+from dragoman.models.capabilities import Capabilities
 from dragoman.settings import Settings
 
 
@@ -39,6 +40,11 @@ class ClassifierSettings(Settings):
     """How scores become weights; sparsemax and entmax15 give most words exactly 0."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Of word vectors, sentence vectors and the document vector while training."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return Capabilities(purpose="classify")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from dragoman.layers.convolution import Convolution, normalised
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.positions import LearnedPositions
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -48,6 +49,12 @@ class ConvolutionalSettings(Settings):
     """Longest sentence, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        bound = self.max_positions
+        return Capabilities(source_heads=(len(self.decoder_layers), 1), source_positions=bound, target_positions=bound)
 
 
 @dataclass(frozen=True)

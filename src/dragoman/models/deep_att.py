@@ -15,6 +15,7 @@ from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_s
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.recurrent import RecurrentStack, State, join_layers, layer_state, zero_state
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.recurrent import RecurrentPast, RecurrentState
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.start_settings import StartSettings
@@ -58,6 +59,12 @@ class DeepAttSettings(Settings):
     def attended(self) -> int:
         """Size of the encoder outputs that are attended to."""
         return self.annotation or max(1, 2 * self.top // 4)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        bound = self.max_positions if self.score == "location" else None
+        return Capabilities(source_heads=(1, 1), native=True, source_positions=bound)
 
 
 class FastForwardStack(nn.Module):

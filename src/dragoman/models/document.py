@@ -15,6 +15,7 @@ from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import TokenEmbedding
 from dragoman.layers.experts import sum_penalties
 from dragoman.layers.feed_forward import FeedForward
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerEncoder, build_transformer
 from dragoman.models.transformer_settings import TransformerSettings
@@ -26,6 +27,11 @@ class DocumentSettings(TransformerSettings):
     kind: Literal["document"] = "document"  # type: ignore[assignment]
     previous: int = Field(3, ge=1)
     """How many source sentences before each one are read, of the same document."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return replace(super().capabilities, previous=self.previous, one_program=False)
 
 
 @dataclass(frozen=True)

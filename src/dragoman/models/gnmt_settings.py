@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from dragoman.attention.scores import ScoreChoice
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
@@ -31,3 +32,9 @@ class GnmtSettings(Settings):
     """Longest source of the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        bound = self.max_positions if self.score == "location" else None
+        return Capabilities(source_heads=(1, 1), native=True, stepwise=True, source_positions=bound)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.attention.scores import ScoreChoice
 from dragoman.layers.expert_settings import ExpertSettings
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
@@ -32,3 +33,9 @@ class MoeSettings(Settings):
     """Longest source of the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to start from; by default all weights are drawn at random."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        bound = self.max_positions if self.score == "location" else None
+        return Capabilities(source_heads=(1, 1), source_positions=bound)

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
 from dragoman.layers.recurrent import CellName
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
@@ -105,3 +106,24 @@ class RecurrentSettings(Settings):
     def encoded(self) -> int:
         """Size of an encoder output."""
         return self.direction * (2 if self.bidirectional else 1)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        attends, location = self.decoder != "plain", self.score == "location"
+        drawn = {"model.hard": self.hard is not None, "model.score: location": location}
+        return Capabilities(
+            source_heads=(1, 1) if attends else None,
+            mixes=self.mixes,
+            drops_attention=attends and (not self.mixes or self._feeds_context),
+            native=True,
+            stepwise=self.decoder in ("bahdanau", "posterior") or (self.decoder == "luong" and self.input_feeding),
+            data_dependent=tuple(name for name, given in drawn.items() if given and attends),
+            source_positions=self.max_positions if location and attends else None,
+            window=self.window,
+        )
+
+    @property
+    def _feeds_context(self) -> bool:
+        """Whether the average of the source enters the next step, whatever the output reads."""
+        return self.decoder == "bahdanau" or (self.decoder == "luong" and self.input_feeding)

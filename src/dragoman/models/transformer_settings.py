@@ -1,5 +1,6 @@
 """Settings of the three uses of the Transformer's blocks: encoder-decoder, encoder-only and decoder-only."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsNam
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.positions import PositionsChoice
 from dragoman.layers.residual import NormPlace
+from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
@@ -52,6 +54,19 @@ class BlockSettings(Settings):
         """Most tokens that self-attention can take; None for no bound."""
         return self.max_positions if self.positions == "learned" or self.self_score == "location" else None
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        fused = self.self_score == "scaled_dot" and self.self_weights == "softmax"
+        return Capabilities(
+            drops_attention=True,
+            one_program=True,
+            data_dependent=() if self.experts is None else ("model.experts",),
+            packs=fused and self.relative in ("none", "rotary") and self.attention_dropout == 0,
+            source_positions=self.bound,
+            target_positions=self.bound,
+        )
+
 
 class EncoderSettings(BlockSettings):
     """A stack that reads a sentence from both sides."""
@@ -72,11 +87,21 @@ class MaskedSettings(EncoderSettings):
 
     kind: Literal["masked_lm"] = "masked_lm"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return replace(super().capabilities, purpose="fill")
+
 
 class DecoderOnlySettings(DecoderSettings):
     """A decoder alone, which learns to continue text; the output layer shares the embedding's matrix."""
 
     kind: Literal["decoder_only"] = "decoder_only"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return replace(super().capabilities, purpose="continue", packs=False, source_positions=None)
 
 
 class TransformerSettings(EncoderSettings, DecoderSettings):
@@ -93,3 +118,18 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     """Hard attention to the source; by default an average is taken."""
     tied: Literal["all", "target", "none"] = "all"
     """Share one matrix among both embeddings and the output layer (all), or target embedding and output layer (target)."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        shared = super().capabilities
+        plain = self.cross_weights == "softmax" and self.window is None and self.hard is None
+        across = self.cross_score == "scaled_dot" and plain and self.attention_dropout == 0
+        return replace(
+            shared,
+            source_heads=(self.decoder_layers, self.heads),
+            data_dependent=(*shared.data_dependent, *(() if self.hard is None else ("model.hard",))),
+            packs=shared.packs or across,
+            source_positions=self.max_positions if self.cross_score == "location" else self.bound,
+            window=self.window,
+        )

@@ -18,7 +18,8 @@ from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
 from dragoman.machine.provenance import versions
-from dragoman.models.build import Model, Purpose, build_model, purpose_of
+from dragoman.models.build import Model, build_model, purpose_of
+from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Settings, dump, parse, read_yaml
@@ -112,6 +113,7 @@ _NAMES: Mapping[Purpose, str] = {
     "translate": "a translator",
     "fill": "a masked language model",
     "continue": "a decoder-only language model",
+    "classify": "a document classifier",
 }
 
 

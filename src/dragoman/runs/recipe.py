@@ -5,14 +5,14 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from dragoman.data.settings import DataSettings, LinesSettings
+from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
-from dragoman.models.build import ModelChoice, purpose_of
+from dragoman.models.build import ModelChoice
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
-from dragoman.text.settings import TextSettings, WordsSettings
+from dragoman.text.settings import TextSettings
 from dragoman.training.settings import TrainingSettings
 
 ARENA = "arena-"
@@ -36,30 +36,6 @@ class Recipe(Settings):
     """How the model is trained."""
     decoding: DecodingSettings = DecodingSettings()
     """How translations are searched for."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "Recipe":
-        linked = all(isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in self.data.train)
-        if isinstance(self.text, WordsSettings) and self.text.unknown == "positional" and not linked:
-            raise ValueError(
-                "`text.unknown: positional` needs word links of every training corpus; make them with `dragoman align` and "
-                "give the file as `links` of the corpus"
-            )
-        if purpose_of(self.model) == "translate":
-            return self
-        if self.training.metric == "bleu":
-            raise ValueError(
-                f"a model of the kind `{self.model.kind}` makes no translations to measure; set `training.metric: loss`"
-            )
-        if self.training.reward is not None or any(phase.reward is not None for phase in self.training.phases):
-            raise ValueError(
-                f"`reward` is of translations, which the kind `{self.model.kind}` does not make; leave it out of `training`"
-            )
-        if self.training.guided is not None:
-            raise ValueError(
-                f"`training.guided` is of attention to a source, which the kind `{self.model.kind}` has not; leave it out"
-            )
-        return self
 
 
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:

@@ -13,56 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dragoman.errors import SettingsError
 from dragoman.interfaces import EOS, PAD, Batch, Loss, Padded
-from dragoman.models.build import ModelSettings
-from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.masked_lm import MaskedLanguageModel
-from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.models.transformer_settings import BlockSettings, TransformerSettings
 from dragoman.training.flops import is_counting
 from dragoman.training.objectives import Objective
-from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Objectives
 
 MOST = {"model": 8, "graphs": 64}
 """Programs that are made; beyond them nothing is compiled any more, and what no program fits is computed as without."""
-
-KINDS = ("transformer", "masked_lm", "decoder_only")
-"""Models that can be one program."""
-
-
-def check_compile(training: TrainingSettings, model: ModelSettings, device: torch.device) -> None:
-    """Refuse (SettingsError) to compile what torch cannot make one program of, or to record it where there is no GPU."""
-    reason = ""
-    if training.compile == "model":
-        if not isinstance(model, BlockSettings) or model.kind not in KINDS:
-            reason = f"is for `model.kind` {', '.join(KINDS)}, not {model.kind}"
-        elif model.experts is not None:
-            reason = "cannot be had with `model.experts`, which read what their gates say"
-        elif isinstance(model, TransformerSettings) and model.hard is not None:
-            reason = "cannot be had with `model.hard`, which draws positions"
-    elif training.compile == "graphs":
-        if device.type != "cuda":
-            reason = "records what a GPU does, and training is on a CPU"
-        elif not _goes_by_positions(model):
-            reason = "is for decoders that go position by position: bahdanau and posterior, luong with input feeding, and gnmt"
-        elif isinstance(model, RecurrentSettings) and (model.hard is not None or model.score == "location"):
-            reason = "cannot be had with `model.hard` or `model.score: location`"
-        elif training.guided is not None or training.reward is not None or training.tokens_per_step is not None:
-            reason = "cannot be had with `training.guided`, `training.reward` or `training.tokens_per_step`"
-        elif any(phase.reward is not None for phase in training.phases):
-            reason = "cannot be had with the `reward` of a phase"
-    if reason:
-        raise SettingsError(f"`training.compile: {training.compile}` {reason}; set it to none")
-
-
-def _goes_by_positions(model: ModelSettings) -> bool:
-    """Tell whether a decoder is a loop, which no kernel runs as one."""
-    if isinstance(model, RecurrentSettings):
-        return model.decoder in ("bahdanau", "posterior") or (model.decoder == "luong" and model.input_feeding)
-    return isinstance(model, GnmtSettings)
 
 
 class Compiled:

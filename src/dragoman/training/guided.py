@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from dragoman.errors import SettingsError
 from dragoman.machine.dtypes import upcast
 from dragoman.training.settings import GuidedSettings
 
@@ -28,22 +27,3 @@ def alignment_loss(
     surprise = -weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
     shares = links / links.sum(-1, keepdim=True).clamp(min=1)
     return (surprise * shares).sum()
-
-
-def check_guided(guided: GuidedSettings, heads: tuple[int, int] | None, *, linked: bool) -> None:
-    """Refuse corpora without links, and a head that a model with so many layers and heads over the source lacks."""
-    if not linked:
-        raise SettingsError(
-            "`training.guided` learns from word links, but no training corpus has any; set `links` of a corpus in "
-            "`data.train`, or take `training.guided` out"
-        )
-    if heads is None:
-        raise SettingsError(
-            "`training.guided` teaches a head over the source, but this model has none; choose another model"
-        )
-    for name, requested, size in zip(("layer", "head"), (guided.layer, guided.head), heads, strict=True):
-        if requested > size:
-            raise SettingsError(
-                f"`training.guided.{name}` is {requested}, but the model's attention to the source has {size}; choose one from 1 "
-                f"to {size}"
-            )

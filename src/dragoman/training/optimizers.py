@@ -9,10 +9,12 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.muon import PreciseMuon
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import OptimisationSettings
 
 
-def build_optimizer(model: nn.Module, settings: TrainingSettings, products: torch.dtype = torch.float32) -> Optimizer:
+def build_optimizer(
+    model: nn.Module, settings: OptimisationSettings, products: torch.dtype = torch.float32
+) -> Optimizer:
     """Make the optimiser, in its fused form; weight decay pulls matrices of linear and recurrent layers alone.
 
     `muon` steers the matrices of hidden layers, scaled so that a learning rate means as much as for Adam (Liu et al. 2025,

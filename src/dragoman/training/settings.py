@@ -1,7 +1,7 @@
 """Settings of training."""
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -10,31 +10,36 @@ from dragoman.settings import Settings
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
+Own = TypeVar("Own", bound="OptimisationSettings")
+
 
 class GuidedSettings(Settings):
-    """One head over the source learns from word links, beside translating (Garg et al. 2019)."""
+    """One head over the source learns word alignments while the model learns to translate (Garg et al. 2019)."""
 
     layer: int = Field(1, ge=1)
     """Decoder layer of the head, from 1."""
     head: int = Field(1, ge=1)
     """The head, from 1."""
     weight: float = Field(0.05, gt=0)
-    """Weight of its loss beside that of the translation."""
+    """Weight of its loss; that of the translation has weight 1."""
     shift: bool = True
     """Teach the step that reads a word, which knows it, rather than the one that writes it."""
 
 
+OWN_TO_PHASES = ("after", "dropout")
+"""Settings of a phase that are not settings of all training."""
 OptimizerName = Literal["adam", "adamw", "sgd", "nesterov", "muon"]
+Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class PhaseSettings(Settings):
-    """A part of training that goes on otherwise, with an optimiser that starts anew; what is not given stays as it was set."""
+class OptimisationPhase(Settings):
+    """A later part of training with other settings; those left out are inherited, the optimiser's state is reset."""
 
     after: float = Field(gt=0, lt=1)
     """Share of the budget after which it begins; it ends where the next begins, or with the budget."""
     optimizer: OptimizerName | None = None
     """As `training.optimizer`."""
-    learning_rate: float | None = Field(None, gt=0)
+    learning_rate: float | None = Field(None, gt=0, allow_inf_nan=False)
     """As `training.learning_rate`: the peak of this phase."""
     momentum: float | None = Field(None, ge=0, lt=1)
     """As `training.momentum`."""
@@ -44,25 +49,30 @@ class PhaseSettings(Settings):
     """As `training.warmup`, in steps of the phase."""
     dropout: bool = True
     """Whether anything is dropped in this phase."""
+
+
+class PhaseSettings(OptimisationPhase):
+    """A later part of a translator's training with other settings; those left out are inherited."""
+
     reward: RewardSettings | None = None
     """As `training.reward`."""
 
 
-class TrainingSettings(Settings):
-    """How a model is trained. At least one budget must be given: `steps`, `epochs`, `minutes`, `tokens` or `flops`.
+class OptimisationSettings(Settings):
+    """How the weights of any model are trained. At least one budget is needed: steps, epochs, minutes, tokens or flops.
 
     The first that is used up ends the training.
     """
 
     steps: int | None = Field(None, ge=1)
     """Optimiser steps."""
-    epochs: float | None = Field(None, gt=0)
+    epochs: Budget | None = None
     """Passes over the training corpus."""
-    minutes: float | None = Field(None, gt=0)
-    """Wall time of training, validation included, summed over sittings."""
+    minutes: Budget | None = None
+    """Wall time of training, validation included, over all sessions."""
     tokens: int | None = Field(None, ge=1)
     """Target tokens, counted each time they are seen."""
-    flops: float | None = Field(None, gt=0)
+    flops: Budget | None = None
     """Floating-point operations of the training steps, forward and backward (counted for one step in a hundred)."""
     batch_tokens: int = Field(4000, ge=1)
     """Largest batch: rows times longest sentence, in tokens of the longer side."""
@@ -71,15 +81,15 @@ class TrainingSettings(Settings):
     optimizer: OptimizerName = "adamw"
     """adam (Kingma and Ba 2015); adamw, with decoupled weight decay (Loshchilov and Hutter 2019); sgd; nesterov, its momentum
     looking ahead (Sutskever et al. 2013); muon (Jordan et al. 2024) for the matrices of layers, adamw for all else."""
-    learning_rate: float = Field(1e-3, gt=0)
+    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
     """Peak of the schedule."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
-    """Decay of Adam's two averages."""
+    """adam, adamw and muon: decay of Adam's two averages."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """Of sgd and nesterov: how much of the last step is repeated. muon has 0.95."""
-    epsilon: float = Field(1e-9, gt=0)
-    """Added to Adam's denominator."""
-    weight_decay: float = Field(0.0, ge=0)
+    """sgd and nesterov: how much of the last step is repeated. muon always has 0.95."""
+    epsilon: float = Field(1e-9, gt=0, allow_inf_nan=False)
+    """adam, adamw and muon: added to Adam's denominator."""
+    weight_decay: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Pull of matrices towards zero; biases, norms and embeddings are left alone. Not for adam, which would scale it up."""
     schedule: ScheduleName = "inverse_root"
     """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau (a tenth after each validation
@@ -89,53 +99,32 @@ class TrainingSettings(Settings):
     clip: float = Field(1.0, gt=0)
     """Largest norm of the gradient."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Probability given to all pieces alike (Szegedy et al. 2016)."""
-    objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
-    """The loss. translation: cross-entropy of the target given the source, with the terms below; a plugin may provide others."""
-    phases: tuple[PhaseSettings, ...] = ()
-    """Later parts of training that go on otherwise, in order."""
-    reward: RewardSettings | None = None
-    """Learn from the reward of sampled translations, beside the likelihood (Wu et al. 2016, section 5)."""
-    guided: GuidedSettings | None = None
-    """Teach one head word links, which a training corpus must have (its setting `links`)."""
+    """Probability spread evenly over all tokens (Szegedy et al. 2016)."""
+    phases: tuple[OptimisationPhase, ...] = ()
+    """Later parts of training with other settings, in order."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of matrix products. auto: bfloat16 where this machine is measured to be faster with it."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train; auto takes a GPU where there is one."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; by default one or as many as cores, whichever takes the first batches in less time."""
-    recurrence: Literal["auto", "native", "plain"] = "auto"
-    """Loops of the models rnn and gnmt. native: as one operation each in C++, compiled once on this machine. plain: position
-    by position. auto: native on a CPU where a C++ compiler is found."""
-    compile: Literal["none", "model", "graphs"] = "none"
-    """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
-    hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
-    each shape of batches; it pays where models are small and the GPU waits for Python. Neither was measured on a GPU yet."""
-    padding: Literal["masked", "packed"] = "masked"
-    """Padding in attention with heads. packed: on a GPU and in bfloat16 it is left out, by torch's kernel for sentences of
-    different lengths; masked elsewhere, with `attention_dropout`, and where relative positions or other scores need more. Not
-    measured yet."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)
-    """Dev sentences translated greedily for dev BLEU, the first ones."""
-    metric: Literal["bleu", "loss"] = "bleu"
+    """Dev sentences that are used, the first ones; for dev BLEU they are translated greedily."""
+    metric: Literal["bleu", "loss"] = "loss"
     """Dev metric that chooses the best checkpoint and stops early."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without a better one."""
-    save_minutes: float = Field(5.0, gt=0)
-    """Most minutes of work that a crash may cost: a checkpoint is written at least so often."""
-    keep: int = Field(5, ge=0)
-    """Weights of so many last validations are kept, for averaging."""
-    average: int = Field(0, ge=0)
-    """At the end, try the average of the last so many kept weights, and take it where dev says it is better."""
+    save_minutes: float = Field(5.0, gt=0, allow_inf_nan=False)
+    """Checkpoint at least this often, in minutes: so much work a crash may cost."""
     log_every: int = Field(50, ge=1)
     """Steps between records in metrics.jsonl."""
     tensorboard: bool = False
     """Also write TensorBoard events (needs the extra `tensorboard`)."""
 
     @model_validator(mode="after")
-    def _check(self) -> "TrainingSettings":
+    def _check(self) -> "OptimisationSettings":
         budgets = (self.steps, self.epochs, self.minutes, self.tokens, self.flops)
         if all(budget is None for budget in budgets):
             raise ValueError(
@@ -153,21 +142,26 @@ class TrainingSettings(Settings):
                     "`training.weight_decay` with `training.optimizer: adam` is scaled up by Adam until little is learned; set "
                     "it to 0, or choose adamw"
                 )
-        if self.average > self.keep:
-            raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self
 
-    def in_phase(self, number: int) -> "TrainingSettings":
+    @property
+    def kept_weights(self) -> int:
+        """How many of the last validations keep their weights, next to the best ones."""
+        return 0
+
+    def in_phase(self: Own, number: int) -> Own:
         """Return the settings as they are in a phase; 0 is what comes before `phases`."""
         if number == 0:
             return self
-        given = self.phases[number - 1].model_dump(include=_OF_PHASES, exclude_none=True)
-        return self.model_copy(update=given | {"reward": self.phases[number - 1].reward or self.reward})
+        phase = self.phases[number - 1]
+        given = {name: getattr(phase, name) for name in type(phase).model_fields if name not in OWN_TO_PHASES}
+        return self.model_copy(update={name: value for name, value in given.items() if value is not None})
 
     def phase_at(self, share: float) -> tuple[int, float]:
         """Return the phase in which a share of the budget has been used, and how much of that phase.
 
-        >>> settings = TrainingSettings(steps=10, phases=(PhaseSettings(after=0.5), PhaseSettings(after=0.8)))
+        >>> phases = (OptimisationPhase(after=0.5), OptimisationPhase(after=0.8))
+        >>> settings = OptimisationSettings(steps=10, phases=phases)
         >>> [settings.phase_at(share) for share in (0.25, 0.5, 0.9)]
         [(0, 0.5), (1, 0.0), (2, 0.5)]
         """
@@ -177,4 +171,46 @@ class TrainingSettings(Settings):
         return number, round((share - begin) / (end - begin), 9)
 
 
-_OF_PHASES = {"optimizer", "learning_rate", "momentum", "schedule", "warmup"}
+class TrainingSettings(OptimisationSettings):
+    """How a translator or a language model is trained.
+
+    At least one budget must be given: `steps`, `epochs`, `minutes`, `tokens` or `flops`. The first that is used up ends the
+    training.
+    """
+
+    metric: Literal["bleu", "loss"] = "bleu"
+    """Dev metric that chooses the best checkpoint and stops early; language models have only loss."""
+    phases: tuple[PhaseSettings, ...] = ()
+    """Later parts of training with other settings, in order."""
+    objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
+    """The loss. translation: cross-entropy of the target given the source, with the terms below; a plugin may provide others."""
+    reward: RewardSettings | None = None
+    """Learn from the reward of sampled translations as well as from the likelihood (Wu et al. 2016, section 5)."""
+    guided: GuidedSettings | None = None
+    """Teach one head word alignments, which a training corpus must have (its setting `links`)."""
+    recurrence: Literal["auto", "native", "plain"] = "auto"
+    """Loops of the models rnn and gnmt. native: as one operation each in C++, compiled once on this machine. plain: position
+    by position. auto: native on a CPU where a C++ compiler is found."""
+    compile: Literal["none", "model", "graphs"] = "none"
+    """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
+    hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
+    each shape of batches; it pays where models are small and the GPU waits for Python. Not yet measured on a GPU."""
+    padding: Literal["masked", "packed"] = "masked"
+    """Padding in attention with heads. packed: on a GPU and in bfloat16 it is left out, by torch's kernel for sentences of
+    different lengths; masked elsewhere, with `attention_dropout`, and where relative positions or other scores need more. Not
+    yet measured on a GPU."""
+    keep: int = Field(5, ge=0)
+    """Keep the weights of the last N validations, for averaging."""
+    average: int = Field(0, ge=0)
+    """At the end, try the average of the last N kept weights (2 or more), and take it where dev says it is better."""
+
+    @model_validator(mode="after")
+    def _check_average(self) -> "TrainingSettings":
+        if self.average > self.keep:
+            raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
+        return self
+
+    @property
+    def kept_weights(self) -> int:
+        """How many of the last validations keep their weights, next to the best ones."""
+        return self.keep

@@ -22,11 +22,11 @@ from dragoman.training.optimizers import build_optimizer
 from dragoman.training.precision import PrecisionName, arithmetic
 from dragoman.training.reports import Listener, MetricsFile
 from dragoman.training.schedules import learning_rate
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import OptimisationSettings
 from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
 
-Objectives = Callable[[TrainingSettings], Objective]
-"""Makes the objective of a phase of training from its settings."""
+Objectives = Callable[[Any], Objective]
+"""Makes the objective of a phase of training from its settings, which are of the task's own class."""
 
 Validate = Callable[[Any], Mapping[str, Any]]
 """Takes the model; returns `dev_loss`, `dev_bleu` where that is the metric, and whatever else is worth a record."""
@@ -123,7 +123,7 @@ class Trainer:
         objectives: Objectives,
         stream: Stream,
         *,
-        settings: TrainingSettings,
+        settings: OptimisationSettings,
         precision: PrecisionName,
         folder: Path,
         validate: Validate,
@@ -362,11 +362,11 @@ class Trainer:
 
     def _keep_weights(self) -> None:
         """Write the weights for averaging, and delete the oldest beyond `keep`."""
-        if not self.settings.keep:
+        if not self.settings.kept_weights:
             return
         folder = self.folder / "checkpoints"
         save_weights(folder / f"step-{self.progress.step:08d}.safetensors", self.model, {"step": self.progress.step})
-        for old in sorted(folder.glob("step-*.safetensors"))[: -self.settings.keep]:
+        for old in sorted(folder.glob("step-*.safetensors"))[: -self.settings.kept_weights]:
             old.unlink()
 
     def _out_of_patience(self) -> bool:

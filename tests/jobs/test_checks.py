@@ -1,0 +1,189 @@
+"""What is refused before a training begins, from the recipe, the machine and the corpus; nothing is trained here."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from tests.laws.architectures import ARCHITECTURES, fresh_model
+from tests.tiny import recipe
+
+from dragoman.errors import CorpusError, SettingsError
+from dragoman.inference.attention_map import source_heads
+from dragoman.jobs import checks
+from dragoman.jobs.checks import EncodedCorpus, check_corpus, check_machine, check_recipe, count_weights, remarks
+from dragoman.layers.mixture import MixtureHead
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.recipe import load_recipe, shipped
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+LOOP = ["model.input_feeding=true"]
+
+
+def refusal(model: str, *assignments: str) -> str:
+    """Return the sentence by which a tiny recipe is refused."""
+    with pytest.raises(SettingsError) as refused:
+        check_recipe(recipe(model, *assignments))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_recipe_passes(name: str) -> None:
+    assert check_recipe(load_recipe(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "assignments", "named"),
+    [
+        ("rnn", ["training.compile=model"], ["`training.compile: model`", "rnn", "set `training.compile: none`"]),
+        ("transformer", ["training.compile=model", "model.experts.experts=4"], ["`model.experts`"]),
+        ("transformer", ["training.compile=model", "model.hard.training=gumbel"], ["`model.hard`"]),
+        ("transformer", ["training.compile=graphs"], ["position by position"]),
+        ("rnn", ["training.compile=graphs", "model.input_feeding=false"], ["position by position"]),
+        ("rnn", ["training.compile=graphs", "model.decoder=bahdanau", "model.score=location"], ["location"]),
+        ("rnn", ["training.compile=graphs", *LOOP, "training.tokens_per_step=9"], ["`training.tokens_per_step`"]),
+        ("rnn", ["training.compile=graphs", *LOOP, "training.reward.samples=2"], ["`reward`"]),
+        ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
+        ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
+        ("rnn", ["training.padding=packed"], ["`training.padding: packed`"]),
+        ("transformer", ["training.padding=packed", "model.attention_dropout=0.1"], ["attention dropout"]),
+        ("transformer", ["training.guided.layer=2"], ["`training.guided`", "`links`"]),
+        (
+            "rnn",
+            ["training.guided.layer=1", "model.decoder=plain", "model.score=additive"],
+            ["`training.guided`", "head"],
+        ),
+        ("masked_lm", ["training.metric=bleu"], ["`training.metric: bleu`", "set `training.metric: loss`"]),
+        ("masked_lm", ["decoding.beam=2"], ["`decoding.beam: 2`", "`dragoman fill`"]),
+        ("decoder_only", ["training.reward.alpha=0.1"], ["`training.reward`", "`model.kind: decoder_only`"]),
+        ("decoder_only", ["decoding.shortlist=true"], ["`decoding.shortlist: true`", "translation"]),
+        ("transformer", ["training.momentum=0.5"], ["`training.momentum: 0.5`", "sgd", "`training.momentum: 0.0`"]),
+        ("transformer", ["training.optimizer=sgd", "training.epsilon=1e-8"], ["`training.epsilon: 1e-08`", "not sgd"]),
+        ("transformer", ["training.optimizer=sgd", "training.betas=[0.8, 0.9]"], ["`training.betas: [0.8, 0.9]`"]),
+        ("transformer", ["training.phases=[{after: 0.5, momentum: 0.9}]"], ["`training.phases.0.momentum: 0.9`"]),
+        ("transformer", ["text={kind: words, reach: 3}"], ["`text.reach: 3`", "`text.unknown: positional`"]),
+        (
+            "transformer",
+            ["text={kind: words, unknown: positional}"],
+            ["`text.unknown: positional`", "`dragoman align`"],
+        ),
+        ("transformer", ["data.dev.0.repeat=2"], ["`data.dev.0.repeat: 2`", "training corpora"]),
+        ("transformer", ["model.max_positions=40"], ["`model.max_positions: 40`", "learned", "`location`"]),
+        ("transformer", ["model.gated=true", "model.experts.experts=4"], ["`model.gated: true`", "`model.experts`"]),
+        ("transformer", ["model.experts={gate: balanced, load: 0.1}"], ["`model.experts.load: 0.1`", "noisy"]),
+        ("transformer", ["model.hard={training: gumbel, soft_share: 0.1}"], ["`model.hard.soft_share: 0.1`"]),
+        ("transformer", ["model.hard={training: reinforce, temperature: 2}"], ["`model.hard.temperature: 2.0`"]),
+        ("rnn", ["model.deep_output=false"], ["`model.deep_output: false`", "not luong"]),
+        ("rnn", ["model.decoder=plain", "model.score=dot"], ["`model.score: dot`", "plain"]),
+        ("rnn", ["model.marginal=true", "model.attention_dropout=0.1"], ["`model.attention_dropout: 0.1`"]),
+        ("rnn", ["model.outer_dropout=0.1", "model.dropout=0.3"], ["`model.dropout: 0.3`", "`model.layers` is 1"]),
+        ("rnn", ["model.decoder=plain", "model.score=additive", "decoding.coverage_penalty=1"], ["attention over the"]),
+        ("rnn", ["model.marginal=true", "decoding.shortlist=true"], ["`decoding.shortlist: true`", "marginal"]),
+    ],
+)
+def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy(
+    model: str, assignments: list[str], named: list[str]
+) -> None:
+    sentence = refusal(model, *assignments)
+    assert all(word in sentence for word in named), sentence
+    assert any(word in sentence for word in ("; remove it", "; set ", "; make ", "; choose "))
+
+
+@pytest.mark.parametrize(
+    ("model", "assignments"),
+    [
+        ("rnn", ["training.compile=graphs", *LOOP]),
+        ("transformer", ["training.compile=model"]),
+        ("rnn", ["training.recurrence=plain"]),
+        ("transformer", ["training.padding=packed"]),
+        ("transformer", ["training.optimizer=sgd", "training.momentum=0.5"]),
+        ("transformer", ["training.momentum=0.5", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
+        ("transformer", ["training.optimizer=sgd", "training.phases=[{after: 0.5, optimizer: sgd, momentum: 0.9}]"]),
+        ("transformer", ["training.betas=[0.8, 0.9]", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
+        ("transformer", ["model.positions=learned", "model.max_positions=40"]),
+        ("rnn", ["model.score=location", "model.max_positions=40"]),
+        ("decoder_only", ["decoding.temperature=0.5"]),
+    ],
+)
+def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
+    assert check_recipe(recipe(model, *assignments)) == []
+
+
+def test_what_a_run_that_was_begun_ignores_is_said_and_not_refused() -> None:
+    begun = recipe("transformer", "training.momentum=0.5")
+    (sentence,) = check_recipe(recipe("transformer", "training.momentum=0.5", "training.steps=30"), begun=begun)
+    assert "`training.momentum: 0.5`" in sentence
+    with pytest.raises(SettingsError, match=r"training\.padding"):
+        check_recipe(recipe("transformer", "training.padding=packed", "model.attention_dropout=0.1"), begun=begun)
+
+
+def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
+    (sentence,) = remarks(recipe("rnn", "training.warmup=20"))
+    assert "`training.warmup` is 20" in sentence and "`training.steps`" in sentence
+    assert remarks(recipe("rnn", "training.warmup=19")) == []
+    assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
+
+
+@pytest.mark.parametrize(
+    ("assignments", "named"),
+    [
+        (["training.threads=100000"], ["`training.threads: 100000`", "set at most"]),
+        (["model.hidden=100000000"], ["weights", "GiB", "`model`"]),
+        (["model.hidden=100000000000000"], ["any memory", "`model`"]),
+        (["training.compile=graphs"], ["training is on a CPU"]),
+    ],
+)
+def test_what_this_machine_does_not_have_is_refused(assignments: list[str], named: list[str]) -> None:
+    with pytest.raises(SettingsError) as refused:
+        check_machine(recipe("rnn", *assignments), CPU)
+    assert all(word in str(refused.value) for word in named)
+
+
+def test_a_package_that_is_not_installed_is_asked_for_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r'pip install "dragoman\[tensorboard\]"'):
+        check_machine(recipe("rnn", "training.tensorboard=true"), CPU)
+    check_machine(recipe("rnn"), CPU)
+
+
+def test_where_nothing_says_how_much_memory_is_free_no_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "available_memory", lambda _: None)
+    check_machine(recipe("rnn", "model.hidden=100000000"), CPU)
+
+
+@pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
+def test_weights_are_counted_as_they_will_be(model: str) -> None:
+    made = build_model(recipe(model).model, Vocabularies(300, 300, shared=True))
+    assert count_weights(recipe(model)) == sum(weight.numel() for weight in made.parameters())
+
+
+def corpus(*lengths: int) -> EncodedCorpus:
+    """Return what a check asks of an encoded corpus whose sentences have these lengths on both sides, without </s>."""
+    counts = np.array(lengths, dtype=np.int32)
+    return SimpleNamespace(source_lengths=counts, target_lengths=counts, text=lambda _: ("a long one", "dài"))
+
+
+def test_a_training_sentence_longer_than_the_positions_is_shown() -> None:
+    bounded = recipe("transformer", "model.positions=learned", "model.max_positions=9")
+    check_corpus(corpus(3, 8), bounded)
+    with pytest.raises(CorpusError, match=r"10 tokens.*9 positions.*`a long one`.*max_positions"):
+        check_corpus(corpus(3, 9), bounded)
+
+
+def test_a_window_that_hides_nothing_is_refused() -> None:
+    local = recipe("rnn", "model.window={kind: monotonic, reach: 5}")
+    check_corpus(corpus(3, 5), local)
+    with pytest.raises(SettingsError, match=r"`model\.window\.reach` is 5.*5 tokens"):
+        check_corpus(corpus(3, 4), local)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_settings_say_what_their_model_can_do(name: str) -> None:
+    model, found = fresh_model(ARCHITECTURES[name]), ARCHITECTURES[name].capabilities
+    assert (found.source_positions, found.target_positions) == (model.source_positions, model.target_positions)
+    assert found.previous == model.previous
+    assert found.source_heads == source_heads(model)
+    assert found.mixes == isinstance(getattr(model.decoder, "head", None), MixtureHead)
