@@ -51,6 +51,7 @@ CLASSIFIER_SECTIONS: Mapping[str, str] = {
     "LabelledSettings": "`data`, which the command fills in",
     "ClassifierSettings": "`model`",
     "ClassifierTrainingSettings": "`training`",
+    "OptimisationPhase": "`training.phases`, each of them",
 }
 """Classes of a classifier's settings; those of `text` are on the other page."""
 

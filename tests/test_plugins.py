@@ -40,7 +40,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     sys.modules.pop("dragoman_low_rank", None)
 
 
-TINY = ("training.steps=2", "training.validate_every=2", "training.recurrence=plain")
+TINY = ("training.steps=2", "training.validate_every=2")
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_package_that_is_not_installed_is_asked_for_with_the_command_that_inst
 
 
 def test_where_nothing_says_how_much_memory_is_free_no_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "available_memory", lambda _: None)
+    monkeypatch.setattr(checks, "free_memory", lambda _: None)
     check_machine(recipe("rnn", "model.hidden=100000000"), CPU)
 
 

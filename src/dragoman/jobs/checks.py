@@ -19,7 +19,7 @@ from dragoman.data.settings import LinesSettings
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.inference.checks import MODEL, Use
 from dragoman.layers.positions import PositionsName
-from dragoman.machine.memory import available_memory
+from dragoman.machine.memory import free_memory
 from dragoman.models.build import build_model
 from dragoman.models.capabilities import Capabilities, capabilities_of
 from dragoman.models.classifier import DocumentClassifier
@@ -83,9 +83,11 @@ def _linked(recipe: Any, _: Any) -> bool:
 
 
 def _all_linked(recipe: Any, text: Any) -> bool:
-    """Tell whether unknown words are plain, or every training corpus has word alignments."""
+    """Tell whether every training corpus has word alignments, where unknown words need them to be translated."""
+    if text.unknown == "plain" or not _model(recipe).translates:
+        return True
     links = [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
-    return text.unknown == "plain" or all(links)
+    return all(links)
 
 
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
@@ -327,7 +329,7 @@ def _training(recipe: Any) -> OptimisationSettings:
 
 def _check_memory(recipe: Any, device: torch.device) -> None:
     """Refuse a model whose weights, gradients and optimiser state alone are larger than the memory that is free."""
-    free = available_memory(device)
+    free = free_memory(device.type)
     try:
         weights = count_weights(recipe)
     except (RuntimeError, OverflowError):  # more than an address can say

@@ -21,6 +21,7 @@ from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, rema
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.linear import width_of
 from dragoman.machine.devices import choose_device, peak_memory
+from dragoman.models.capabilities import capabilities_of
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run, new_run, open_run

@@ -1,21 +1,41 @@
-"""How much memory there is for a model."""
+"""How much memory is free, so that work which cannot fit is refused before it starts. Imports torch only for a GPU."""
 
+import os
 from pathlib import Path
 
-import torch
-
-MEMINFO = Path("/proc/meminfo")
-"""Where Linux says how much memory is free."""
+from dragoman.errors import InputError
 
 
-def available_memory(device: torch.device) -> int | None:
-    """Return how many bytes can still be taken on `device`, swap included on a CPU; None where nothing says it."""
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return int(free)
+def free_memory(device: str = "cpu") -> int | None:
+    """Return the bytes that can still be taken on a device, `cpu` or `cuda`; None where that is unknown."""
+    if device == "cuda":
+        import torch
+
+        return int(torch.cuda.mem_get_info()[0])
     try:
-        lines = MEMINFO.read_text(encoding="ascii").splitlines()
-        kibibytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-        return 1024 * (kibibytes["MemAvailable"] + kibibytes.get("SwapFree", 0))
-    except (OSError, ValueError, KeyError, IndexError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(":")
+            if name == "MemAvailable":
+                return int(value.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
         return None
+
+
+def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:
+    """Refuse work that takes at least `needed` bytes where there are fewer; InputError says what needs them and the `advice`."""
+    free = free_memory(device)
+    if free is not None and needed > free:
+        raise InputError(f"{what} needs at least {_size(needed)} of memory, and {_size(free)} is free; {advice}")
+
+
+def _size(count: int) -> str:
+    """Write a number of bytes.
+
+    >>> _size(3_400_000_000)
+    '3.4 GB'
+    """
+    return f"{count / 1e9:,.1f} GB"

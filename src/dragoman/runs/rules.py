@@ -52,7 +52,7 @@ def _owners(whole: Any, path: Sequence[str], place: tuple[str, ...] = ()) -> Ite
         if isinstance(whole, Settings):
             yield place, whole
     elif path[0] == "*":
-        for number, item in enumerate(whole):
+        for number, item in enumerate(whole if isinstance(whole, tuple) else ()):
             yield from _owners(item, path[1:], (*place, str(number)))
     else:
         inner = getattr(whole, path[0], None)
