@@ -179,7 +179,7 @@ COMPUTING = (
     Rule(
         "training.recurrence",
         _can("native"),
-        "is for recurrent models (`model.kind` rnn and gnmt), not for {whole.model.kind}",
+        "is for `model.kind` rnn, gnmt and deep_att, not for {whole.model.kind}",
     ),
     Rule(
         "training.padding",
