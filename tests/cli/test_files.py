@@ -1,11 +1,13 @@
-"""AttentionMap what commands are given, line by line."""
+"""What commands are given is read line by line."""
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from dragoman.cli import files
 from dragoman.cli.files import check_languages, read_aligned, read_sentences, standard_input, write_lines
 from dragoman.errors import InputError
 
@@ -28,6 +30,10 @@ class Terminal:
 
     def __init__(self, raw: io.RawIOBase | io.BufferedIOBase) -> None:
         self.buffer = raw
+
+    def isatty(self) -> bool:
+        """Deny being a terminal."""
+        return False
 
 
 @pytest.fixture
@@ -54,6 +60,28 @@ def test_a_line_may_be_longer_than_what_is_read_at_once(give):
     long = "x" * 200_000
     give(f"{long}\n{long}".encode())
     assert lines() == [long, long]
+
+
+def test_a_line_longer_than_any_sentence_is_refused_after_those_before_it(give, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    give(b"one\n" + b"x" * (1 << 20) + b"\nlast\n")
+    assert [len(line) for line in lines()] == [3, 1 << 20, 4]
+    give(b"one\ntwo\n" + b"x" * ((1 << 20) + 1) + b"\nlast\n")
+    read = []
+    with pytest.raises(InputError, match="line 3 of standard input is longer than 1 MiB"):
+        for chunk in standard_input(10):
+            read += chunk
+    assert read == ["one", "two"]
+
+
+def test_a_line_in_many_parts_takes_linear_time(monkeypatch: pytest.MonkeyPatch):
+    """Adding each part to those before would copy 8 GB here, which takes seconds."""
+    line = io.BytesIO(b"x" * (1 << 24))
+    monkeypatch.setattr(line, "read", lambda size, read=line.read: read(1 << 14), raising=False)
+    monkeypatch.setattr(sys, "stdin", Terminal(line))
+    begin = time.process_time()
+    assert [len(line) for line in lines()] == [1 << 24]
+    assert time.process_time() - begin < 1
 
 
 def test_chunks_have_at_most_so_many_lines(give):

@@ -3,13 +3,17 @@
 import os
 import select
 import signal
+import time
 from pathlib import Path
 
 import pytest
+import torch
 import typer
-from tests.tiny import Trained, dragoman, process
+from tests.tiny import Trained, dragoman, process, refusal
 
+from dragoman.atomic import replacing
 from dragoman.cli import main as cli
+from dragoman.cli.main import CommandFiles
 from dragoman.errors import DragomanError
 
 ENDS = 120
@@ -43,6 +47,19 @@ def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
             "dragoman: a file or standard output cannot be used (No space left",
         ),
         (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 2, "dragoman: there is not enough memory; "),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4294967296000 bytes."),
+            2,
+            "dragoman: there is not enough memory (4,000.0 GiB were requested at once); ",
+        ),
+        (RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB"), 2, "dragoman: there is not enough memory; "),
+        (UnicodeEncodeError("utf-8", "a\udcfe.en", 1, 2, "surrogates"), 2, "dragoman: `a\\udcfe.en` is not UTF-8 text"),
+        (
+            RecursionError("maximum recursion depth exceeded"),
+            1,
+            "dragoman: this is a defect of Dragoman: RecursionError",
+        ),
     ],
 )
 def test_what_goes_wrong_ends_in_a_sentence_and_a_code(monkeypatch: pytest.MonkeyPatch, error, code, sentence):
@@ -50,12 +67,13 @@ def test_what_goes_wrong_ends_in_a_sentence_and_a_code(monkeypatch: pytest.Monke
     found = dragoman()
     assert (found.code, found.output) == (code, "a result\n")
     assert found.errors.startswith(sentence)
-    assert "Traceback" not in found.errors
+    assert found.errors.count("\n") == bool(sentence)
 
 
-def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch):
-    run_with(monkeypatch, ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize("error", [ZeroDivisionError(), RuntimeError("shapes do not match")])
+def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch, error):
+    run_with(monkeypatch, error)
+    with pytest.raises(type(error)):
         dragoman()
 
 
@@ -138,12 +156,107 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path):
     assert errors.count(b"\n") == 1
 
 
-def test_closed_streams_are_no_defect(trained: Trained, tmp_path: Path):
+@pytest.mark.parametrize("closed", [(0, 1), (1,), (1, 2)], ids=["input and output", "output", "output and errors"])
+def test_closed_output_is_refused_before_anything_is_done(tmp_path: Path, closed):
     def close() -> None:
-        os.close(0)
-        os.close(1)
+        for descriptor in closed:
+            os.close(descriptor)
 
-    running = process("translate", trained("rnn"), folder=tmp_path, stdin=None, stdout=None, preexec_fn=close)
-    _, errors = running.communicate(timeout=ENDS)
+    running = process("recipes", folder=tmp_path, stdout=None, preexec_fn=close)
+    _, errors = running.communicate(b"", timeout=ENDS)
     assert running.returncode == 2
-    assert errors.decode() == "dragoman: standard input is closed; give sentences, for example with < FILE\n"
+    assert (errors == b"") if 2 in closed else errors.startswith(b"dragoman: standard output is closed")
+
+
+def test_notes_do_not_go_to_standard_output_where_standard_error_is_closed(tmp_path: Path):
+    (tmp_path / "text").write_text("a .\n", encoding="utf-8")
+    running = process("bleu", "text", "text", folder=tmp_path, stderr=None, preexec_fn=lambda: os.close(2))
+    output, _ = running.communicate(timeout=ENDS)
+    assert running.returncode == 0
+    assert [line.split()[0] for line in output.decode().splitlines()] == ["BLEU", "chrF2", "TER"]
+
+
+def test_a_path_that_is_not_utf8_is_named_in_a_sentence():
+    found = dragoman("bleu", "/x/\udcfe.en", os.devnull)
+    assert (found.code, found.output) == (2, "")
+    assert found.errors.startswith("dragoman: there is no file /x/\\udcfe.en") and found.errors.count("\n") == 1
+
+
+def test_an_argument_that_is_not_utf8_is_refused(trained: Trained, tmp_path: Path):
+    sentence = refusal("attend", trained("rnn"), "caf\udce9", "--target", "mèo", "-o", tmp_path / "a.html")
+    assert "`caf\\udce9` is not UTF-8 text" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=lambda value: str(value),
+)
+def test_a_signal_ends_a_command_with_its_code_and_nothing_half_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number, code
+):
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def write() -> None:
+        with replacing(tmp_path / "out") as temporary:
+            temporary.write_text("half", encoding="utf-8")
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+    monkeypatch.setattr(cli, "app", app)
+    before = signal.getsignal(number)
+    found = dragoman()
+    assert (found.code, found.output, found.errors) == (code, "", "")
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(number) is before
+
+
+def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch):
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def go_on() -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        print("a result")
+
+    monkeypatch.setattr(cli, "app", app)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert dragoman().output == "a result\n"
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def commands_that_load_a_run() -> list[str]:
+    """Return the names of commands with an argument RUN, but for those that only rewrite files on the CPU."""
+    found = dict(CommandFiles())
+    found |= {f"classify {name}": command for name, command in found.pop("classify").commands.items()}
+    loading = [
+        name for name, command in found.items() if any(param.metavar in ("RUN", "RUN...") for param in command.params)
+    ]
+    return [name for name in loading if name not in ("average", "export", "shortlist")]
+
+
+@pytest.mark.parametrize("name", commands_that_load_a_run())
+def test_every_command_that_loads_a_run_takes_a_device(name: str):
+    group, _, inner = name.rpartition(" ")
+    command = CommandFiles()[group].commands[inner] if group else CommandFiles()[inner]
+    assert "--device" in {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_device_that_is_not_there_is_refused(trained: Trained):
+    assert "`cuda`" in refusal("translate", trained("rnn"), "--device", "cuda", stdin="I love cats.\n")
+    assert dragoman("translate", trained("rnn"), "--device", "cpu", stdin="I love cats.\n").code == 0
+
+
+def test_the_help_of_every_command_is_whole_on_a_line():
+    found = dragoman("--help")
+    assert "..." not in found.output.partition("Commands:")[2]
+
+
+def test_an_unknown_command_is_refused_with_the_nearest_name():
+    found = dragoman("translat")
+    assert found.code == 2 and "'translate'" in found.errors

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.tiny import Trained, dragoman, recipe_file, refusal
 
-from dragoman.cli import translating
+from dragoman.cli import translate
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def bounded(trained: Trained) -> Path:
 
 @pytest.mark.parametrize("chunk", [1, 1024])
 def test_a_sentence_longer_than_the_positions_is_named_by_its_line(bounded: Path, monkeypatch, chunk):
-    monkeypatch.setattr(translating, "CHUNK", chunk)
+    monkeypatch.setattr(translate, "CHUNK", chunk)
     given = "I love cats.\n\n" + "cats " * 100 + "\n"
     found = dragoman("translate", bounded, stdin=given)
     assert found.code == 2

@@ -134,7 +134,7 @@ def test_context_crosses_the_chunks_of_standard_input(run_of, monkeypatch: pytes
     whole = dragoman("translate", run_of("document"), stdin=lines).lines
     assert whole == ["một mèo .", "vâng .", "mèo ngủ .", "", "một chó .", "chó ngủ ."]
     for chunk in (1, 2):
-        monkeypatch.setattr("dragoman.cli.translating.CHUNK", chunk)
+        monkeypatch.setattr("dragoman.cli.translate.CHUNK", chunk)
         assert dragoman("translate", run_of("document"), stdin=lines).lines == whole
 
 
@@ -167,7 +167,7 @@ def test_evaluate_and_score_know_documents_from_blank_lines_or_names(run_of, cor
     named = dragoman("score", run, *plain[:2], "--documents", plain[2]).lines
     assert [float(one) for one in named] == pytest.approx([float(one) for one in between], abs=1e-3)
     refused = refusal("score", run_of("transformer"), *plain[:2], "--documents", plain[2])
-    assert refused == "this run does not read previous sentences; leave out --documents"
+    assert "--documents is for document models" in refused
 
 
 def test_both_levels_of_attention_are_drawn(run_of, tmp_path: Path):

@@ -58,7 +58,7 @@ def test_a_run_stopped_by_ctrl_c_ends_as_an_unbroken_one(tmp_path: Path, case):
     output, errors = running.communicate(timeout=ENDS)
     assert (running.returncode, output) == (130, b""), errors.decode()
     (stopped,) = [line for line in errors.decode().split("\n") if line.startswith("Saved at step ")]
-    assert stopped.endswith(". Go on with the same command and --resume.")
+    assert "Saved at step" in stopped and "--resume" in stopped
     assert 1 <= int(stopped.split()[3].rstrip(".")) < STEPS
     assert dragoman("train", path, "--out", tmp_path / "broken", "--resume").code == 0
     assert dragoman("train", path, "--out", tmp_path / "whole").code == 0

@@ -157,7 +157,7 @@ def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, t
     assert "a student translates sentence by sentence; choose another `model.kind` than `document`" in sentence
     sentence = refusal("distill", teacher, *more, "--set", "data.dev=[{tsv: none.tsv}]")
     assert "there is no file none.tsv" in sentence
-    assert "to resume; leave --resume out" in refusal("distill", teacher, *more, "--resume")
+    assert "to resume; remove --resume" in refusal("distill", teacher, *more, "--resume")
     assert not out.exists()
 
 

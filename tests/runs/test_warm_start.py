@@ -197,6 +197,6 @@ def test_the_command_says_what_a_language_model_is_for(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "decoder_only", "training.steps=2")
     found = dragoman("train", path, "--out", tmp_path / "run")
     assert found.code == 0
-    assert f"Use it with: dragoman continue {tmp_path / 'run'} < FILE" in found.errors
+    assert f"Use it with: dragoman generate {tmp_path / 'run'} < FILE" in found.errors
     assert "phrasebook test: perplexity" in found.errors
     assert Recipe.model_validate(open_run(tmp_path / "run").recipe.model_dump())

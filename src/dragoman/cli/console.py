@@ -1,8 +1,11 @@
-"""What training shows on standard error: a live line on a terminal, plain lines elsewhere."""
+"""What commands show on standard error: progress (live on a terminal, plain lines elsewhere) and notes."""
 
+import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,70 +14,96 @@ import typer
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from dragoman.training.trainer import Progress
 
-PLAIN_SECONDS = 15.0
-"""Seconds between progress lines where standard error is not a terminal."""
+SILENT_SECONDS = 1.0
+"""Seconds after which a terminal is told what is being done."""
+
+
+class ProgressDisplay:
+    """Shows a text that changes: on a terminal in place, elsewhere as a new line now and then."""
+
+    def __init__(self, *, plain_seconds: float = 15.0, live_seconds: float = 0.25) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.console = Console(stderr=True, highlight=False, emoji=False)
+        terminal = self.console.is_terminal
+        self.live = Live(console=self.console, auto_refresh=False, transient=True) if terminal else None
+        self.every = live_seconds if terminal else plain_seconds
+        self.shown = float("-inf")
+
+    def due(self) -> bool:
+        """Tell whether it is time to show something again."""
+        return time.monotonic() - self.shown >= self.every
+
+    def show(self, text: str, *, share: float | None = None, final: bool = False) -> None:
+        """Show a text if it is time to, with a bar for the `share` that is done; a `final` text is always shown, and stays."""
+        if not (final or self.due()):
+            return
+        self.shown = time.monotonic()
+        if self.live is None or final:
+            self.close()
+            self.say(text)
+            return
+        if not self.live.is_started:
+            self.live.start()
+        self.live.update(_with_bar(text, share), refresh=True)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence that stays."""
+        self.console.print(sentence, soft_wrap=True, markup=False)
+
+    def close(self) -> None:
+        """Remove what changes from the terminal."""
+        if self.live is not None and self.live.is_started:
+            self.live.stop()
 
 
 class ConsoleListener:
     """Shows the progress line of training, and one line per validation."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self.console = Console(stderr=True, highlight=False)
-        self.live = (
-            Live(console=self.console, refresh_per_second=4, transient=True) if self.console.is_terminal else None
-        )
-        self.shown = 0.0
-        self.best_bleu = 0.0
+        self.display = ProgressDisplay()
 
     def progress(self, record: Mapping[str, Any]) -> None:
-        """Redraw the progress line, or print it now and then."""
-        if self.live is not None:
-            if not self.live.is_started:
-                self.live.start()
-            self.live.update(_line(record))
-        elif time.monotonic() - self.shown >= PLAIN_SECONDS:
-            self.shown = time.monotonic()
-            self.console.print(progress_text(record), soft_wrap=True)
+        """Show how far training is."""
+        if self.display.due():
+            self.display.show(progress_text(record), share=record["share"])
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Print validations."""
         if "dev_loss" in record:
-            self.console.print(validation_text(record), soft_wrap=True)
+            self.display.say(validation_text(record))
 
     def say(self, sentence: str) -> None:
         """Print a sentence."""
-        self.console.print(sentence, soft_wrap=True, markup=False)
+        self.display.say(sentence)
 
     def close(self) -> None:
-        """Take the live line away."""
-        if self.live is not None and self.live.is_started:
-            self.live.stop()
+        """Remove the live line."""
+        self.display.close()
 
 
 def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool) -> "Progress":
-    """Train while showing how it goes; leave with 130 where training was stopped. InputError where nothing can be resumed."""
+    """Train and show the progress; exit with 130 if training was stopped. InputError if there is nothing to resume."""
     if resume and not folder.exists():
-        raise InputError(f"there is no run {folder} to resume; leave --resume out to begin it")
+        raise InputError(f"there is no run {folder} to resume; remove --resume to start it")
     listener = ConsoleListener()
     try:
         progress = fit(listener)
     finally:
         listener.close()
     if not progress.finished:
-        note(f"Saved at step {progress.step:,}. Go on with the same command and --resume.")
+        note(f"Saved at step {progress.step:,}. Run the same command with --resume to continue.")
         raise typer.Exit(130)
     return progress
 
 
 def progress_text(record: Mapping[str, Any]) -> str:
-    """Say in one line where training stands.
+    """Say in one line how far training is.
 
     >>> progress_text({"share": 0.5, "step": 10, "loss": 2.0, "perplexity": 7.4, "learning_rate": 1e-3,
     ...     "tokens_per_second": 1234.5, "padding": 0.021, "seconds_left": 75.0})
@@ -89,7 +118,7 @@ def progress_text(record: Mapping[str, Any]) -> str:
 
 
 def validation_text(record: Mapping[str, Any]) -> str:
-    """Say in one line what dev says: its loss and, where they were measured, BLEU or accuracy."""
+    """Say in one line how good the model is on dev: its loss and, if they were measured, BLEU or accuracy."""
     star = "  best so far" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
     bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
@@ -116,11 +145,38 @@ def note(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def _line(record: Mapping[str, Any]) -> "Table":
-    """Return the progress line with a bar."""
+def print_path(path: Path) -> None:
+    """Print a path, the result of a command, on standard output byte for byte; it may not be UTF-8."""
+    print(end="", flush=True)
+    sys.stdout.buffer.write(os.fsencode(path) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def announced(activity: str) -> Iterator[None]:
+    """Name an activity on a terminal if it takes longer than a second, such as importing PyTorch and loading a run.
+
+    Where standard error is not a terminal, nobody waits, and what is written there is mailed or kept: nothing is said.
+    """
+    timer = threading.Timer(SILENT_SECONDS, note, [f"{activity} ..."])
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _with_bar(text: str, share: float | None) -> "RenderableType":
+    """Put a bar before a progress line."""
+    from rich.text import Text
+
+    if share is None:
+        return Text(text)
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 1))
-    grid.add_row(ProgressBar(total=1.0, completed=record["share"], width=24), progress_text(record))
+    grid.add_row(ProgressBar(total=1.0, completed=share, width=24), Text(text))
     return grid

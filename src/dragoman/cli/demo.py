@@ -1,12 +1,12 @@
-"""`dragoman demo`: the main job on the built-in phrasebook, no network."""
+"""`dragoman demo`: everything once, on the built-in phrasebook, without a network."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from dragoman.cli.console import ConsoleListener, note
+from dragoman.cli.options import RecipeSettings
 
 INSTRUCTIONS = """\
 1. Put your sentence pairs into two files that match line by line, such as train.en and train.vi, and a few hundred more
@@ -16,14 +16,13 @@ INSTRUCTIONS = """\
 
 
 def demo(
-    language: Annotated[Literal["vi", "fr"], typer.Option(help="Translate English to Vietnamese or to French.")] = "vi",
-    out: Annotated[Path, typer.Option(help="Folder of the run; a demo that is there is replaced.")] = Path("runs/demo"),
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated."),
-    ] = None,
+    language: Annotated[Literal["vi", "fr"], typer.Option(help="Target language: Vietnamese or French.")] = "vi",
+    out: Annotated[Path, typer.Option(help="Folder of the run; an earlier demo is replaced.")] = Path("runs/demo"),
+    settings: RecipeSettings = None,
 ) -> None:
-    """Train on the built-in phrasebook, translate, draw what the model attends to, and write one HTML report."""
+    """Train on the built-in phrasebook and write an HTML report.
+
+    The report shows scores, training curves, translations, and what the model attends to."""
     from dragoman.jobs.demo import remove_previous_demo, run_demo
     from dragoman.runs.recipe import load_recipe
 
@@ -35,7 +34,7 @@ def demo(
     finally:
         listener.close()
     if result is None:
-        note("Stopped before the end; `dragoman demo` begins again.")
+        note("Stopped before the end; `dragoman demo` starts over.")
         raise typer.Exit(130)
     print()
     for name, scores in result.scores.items():
@@ -46,6 +45,3 @@ def demo(
     print("\nTrain on your own files:")
     print(INSTRUCTIONS)
     print(f"\nReport: {(out / 'report.html').resolve()}")
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"demo": demo}

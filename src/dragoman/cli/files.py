@@ -1,4 +1,4 @@
-"""Reading the text files that commands are given."""
+"""The text files and the standard input that commands read, and the files they write."""
 
 import queue
 import sys
@@ -7,10 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.atomic import write_output
-from dragoman.data.lines import read_lines
+from dragoman.cli.console import note
+from dragoman.data.lines import LONGEST_LINE, read_lines
 from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.inference.translator import Translator
 
 COMPRESSED = (".gz", ".xz", ".zst")
 
@@ -56,7 +61,9 @@ def standard_input(most: int) -> Iterator[list[str]]:
     """
     if sys.stdin is None:
         raise InputError("standard input is closed; give sentences, for example with < FILE")
-    lines: queue.Queue[bytes | OSError | None] = queue.Queue(2 * most)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        note("Reading sentences from the terminal, one per line; Ctrl-D ends.")
+    lines: queue.Queue[bytes | Exception | None] = queue.Queue(2 * most)
     stream = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
     threading.Thread(target=_feed, args=(stream, lines), daemon=True).start()
     number, ended = 0, False
@@ -78,41 +85,76 @@ def standard_input(most: int) -> Iterator[list[str]]:
             yield chunk
 
 
+def given_or_standard_input(text: str | None, most: int) -> Iterator[tuple[list[str], int]]:
+    """Yield the text given, or else chunks of lines of standard input, with the number of their first line."""
+    if text is not None:
+        yield [text], 1
+        return
+    first = 1
+    for chunk in standard_input(most):
+        yield chunk, first
+        first += len(chunk)
+
+
+def previous_sentences(translator: "Translator", source: Path, documents: Path | None) -> list[list[str]] | None:
+    """Return the sentences before each one in documents that a file names; None where no such file is given."""
+    if documents is None:
+        return None
+    if not translator.previous:
+        raise InputError("--documents is for document models, but this run translates sentence by sentence; remove it")
+    sentences, names = read_aligned(source, documents)
+    return translator.preceding(sentences, [name.split()[0] if name.strip() else None for name in names])
+
+
 def write_lines(path: Path, lines: Sequence[str]) -> None:
     """Write lines into a file that the user named."""
     write_output(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
-def _feed(stream: RawIOBase | BufferedIOBase, lines: "queue.Queue[bytes | OSError | None]") -> None:
-    """Put the lines of a stream into a queue, None after the last.
+def _feed(stream: RawIOBase | BufferedIOBase, lines: "queue.Queue[bytes | Exception | None]") -> None:
+    """Put the lines of a stream into a queue, then the error that ended it if there is one, and None after the last.
 
     The stream is the one below Python's buffer, whose lock this thread, waiting for input, would hold when the program ends.
     """
-    rest = b""
+    begun, size = [b""], 0
     try:
         while part := stream.read(1 << 16):
-            *whole, rest = (rest + part).split(b"\n")
-            for line in whole:
-                lines.put(line)
-        if rest:
-            lines.put(rest)
-    except OSError as error:
+            first, *whole = part.split(b"\n")
+            begun.append(first)
+            size += len(first)
+            if size > LONGEST_LINE:
+                raise OverflowError
+            if whole:
+                lines.put(b"".join(begun))
+                for line in whole[:-1]:
+                    lines.put(line)
+                begun, size = [whole[-1]], len(whole[-1])
+        if size:
+            lines.put(b"".join(begun))
+    except (OSError, OverflowError) as error:
         lines.put(error)
     finally:
         lines.put(None)
 
 
-def _wait_for(lines: "queue.Queue[bytes | OSError | None]") -> bytes | OSError | None:
-    """Wait for the next line, and look up every half second: a Ctrl-C that came just before waiting does not end the wait."""
+def _wait_for(lines: "queue.Queue[bytes | Exception | None]") -> bytes | Exception | None:
+    """Wait for the next line, and wake every half second: a Ctrl-C that came just before waiting does not end the wait."""
     while True:
         with suppress(queue.Empty):
             return lines.get(timeout=0.5)
 
 
-def _decode(line: bytes | OSError, number: int) -> str:
-    """Decode one line of standard input, or say why there is none."""
-    if isinstance(line, OSError):
-        raise InputError(f"standard input cannot be read after line {number - 1} ({line.strerror}); give a file")
+def _decode(line: bytes | Exception, number: int) -> str:
+    """Decode one line of standard input. InputError if it cannot be read."""
+    match line:
+        case OSError():
+            raise InputError(f"standard input cannot be read after line {number - 1} ({line.strerror}); give a file")
+        case OverflowError():
+            raise InputError(
+                f"line {number} of standard input is longer than {LONGEST_LINE >> 20} MiB; give text with one sentence per line"
+            )
+        case Exception():
+            raise line
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

@@ -2,78 +2,110 @@
 
 import io
 import os
+import re
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from dragoman.cli import (
-    aligning,
-    classifying,
-    comparing,
-    demo,
-    distilling,
-    exporting,
-    inspecting,
-    managing,
-    measuring,
-    shortlisting,
-    training,
-    translating,
-    writing,
-)
-from dragoman.errors import DragomanError
+from dragoman.cli.console import note
+from dragoman.cli.signals import INTERRUPTED, signals_as_interrupts
+from dragoman.errors import DragomanError, InputError
 from dragoman.machine.openmp import load_average, set_wait_policy
+
+COMMANDS = (
+    "demo",
+    "train",
+    "distill",
+    "compare",
+    "translate",
+    "export",
+    "shortlist",
+    "fill",
+    "generate",
+    "score",
+    "evaluate",
+    "bleu",
+    "attend",
+    "align",
+    "aer",
+    "average",
+    "recipes",
+    "schema",
+    "classify",
+)
+"""All commands: each is the function, or the group of functions, of its name in the file of its name in this folder."""
+
+RENAMED = {"continue": "generate"}
+"""Old names of commands that still work."""
+
+OUT_OF_MEMORY = re.compile(
+    r"can't allocate memory|not enough memory|out of memory|bad_alloc|calculation overflowed|multiplication overflow"
+)
+"""What torch says where it cannot have as much memory as it needs."""
+
+
+class CommandFiles(Mapping[str, Any]):
+    """The commands by their names; the file of a command is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        found = getattr(import_module(f"dragoman.cli.{name}"), name)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(name)(found)
+        return typer.main.get_command(app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = CommandFiles()  # type: ignore[assignment]  # read only
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name or its old name."""
+        if cmd_name in RENAMED:
+            note(f"dragoman: `{cmd_name}` is now called `{RENAMED[cmd_name]}`; the old name still works")
+        return super().get_command(ctx, RENAMED.get(cmd_name, cmd_name))
+
 
 app = typer.Typer(
     name="dragoman",
-    help="Train, evaluate and inspect translators from your own parallel text.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help starts three times as fast
 )
 
-for _module in (
-    demo,
-    training,
-    distilling,
-    comparing,
-    translating,
-    exporting,
-    shortlisting,
-    writing,
-    measuring,
-    inspecting,
-    aligning,
-    managing,
-):
-    for _name, _command in _module.COMMANDS.items():
-        app.command(_name)(_command)
 
-_classify = typer.Typer(
-    help="Give documents labels, by attention to words and to sentences.", no_args_is_help=True, rich_markup_mode=None
-)
-for _name, _command in classifying.COMMANDS.items():
-    _classify.command(_name)(_command)
-app.add_typer(_classify, name="classify")
+@app.callback()
+def dragoman() -> None:
+    """Train, evaluate and inspect translators on your own parallel text."""
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and exit code 2, Ctrl-C in 130."""
     set_wait_policy(os.environ, load_average())  # nothing has imported torch yet
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
     try:
-        try:
-            app()
-        finally:
-            print(end="", flush=True)
+        with signals_as_interrupts():
+            _run()
     except DragomanError as error:
         sys.exit(_fail(str(error), 2))
-    except KeyboardInterrupt:
-        sys.exit(_fail("stopped", 130))
     except BrokenPipeError:
         _drop_output()
         sys.exit(1)
@@ -81,15 +113,75 @@ def main() -> None:
         _drop_output()
         place = f"{error.filename} cannot be used" if error.filename else "a file or standard output cannot be used"
         sys.exit(_fail(f"{place} ({error.strerror or error}); make room, or choose another place", 2))
+    except UnicodeEncodeError as error:
+        sys.exit(_fail(_encoding_sentence(error), 2))
+    except RecursionError as error:
+        sys.exit(_fail(f"this is a defect of Dragoman: {_place(error)}; please report it with your command", 1))
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+            raise
+        sys.exit(_fail(_memory_sentence(error), 2))
+
+
+def _run() -> None:
+    """Run the command that `sys.argv` names, and write all of its output."""
+    _prepare_streams()
+    try:
+        app()
+    except KeyboardInterrupt:  # before or after the command itself
+        sys.exit(INTERRUPTED)
+    finally:
+        print(end="", flush=True)
+
+
+def _prepare_streams() -> None:
+    """Make standard output strict UTF-8, and standard error such that every sentence can be printed.
+
+    InputError where standard output is closed, to which Python would print without a word.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the program runs
+    if sys.stdout is None:
+        raise InputError("standard output is closed; send it somewhere, for example with > FILE")
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _drop_output() -> None:
-    """Let what standard output could not take vanish, so that Python does not try again on leaving."""
-    with suppress(OSError, AttributeError):  # where standard output is closed, or is no file
+    """Discard what standard output could not take, so that Python does not try again when it exits."""
+    with suppress(OSError, AttributeError):  # standard output is closed, or is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _encoding_sentence(error: UnicodeEncodeError) -> str:
+    """Say which text holds bytes that are not UTF-8; Python keeps those of arguments as lone surrogates."""
+    before = re.split(r"[\s<>]", error.object[: error.start])[-1]
+    after = re.split(r"[\s<>]", error.object[error.start :])[0]
+    return f"`{before[-40:]}{after[:40]}` is not UTF-8 text; convert or rename it"
+
+
+def _memory_sentence(error: Exception) -> str:
+    """Say that memory ran out, how much was requested if that is known, and what to change."""
+    requested = re.search(r"(?i)tried to allocate (\d+) bytes", str(error))
+    much = f" ({int(requested[1]) / 2**30:,.1f} GiB were requested at once)" if requested else ""
+    return (
+        f"there is not enough memory{much}; choose a smaller model, training.batch_tokens or --beam, shorter sentences, or "
+        "close other programs"
+    )
+
+
+def _place(error: BaseException) -> str:
+    """Return the kind of an error and the line of Dragoman that it went through last."""
+    from traceback import extract_tb
+
+    frames = [frame for frame in extract_tb(error.__traceback__) if f"{os.sep}dragoman{os.sep}" in frame.filename]
+    return (
+        f"{type(error).__name__} in {frames[-1].filename}, line {frames[-1].lineno}" if frames else type(error).__name__
+    )
+
+
 def _fail(sentence: str, code: int) -> int:
-    """Say why, on standard error."""
-    print(f"dragoman: {sentence}", file=sys.stderr)
+    """Print the reason on standard error, and return the exit code."""
+    note(f"dragoman: {sentence}")
     return code

@@ -32,6 +32,8 @@ def load_translator(
     folders = [Path(run) for run in runs]
     exports = [folder for folder in folders if is_export(folder)]
     if exports:
+        if device == "cuda":
+            raise InputError(f"{exports[0]} is an export, which translates on the CPU; give the run it was made from")
         return load_export(_only_export(folders, exports, engine=engine, attention=attention), decoding)
     if engine != "torch" and len(folders) == 1:
         found = None if device == "cuda" else _export_of(folders[0], engine, decoding, attention=attention)

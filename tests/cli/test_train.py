@@ -47,7 +47,8 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.
     command = ("train", recipe_file(tmp_path, "transformer"), "--out", tmp_path / "run")
     found = dragoman(*command)
     assert (found.code, found.output) == (130, "")
-    assert found.errors.endswith("Saved at step 3. Go on with the same command and --resume.\n")
+    *_, last = found.errors.splitlines()
+    assert "Saved at step 3." in last and "--resume" in last
     again = dragoman(*command, "--resume")
     assert again.code == 0
     assert "Going on at step 3." in again.errors
@@ -65,6 +66,6 @@ def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch
 
 def test_nothing_can_be_resumed_where_nothing_is(tmp_path: Path):
     command = ("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run", "--resume")
-    assert refusal(*command) == f"there is no run {tmp_path / 'run'} to resume; leave --resume out to begin it"
+    assert f"there is no run {tmp_path / 'run'} to resume" in refusal(*command)
     (tmp_path / "run").mkdir()
     assert "is not a complete run: manifest.json is missing" in refusal(*command)

@@ -1,0 +1,56 @@
+"""`dragoman attend`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import note, print_path
+from dragoman.cli.loading import load_translator
+from dragoman.cli.options import Device, Run
+from dragoman.errors import InputError
+
+
+def attend(
+    run: Run,
+    sentence: Annotated[str, typer.Argument(help="Source sentence.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .html.")],
+    target: Annotated[str | None, typer.Option(help="Translation. [default: the model's own]")] = None,
+    previous: Annotated[
+        list[str] | None,
+        typer.Option(help="For a document model: an earlier sentence; may be repeated, the nearest last."),
+    ] = None,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="Show the model's subword tokens instead of whole words.")
+    ] = False,
+    device: Device = "auto",
+) -> None:
+    """Draw what a run attends to, layer by layer and head by head.
+
+    With --previous, two more pictures show how the model attended to the earlier sentences: to their words, and to each sentence.
+    """
+    from dragoman.inspection import draw
+
+    if not sentence.strip():
+        raise InputError("the sentence is empty; give at least one word")
+    translator = load_translator(run, device=device)
+    document = None
+    if previous:
+        from dragoman.inference.context_attention import read_previous
+
+        document = read_previous(translator.models[0], translator.source, sentence, previous)
+    context = [previous or []]
+    translation = target if target is not None else translator.translate([sentence], previous=context)[0].text
+    if not translation.strip():
+        raise InputError("the translation is empty, so there is nothing to draw; give one with --target")
+    (reading,) = translator.read([sentence], [translation], previous=context)
+    draw(reading.picture(f"{sentence}  →  {translation}", pieces=pieces), output)
+    note(f"{sentence}  →  {translation}")
+    print_path(output)
+    if document is not None:
+        note(document.table())
+        pictures = {"words": document.picture_of_words, "sentences": document.picture_of_sentences}
+        for level, picture in pictures.items():
+            path = output.with_stem(f"{output.stem}-previous-{level}")
+            draw(picture(f"Previous {level} read by: {sentence}"), path)
+            print_path(path)

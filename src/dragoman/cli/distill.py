@@ -1,0 +1,94 @@
+"""`dragoman distill`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.console import clock, note, print_path, watch_training
+from dragoman.cli.options import TrainingDevice
+from dragoman.cli.quality import note_test_scores
+
+if TYPE_CHECKING:
+    from dragoman.jobs.distill import TranslationProgress
+
+TEACHER = "teacher."
+"""Settings of the teacher's search begin so."""
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.NAME=VALUE",
+        help="Change a setting of the student's recipe or, as in teacher.beam=2, of the teacher's search; may be repeated.",
+    ),
+]
+
+
+def distill(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="The teacher: a run, or several runs as an ensemble.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the student's run.")],
+    recipe: Annotated[str, typer.Option(help="Recipe of the student: its model, training and decoding.")] = "student",
+    n_best: Annotated[
+        int, typer.Option(min=1, help="Maximum number of translations of each sentence to learn from.")
+    ] = 1,
+    nearest: Annotated[
+        bool,
+        typer.Option(
+            "--nearest", help="Take the hypotheses of the beam that are closest to the reference (sentence BLEU)."
+        ),
+    ] = False,
+    original: Annotated[bool, typer.Option("--original", help="Also train on the original corpus.")] = False,
+    settings: Settings = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
+    device: TrainingDevice = None,
+) -> None:
+    """Train a small, fast student on a run's translations.
+
+    It learns from the teacher's translations of the teacher's own training corpus (sequence-level knowledge distillation).
+    Vocabularies and data are the teacher's. Ctrl-C saves at any time; --resume continues from there.
+    """
+    from dragoman.jobs.distill import DistillationSettings, distill
+    from dragoman.settings import override
+
+    search = [setting.removeprefix(TEACHER) for setting in settings or [] if setting.startswith(TEACHER)]
+    assignments = [setting for setting in settings or [] if not setting.startswith(TEACHER)]
+    assignments += [f"training.device={device}"] if device is not None else []
+    try:
+        progress = watch_training(
+            lambda listener: distill(
+                runs,
+                recipe,
+                out,
+                teaching=DistillationSettings(n_best, nearest, original, override({}, search)),
+                assignments=assignments,
+                resume=resume,
+                listener=listener,
+                report=lambda translated: listener.display.show(
+                    translated_text(translated), final=translated.sentences == translated.total
+                ),
+            ),
+            out,
+            resume,
+        )
+    except KeyboardInterrupt:
+        note("The finished translations are saved. Run the same command with --resume to continue.")
+        raise
+    note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: dragoman translate {out} < FILE")
+    note_test_scores(out)
+    print_path(out)
+
+
+def translated_text(translated: "TranslationProgress") -> str:
+    """Say in one line how far translating is.
+
+    >>> from dragoman.jobs.distill import TranslationProgress
+    >>> translated_text(TranslationProgress(1024, 29000, 41.5))
+    '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
+    """
+    return (
+        f"{translated.sentences / translated.total:4.0%}  {translated.sentences:,} of {translated.total:,} sentences translated  "
+        f"{translated.rate:.1f} sentences/s  {clock(translated.seconds_left)} left"
+    )

@@ -1,0 +1,42 @@
+"""`dragoman evaluate`."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
+from dragoman.cli.loading import load_translator
+from dragoman.cli.options import Beam, Device, Documents, JsonObject, Run, SearchSettings, decoding_options
+from dragoman.cli.quality import all_scores, print_scores, score_tables
+
+
+def evaluate(
+    run: Run,
+    source: Annotated[Path, typer.Argument(help="Source sentences, one per line.")],
+    references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
+    beam: Beam = None,
+    settings: SearchSettings = None,
+    documents: Documents = None,
+    output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
+    as_json: JsonObject = False,
+    device: Device = "auto",
+) -> None:
+    """Translate a test set and print BLEU, chrF and TER."""
+    translator = load_translator(run, device=device, **decoding_options(settings, beam=beam))
+    check_languages(translator.languages, source, references[0])
+    sources, *sets = read_aligned(source, *references)
+    previous = previous_sentences(translator, source, documents)
+    begin = time.monotonic()
+    hypotheses = [translation.text for translation in translator.translate(sources, previous=previous)]
+    seconds = time.monotonic() - begin
+    if output is not None:
+        write_lines(output, hypotheses)
+    scores = all_scores(hypotheses, sets)
+    if as_json:
+        print(json.dumps({**score_tables(scores), "sentences": len(sources), "seconds": round(seconds, 3)}))
+        return
+    print_scores(scores)
+    print(f"{len(sources)} sentences in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} per second")

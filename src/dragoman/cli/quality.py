@@ -1,0 +1,48 @@
+"""BLEU, chrF and TER as commands print them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.cli.console import note
+
+if TYPE_CHECKING:
+    from dragoman.metrics.scores import Score
+
+
+def all_scores(
+    hypotheses: list[str], references: list[list[str]], *, tokenize: str = "13a", lowercase: bool = False
+) -> list["Score"]:
+    """Return BLEU, chrF and TER, with a note where the translations look tokenised."""
+    from dragoman.metrics import scores
+
+    tokenised = sum(hypothesis.endswith(" .") for hypothesis in hypotheses)
+    if tokenize != "none" and 2 * tokenised > len(hypotheses):
+        note(
+            f"{tokenised} of {len(hypotheses)} translations end in a space and a full stop, so they look tokenised; compare "
+            "these scores only with scores of tokenised text."
+        )
+    return [
+        scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase),
+        scores.chrf(hypotheses, references),
+        scores.ter(hypotheses, references),
+    ]
+
+
+def score_tables(scores: list["Score"]) -> dict[str, Any]:
+    """Return BLEU, chrF and TER ready for JSON."""
+    named = zip(("bleu", "chrf", "ter"), scores, strict=True)
+    return {name: {"score": round(score.score, 4), "signature": score.signature} for name, score in named}
+
+
+def print_scores(scores: list["Score"]) -> None:
+    """Print each score on a line with its signature."""
+    for score in scores:
+        print(f"{score.name} {score.score:.2f}  {score.signature}")
+
+
+def note_test_scores(run: Path) -> None:
+    """Measure a run on the test corpora of its recipe, and note the scores on standard error."""
+    from dragoman.jobs.evaluate import measure_tests
+
+    for corpus, scores in measure_tests(run).items():
+        note(f"{corpus}: " + "   ".join(f"{score.name} {score.score:.1f} ({score.signature})" for score in scores))

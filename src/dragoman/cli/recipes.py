@@ -1,0 +1,21 @@
+"""`dragoman recipes`."""
+
+from typing import Annotated
+
+import typer
+
+
+def recipes(
+    name: Annotated[
+        str | None, typer.Argument(help="Print this recipe with all its settings. [default: list all recipes]")
+    ] = None,
+) -> None:
+    """List the recipes that come with Dragoman, or print one."""
+    from dragoman.runs.recipe import load_recipe, shipped
+    from dragoman.settings import dump, read_yaml
+
+    if name is not None:
+        print(dump(load_recipe(name)), end="")
+        return
+    for known, path in shipped().items():
+        print(f"{known}\n    {' '.join(str(read_yaml(path).get('about', '')).split())}")

@@ -1,0 +1,85 @@
+"""`dragoman translate`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dragoman.cli.console import announced
+from dragoman.cli.files import standard_input
+from dragoman.cli.options import CHUNK, Beam, Device, SearchSettings, decoding_options
+
+
+def translate(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="A run or an export, or several runs that translate as an ensemble."),
+    ],
+    beam: Beam = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
+    align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
+    settings: SearchSettings = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per translation, with scores.")
+    ] = False,
+    unknown: Annotated[
+        Literal["keep", "replace"],
+        typer.Option(help="Replace each unknown word with the source word that it attends to most."),
+    ] = "keep",
+    engine: Annotated[
+        Literal["auto", "torch", "ctranslate2"],
+        typer.Option(help="Inference engine; auto uses CTranslate2 if an export supports what is asked for."),
+    ] = "auto",
+    device: Device = "auto",
+) -> None:
+    """Translate standard input line by line.
+
+    There is one line of standard output for each line of input, also for empty ones.
+
+    A document model also reads the lines before each line; an empty line starts a new document.
+
+    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0.
+    """
+    options = decoding_options(settings, beam=beam, n_best=n_best)
+    attention = align or unknown == "replace"
+    with announced(f"Loading {', '.join(map(str, runs))}"):
+        from dragoman.inference.engines import load_translator
+        from dragoman.text.links import format_links
+
+        translator = load_translator(*runs, engine=engine, attention=attention, device=device, **options)
+    numbered = translator.settings.n_best > 1
+    number = 0
+    before: list[str] = []
+    for chunk in standard_input(CHUNK):
+        lines = [*before, *chunk]
+        translations = translator.translate(
+            chunk,
+            attention=align,
+            replace_unknowns=unknown == "replace",
+            first=number + 1,
+            previous=translator.preceding(lines)[len(before) :],
+        )
+        before = lines[len(lines) - translator.previous :]
+        for best in translations:
+            for translation in (best, *best.alternatives):
+                links = ""
+                if align and translation.reading is not None and translator.view is not None:
+                    links = format_links(translator.view.links(translation.reading))
+                print(_line(number, translation, links, as_json=as_json, numbered=numbered))
+            number += 1
+        print(end="", flush=True)
+
+
+def _line(number: int, translation: Any, links: str, *, as_json: bool, numbered: bool) -> str:
+    """Write one translation in the format that the options request."""
+    if as_json:
+        table = {
+            "line": number,
+            "translation": translation.text,
+            "score": translation.score,
+            "log_prob": translation.log_prob,
+        }
+        return json.dumps(table | ({"alignment": links} if links else {}), ensure_ascii=False)
+    text = f"{translation.text} ||| {links}" if links else translation.text
+    return f"{number} ||| {text} ||| {translation.score:.6f}" if numbered else text

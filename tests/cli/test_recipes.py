@@ -1,0 +1,27 @@
+"""`dragoman recipes`."""
+
+from pathlib import Path
+
+import pytest
+from tests.tiny import dragoman, refusal
+
+from dragoman.runs.recipe import load_recipe, shipped
+from dragoman.settings import dump
+
+
+def test_recipes_are_listed_with_what_they_are_for():
+    found = dragoman("recipes").lines
+    names, abouts = found[::2], found[1::2]
+    assert names == list(shipped())
+    assert all(about.startswith("    ") and len(about) > 20 for about in abouts)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
+    found = dragoman("recipes", name)
+    (tmp_path / "copy.yaml").write_text(found.output, encoding="utf-8")
+    assert found.output == dump(load_recipe(tmp_path / "copy.yaml"))
+
+
+def test_an_unknown_recipe_is_refused_with_the_nearest_name():
+    assert "did you mean `phrasebook-en-vi`?" in refusal("recipes", "phrasebook-en-vn")
