@@ -73,12 +73,19 @@ def test_json_lines_are_read(tmp_path: Path) -> None:
         ('["one", "un"]', "is not a JSON object; each line must hold one"),
         ('{"en": "one", "de": "eins"}', r"has no field `fr` \(it has `en`, `de`\); set `fields`"),
         ('{"en": "one", "fr": 1}', "the field `fr` is not text"),
+        ('{"en": "a \\ud800 b", "fr": "x"}', r"the field `en` has \\ud800 without its other half"),
+        ('{"en": "a", "fr": "\\ude00\\ud83d"}', r"the field `fr` has \\ude00 without"),
     ],
 )
 def test_bad_json_is_named_with_its_line(line: str, message: str, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", f'{{"en": "one", "fr": "un"}}\n{line}\n')
     with pytest.raises(CorpusError, match=rf"a\.jsonl, line 2:? {message}"):
         read(tmp_path, jsonl="a.jsonl")
+
+
+def test_characters_of_two_halves_are_read(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", '{"en": "\\ud83d\\ude00", "fr": "x"}\n')
+    assert read(tmp_path, jsonl="a.jsonl")[0].source == "\N{GRINNING FACE}"
 
 
 @pytest.mark.parametrize("corpus", [{"tsv": "empty"}, {"jsonl": "empty"}, {"source": "empty", "target": "empty"}])

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from dragoman.data.corpus import Pair
-from dragoman.data.filters import FilterSummary, HashSet64, filter_pairs, rejection_reason
+from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, rejection_reason
 from dragoman.data.settings import FilterSettings
 
 SETTINGS = FilterSettings(max_words=4, max_characters=20, max_ratio=2, drop_duplicates=True)
@@ -13,9 +13,13 @@ SETTINGS = FilterSettings(max_words=4, max_characters=20, max_ratio=2, drop_dupl
 
 def kept(pairs: list[tuple[str, str]], settings: FilterSettings) -> tuple[list[tuple[str, str]], FilterSummary]:
     """Filter pairs that stand on the lines of a file."""
-    summary = FilterSummary()
-    numbered = [Pair(source, target, f"line {number}") for number, (source, target) in enumerate(pairs, 1)]
-    return [pair[:2] for pair in filter_pairs(numbered, settings, summary)], summary
+    pair_filter = PairFilter(settings)
+    return [pair[:2] for pair in pair_filter.keep(numbered(pairs))], pair_filter.summary
+
+
+def numbered(pairs: list[tuple[str, str]]) -> list[Pair]:
+    """Number pairs as the lines of a file."""
+    return [Pair(source, target, f"line {number}") for number, (source, target) in enumerate(pairs, 1)]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,15 @@ def test_equal_pairs_are_kept_once_where_asked_for() -> None:
     assert kept(pairs, FilterSettings())[0] == pairs
 
 
+def test_a_pair_of_an_earlier_corpus_is_a_duplicate_too() -> None:
+    pair_filter = PairFilter(SETTINGS)
+    kept = [
+        [pair[:2] for pair in pair_filter.keep(numbered(corpus))] for corpus in ([("a", "b")], [("a", "b"), ("c", "d")])
+    ]
+    assert kept == [[("a", "b")], [("c", "d")]]
+    assert (pair_filter.summary.kept, pair_filter.summary.dropped) == (2, {"seen before": 1})
+
+
 def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
     _, summary = kept([("a", "b")] * 2 + [("", "x")] * 4 + [("a b c d e", "a")], SETTINGS)
     assert str(summary).splitlines() == [
@@ -60,7 +73,9 @@ def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
         "  1 seen before: line 2",
         "  1 with more than 4 words: line 7",
     ]
+    summary.warnings.append("it looks odd")
     assert FilterSummary.from_table(summary.table()) == summary
+    assert str(summary).splitlines()[-1] == "warning: it looks odd"
 
 
 def test_hashes_are_new_once() -> None:

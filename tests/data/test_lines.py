@@ -30,6 +30,7 @@ def test_lines_end_at_line_feeds_alone(
     suffix: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(module, "ZSTD_CHUNK", chunk)
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESSIONS[suffix](TEXT.encode()))
     assert list(read_lines(path)) == LINES
@@ -112,6 +113,19 @@ def test_a_file_without_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest
         CorpusError, match=r"text has a line of more than 0 MiB; a corpus is text with one sentence a line"
     ):
         list(read_lines(path))
+
+
+def test_a_small_file_that_becomes_large_is_refused_in_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "text.zst"
+    compressor = zstandard.ZstdCompressor().compressobj()
+    path.write_bytes(b"".join(compressor.compress(bytes(1 << 24)) for _ in range(16)) + compressor.flush())
+    assert path.stat().st_size < 1 << 15
+    tracemalloc.start()
+    with pytest.raises(CorpusError, match=r"text\.zst has a line of more than 16 MiB"):
+        list(read_lines(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 27
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Encoded corpora on disk."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -203,18 +204,60 @@ def test_a_store_made_meanwhile_by_another_process_is_taken(
     assert len(list(cache.glob("*store-*"))) == 1
 
 
+def _flip(at: float) -> Callable[[bytes], bytes | None]:
+    def flip(content: bytes) -> bytes | None:
+        place = min(int(at * len(content)), len(content) - 2)
+        return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+    return flip
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
+    "missing": lambda content: None,
+    "empty": lambda content: b"",
+    "junk": lambda content: b"junk!",
+    "cut": lambda content: content[: len(content) // 2],
+    "a list": lambda content: b"[]",
+    "deep": lambda content: b"[" * 100_000,
+    **{f"a bit at {at}": _flip(at) for at in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)},
+}
+
+
 @pytest.mark.parametrize("name", ["pairs.arrow", "lengths.int32", "store.json"])
-@pytest.mark.parametrize("content", [None, b"", b"junk!"])
-def test_a_damaged_store_is_refused(
-    name: str, content: bytes | None, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_store_is_refused_and_made_again(
+    name: str,
+    damage: Callable[[bytes], bytes | None],
+    data: DataSettings,
+    codecs: tuple[Codec, Codec],
+    cache: Path,
+    store: Store,
 ) -> None:
-    folder = build_store(cache, data, data.train, codecs=codecs)[0].folder
-    if content is None:
-        (folder / name).unlink()
-    else:
-        (folder / name).write_bytes(content)
-    with pytest.raises(CorpusError, match=r"the encoded corpus .* is damaged; delete it to have it made again"):
-        build_store(cache, data, data.train, codecs=codecs)
+    shutil.copytree(store.folder.parent, cache)
+    damaged = cache / store.folder.name / name
+    content = damage(damaged.read_bytes())
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    with pytest.raises(CorpusError, match=rf"{store.folder.name} is damaged; delete it"):
+        Store(damaged.parent)
+    again, summary = build_store(cache, data, data.train, codecs=codecs)
+    assert again.folder == damaged.parent
+    assert "was damaged, so it was made again" in summary.warnings[0]
+    assert [again.text(index) for index in (0, 1499)] == [store.text(index) for index in (0, 1499)]
+    assert build_store(cache, data, data.train, codecs=codecs)[1].warnings == []
+
+
+def test_a_pair_of_two_corpora_is_kept_once_where_asked_for(
+    data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    once, first = build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(drop_duplicates=True))
+    corpora = [data.train[0], data.train[0].model_copy(update={"repeat": 2})]
+    twice, summary = build_store(cache, data, corpora, codecs=codecs, filters=FilterSettings(drop_duplicates=True))
+    assert len(twice) == len(once)
+    assert summary.dropped["seen before"] == first.dropped["seen before"] + 1500
+    assert "train.tsv holds the same pairs as train.tsv" in summary.warnings[0]
+    assert "1,500 of the 1,500 pairs of train.tsv are left out, 1,500 of them seen before" in summary.warnings[1]
 
 
 def test_a_folder_that_cannot_be_made_is_named(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:

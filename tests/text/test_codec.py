@@ -1,5 +1,6 @@
 """The way from text to ids and back."""
 
+import hashlib
 import json
 import random
 from pathlib import Path
@@ -158,7 +159,33 @@ def test_a_damaged_codec_is_refused(changes: dict[str, object], message: str, tm
         Codec.load(tmp_path, "source")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"a": 1}'[:5]])
+@pytest.mark.parametrize("kind", ["characters", "words"])
+@pytest.mark.parametrize("changes", [{"pieces": [5]}, {"pieces": "ab"}, {"pieces": ["\ud800"]}, {"lower": "yes"}])
+def test_what_cannot_be_a_codec_is_refused_although_its_fingerprint_is_right(
+    kind: str, changes: dict[str, object], tmp_path: Path
+) -> None:
+    description: dict[str, object] = {"kind": kind, "lower": False, "pieces": ["a"], **changes}
+    table = {"format": 1, "fingerprint": fingerprint(description), **description}
+    (tmp_path / "source.json").write_text(json.dumps(table), encoding="utf-8")
+    with pytest.raises(TextError, match=r"source\.json is damaged"):
+        Codec.load(tmp_path, "source")
+
+
+def test_an_unknown_algorithm_is_refused_although_its_fingerprint_is_right(tmp_path: Path) -> None:
+    learn(SentencePieceSettings(size=90)).save(tmp_path, "source")
+    table = json.loads((tmp_path / "source.json").read_text(encoding="utf-8"))
+    description = {key: table[key] for key in ("kind", "lower", "model")} | {"algorithm": "wordpiece"}
+    damage(tmp_path / "source.json", **description, fingerprint=fingerprint(description))
+    with pytest.raises(TextError, match=r"source\.json is damaged"):
+        Codec.load(tmp_path, "source")
+
+
+def fingerprint(description: dict[str, object]) -> str:
+    """Return the fingerprint of a codec that is so described."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode("ascii")).hexdigest()[:32]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b'{"a": 1}'[:5]])
 def test_a_file_cut_short_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "source.json").write_bytes(content)
     with pytest.raises(TextError, match=r"source\.json is damaged; copy it again"):

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,21 +20,24 @@ from dragoman.data.settings import (
     PhrasebookSettings,
     TsvSettings,
 )
-from dragoman.errors import CorpusError
+from dragoman.errors import CorpusError, shorten
 from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character beyond U+FFFF: JSON can spell it alone, UTF-8 cannot."""
+
 
 class Pair(NamedTuple):
-    """A sentence, its translation, and where they stand: "train.en, line 7"."""
+    """A sentence, its translation, and where they are: "train.en, line 7"."""
 
     source: str
     target: str
     place: str
     document: str | None = None
-    """Name of the document that the sentence stands in, the same for all of its sentences, which are neighbours."""
+    """Name of the document that the sentence is from, the same for all of its sentences, which are neighbours."""
     links: Links | None = None
-    """Which words translate which, by their places between spaces, where the corpus says so."""
+    """Which words translate which, numbered between spaces, where the corpus says so."""
 
 
 def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
@@ -50,11 +54,11 @@ def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
         if kept == corpus.first:
             break
     if count == 0:
-        raise CorpusError(f"{_name(corpus)} holds no sentence pairs; give a corpus that does")
+        raise CorpusError(f"{corpus.name} holds no sentence pairs; give a corpus that does")
 
 
 def is_kept(source: str, settings: HoldOutSettings) -> bool:
-    """Tell whether the part of the corpus holds the pairs of this source sentence, or of the document of this name.
+    """Return whether the part of the corpus holds the pairs of this source sentence, or of the document of this name.
 
     >>> is_kept("Hello !", HoldOutSettings(keep="held")), is_kept("Hello\\u00a0!", HoldOutSettings(keep="rest"))
     (False, True)
@@ -65,53 +69,31 @@ def is_kept(source: str, settings: HoldOutSettings) -> bool:
 
 def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
     """Return the files that a corpus is made from; those of the phrasebook are its words and its grammar."""
-    match corpus:
-        case LinesSettings():
-            documents = None if corpus.documents == "blank lines" else corpus.documents
-            paths = (corpus.source, corpus.target, documents, corpus.links)
-            return [data.place(path) for path in paths if path is not None]
-        case TsvSettings():
-            return [data.place(corpus.tsv)]
-        case JsonSettings():
-            return [data.place(corpus.jsonl)]
-        case MonolingualSettings():
-            return [data.place(corpus.text)]
-        case PhrasebookSettings():
-            return sorted(path for path in (Path(__file__).parent / "phrasebook").iterdir() if path.is_file())
+    return [data.place(path) for path in corpus.paths]
 
 
 def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
     """Refuse corpora that do not say where documents begin, which `what` needs. CorpusError names the first."""
     for corpus in corpora:
-        match corpus:
-            case LinesSettings():
-                known, way = (
-                    corpus.documents is not None,
-                    "`documents: blank lines`, or `documents:` with a file of names",
-                )
-            case TsvSettings():
-                known, way = corpus.document is not None, "`document:` with the number of a column"
-            case JsonSettings():
-                known, way = corpus.document is not None, "`document:` with the name of a field"
-            case _:
-                known, way = False, "a corpus that has documents"
-        if not known:
+        if not corpus.has_documents:
             raise CorpusError(
-                f"{what} needs documents, but {_name(corpus)} does not say where they begin; give {way} in `data`"
+                f"{what} needs documents, but {corpus.name} does not say where they begin; "
+                f"give {corpus.documents_hint} in `data`"
             )
 
 
 def _read(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Read all pairs of a corpus."""
+    files = corpus_files(corpus, data)
     match corpus:
         case LinesSettings():
-            return _read_parallel(corpus, corpus_files(corpus, data))
+            return _read_parallel(corpus, files)
         case TsvSettings():
-            return _read_tsv(data.place(corpus.tsv), corpus.columns, corpus.document)
+            return _read_tsv(files[0], corpus.columns, corpus.document)
         case JsonSettings():
-            return _read_json(data.place(corpus.jsonl), corpus.fields or (data.source, data.target), corpus.document)
+            return _read_json(files[0], corpus.fields or (data.source, data.target), corpus.document)
         case MonolingualSettings():
-            return _read_sentences(data.place(corpus.text))
+            return _read_sentences(files[0])
         case PhrasebookSettings():
             return _read_phrasebook(corpus, data)
 
@@ -120,10 +102,10 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pai
     """Read files that match line by line: source, target and, where the corpus has them, documents and links."""
     between_blanks = corpus.documents == "blank lines"
     blanks = 0
-    for number, (source, target, *more) in enumerate(_side_by_side(paths), 1):
+    for number, (source, target, *more) in enumerate(_zip_lines(paths), 1):
         links = document = None
         if corpus.links is not None:
-            links = _parse_fitting(more.pop(), source, target, f"{paths[-1]}, line {number}")
+            links = _parse_links_within(more.pop(), source, target, f"{paths[-1]}, line {number}")
         if between_blanks and not source.strip() and not target.strip():
             blanks += 1
             continue
@@ -132,7 +114,7 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pai
         yield Pair(source, target, f"{paths[0]}, line {number}", document, links)
 
 
-def _side_by_side(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+def _zip_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
     """Read lines of several files together. CorpusError where one has more lines than another."""
     rows = zip_longest(*map(read_lines, paths))
     for number, lines in enumerate(rows, 1):
@@ -156,8 +138,8 @@ def _document(name: str, place: str) -> str:
     return name.strip()
 
 
-def _parse_fitting(line: str, source: str, target: str, place: str) -> Links:
-    """Read the links of a pair; none may lead beyond its words."""
+def _parse_links_within(line: str, source: str, target: str, place: str) -> Links:
+    """Read the word links of a pair; none may point beyond its words."""
     links = parse_links(line, place)
     for side, text in enumerate((source, target)):
         last, count = max((link[side] for link in links.possible), default=-1), len(spaced(text))
@@ -209,11 +191,17 @@ def _field(table: Any, name: str, place: str, setting: Literal["fields", "docume
     if not isinstance(table, dict):
         raise CorpusError(f'{place} is not a JSON object; each line must hold one, such as {{"en": ..., "fr": ...}}')
     if name not in table:
-        known = ", ".join(f"`{key}`" for key in table) or "none"
+        known = ", ".join(f"`{shorten(key)}`" for key in islice(table, 20)) or "none"
         raise CorpusError(f"{place} has no field `{name}` (it has {known}); set `{setting}`")
-    if type(table[name]) not in ((str,) if setting == "fields" else (str, int)):
+    value = table[name]
+    if type(value) not in ((str,) if setting == "fields" else (str, int)):
         raise CorpusError(f"{place}: the field `{name}` is not text; set `{setting}` to what is")
-    return table[name]
+    if isinstance(value, str) and (half := _SURROGATE.search(value)):
+        raise CorpusError(
+            f"{place}: the field `{name}` has \\u{ord(half[0]):04x} without its other half, which is no character; "
+            "remove it, or make the file again"
+        )
+    return value
 
 
 def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator[Pair]:
@@ -223,19 +211,4 @@ def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator
     other = next((language for language in (data.target, data.source) if language != "en"), "vi")
     for number, example in enumerate(derive(other, corpus.phrasebook, corpus.pairs, corpus.seed), 1):
         texts = {"en": example.source, other: example.target}
-        yield Pair(texts[data.source], texts[data.target], f"{_name(corpus)}, sentence {number}")
-
-
-def _name(corpus: CorpusSettings) -> str:
-    """Return the name of a corpus for messages."""
-    match corpus:
-        case LinesSettings():
-            return str(corpus.source)
-        case TsvSettings():
-            return str(corpus.tsv)
-        case JsonSettings():
-            return str(corpus.jsonl)
-        case MonolingualSettings():
-            return str(corpus.text)
-        case PhrasebookSettings():
-            return f"phrasebook {corpus.phrasebook}"
+        yield Pair(texts[data.source], texts[data.target], f"{corpus.name}, sentence {number}")

@@ -1,4 +1,4 @@
-"""Pairs that teach nothing are left out: each whole, and each counted."""
+"""Which pairs are left out of training; each that is left out is counted."""
 
 import hashlib
 from array import array
@@ -12,16 +12,18 @@ from dragoman.data.settings import FilterSettings
 from dragoman.text.normalize import normalize
 
 PLACES = 3
-"""So many places are remembered for each reason."""
+"""Places remembered for each reason."""
 
 
 @dataclass
 class FilterSummary:
-    """How many pairs were kept and how many were left out, why, and where the first of them stand."""
+    """How many pairs were kept and how many were left out, why, and where the first of them are."""
 
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    """What looks like a mistake in the corpora, a line each."""
 
     def drop(self, reason: str, place: str) -> None:
         """Count a pair that is left out."""
@@ -32,19 +34,24 @@ class FilterSummary:
 
     def table(self) -> dict[str, Any]:
         """Return the summary ready for JSON."""
-        return {"kept": self.kept, "dropped": dict(self.dropped), "places": self.places}
+        return {
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "places": self.places,
+            "warnings": self.warnings,
+        }
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> "FilterSummary":
         """Read what `table` returned."""
-        return cls(table["kept"], Counter(table["dropped"]), table["places"])
+        return cls(table["kept"], Counter(table["dropped"]), table["places"], table["warnings"])
 
     def __str__(self) -> str:
         lines = [f"{self.kept:,} pairs kept, {self.dropped.total():,} left out"]
         for reason, count in self.dropped.most_common():
             more = ", ..." if count > PLACES else ""
             lines.append(f"  {count:,} {reason}: {'; '.join(self.places[reason])}{more}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
 
 class HashSet64:
@@ -106,19 +113,29 @@ def rejection_reason(source: str, target: str, settings: FilterSettings) -> str 
     return None
 
 
-def filter_pairs(pairs: Iterable[Pair], settings: FilterSettings, summary: FilterSummary) -> Iterator[Pair]:
-    """Pass on the pairs that fit, and count them and the others in `summary`."""
-    seen = HashSet64()
-    for pair in pairs:
-        source, target = normalize(pair.source), normalize(pair.target)
-        reason = rejection_reason(source, target, settings)
-        if reason is None and settings.drop_duplicates and not seen.add(_hash(source, target)):
-            reason = "seen before"
-        if reason is None:
-            summary.kept += 1
-            yield pair
-        else:
-            summary.drop(reason, pair.place)
+class PairFilter:
+    """Passes on the pairs that fit, of one corpus after another, and counts them and the others in `summary`.
+
+    A duplicate is one of any pair before it, in whichever corpus.
+    """
+
+    def __init__(self, settings: FilterSettings) -> None:
+        self.settings = settings
+        self.summary = FilterSummary()
+        self._seen = HashSet64()
+
+    def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Pass on the pairs of one corpus that fit."""
+        for pair in pairs:
+            source, target = normalize(pair.source), normalize(pair.target)
+            reason = rejection_reason(source, target, self.settings)
+            if reason is None and self.settings.drop_duplicates and not self._seen.add(_hash(source, target)):
+                reason = "seen before"
+            if reason is None:
+                self.summary.kept += 1
+                yield pair
+            else:
+                self.summary.drop(reason, pair.place)
 
 
 def _hash(source: str, target: str) -> int:

@@ -12,6 +12,9 @@ from dragoman.errors import CorpusError
 CHUNK = 1 << 18
 """Bytes read at a time."""
 
+ZSTD_CHUNK = 1 << 10
+"""Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
+
 LONGEST_LINE = 1 << 24
 """Bytes; no sentence is that long, so such a file is not one of sentences."""
 
@@ -67,7 +70,7 @@ def _decompress(stream: BufferedIOBase) -> Iterator[bytes]:
 
     decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
     try:
-        while chunk := stream.read(CHUNK):
+        while chunk := stream.read(ZSTD_CHUNK):
             while chunk:
                 fresh = False
                 yield decoder.decompress(chunk)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, WrapValidator, model_validator
 
@@ -21,19 +21,39 @@ class HoldOutSettings(Settings):
     """Which part this corpus is: `rest` to train on, `held` for dev or test."""
 
 
-class PartSettings(Settings):
+class BaseCorpusSettings(Settings):
     """What all corpora have in common: which part is taken, and how often."""
 
+    documents_hint: ClassVar[str] = "a corpus that has documents"
+    """What to give in `data` so that it is known where documents begin."""
+
     repeat: int = Field(default=1, ge=1)
-    """How many times each pair stands in an epoch."""
+    """How many times each pair is seen in an epoch."""
     hold_out: HoldOutSettings | None = None
     """Take only a part of the corpus."""
     first: int | None = Field(default=None, ge=1)
     """Take only so many pairs, the first ones (of those that `hold_out` leaves); by default all."""
 
+    @property
+    def paths(self) -> list[Path]:
+        """Files that the corpus is read from; those below `data.root` are relative."""
+        raise NotImplementedError
 
-class LinesSettings(PartSettings):
+    @property
+    def name(self) -> str:
+        """Name of the corpus for messages."""
+        return str(self.paths[0])
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether it is known where documents begin."""
+        return False
+
+
+class LinesSettings(BaseCorpusSettings):
     """Two files of which line n of one is the translation of line n of the other."""
+
+    documents_hint = "`documents: blank lines`, or `documents:` with a file of names"
 
     source: Path
     """Source sentences: plain text, .gz, .xz or .zst."""
@@ -45,37 +65,77 @@ class LinesSettings(PartSettings):
     links: Path | None = None
     """Which words are translations of one another: a third file of links `i-j` or `ipj` (source-target, from 0)."""
 
+    @property
+    def paths(self) -> list[Path]:
+        """Source, target and, where the corpus has them, documents and links."""
+        documents = None if self.documents == "blank lines" else self.documents
+        return [path for path in (self.source, self.target, documents, self.links) if path is not None]
 
-class TsvSettings(PartSettings):
+    @property
+    def has_documents(self) -> bool:
+        """Whether it is known where documents begin."""
+        return self.documents is not None
+
+
+class TsvSettings(BaseCorpusSettings):
     """A file with tab-separated columns."""
+
+    documents_hint = "`document:` with the number of a column"
 
     tsv: Path
     """The file: plain text, .gz, .xz or .zst."""
     columns: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = (0, 1)
     """Columns of source and target, counted from 0."""
     document: int | None = Field(default=None, ge=0)
-    """Column with the name of the document that a pair stands in."""
+    """Column with the name of the document that a pair is from."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The one file."""
+        return [self.tsv]
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether it is known where documents begin."""
+        return self.document is not None
 
 
-class JsonSettings(PartSettings):
+class JsonSettings(BaseCorpusSettings):
     """A file with one JSON object a line; the object, or the one in its field `translation`, holds both sentences."""
+
+    documents_hint = "`document:` with the name of a field"
 
     jsonl: Path = Field(validation_alias=AliasChoices("jsonl", "json"))
     """The file: plain text, .gz, .xz or .zst."""
     fields: tuple[str, str] | None = None
     """Fields of source and target; by default the codes of the languages."""
     document: str | None = None
-    """Field with the name of the document that a pair stands in."""
+    """Field with the name of the document that a pair is from."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The one file."""
+        return [self.jsonl]
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether it is known where documents begin."""
+        return self.document is not None
 
 
-class MonolingualSettings(PartSettings):
+class MonolingualSettings(BaseCorpusSettings):
     """Sentences of one language, one a line; each is its own translation, as language models read it."""
 
     text: Path
     """The file: plain text, .gz, .xz or .zst."""
 
+    @property
+    def paths(self) -> list[Path]:
+        """The one file."""
+        return [self.text]
 
-class PhrasebookSettings(PartSettings):
+
+class PhrasebookSettings(BaseCorpusSettings):
     """The built-in corpus: English with Vietnamese or French, or one of them alone."""
 
     phrasebook: Literal["train", "dev", "test", "compositional"]
@@ -85,8 +145,18 @@ class PhrasebookSettings(PartSettings):
     seed: int = 1
     """Which of its many sentences."""
 
+    @property
+    def paths(self) -> list[Path]:
+        """Its words and its grammar, which come with the program."""
+        return sorted(path for path in (Path(__file__).parent / "phrasebook").iterdir() if path.is_file())
 
-KINDS: dict[str, type[PartSettings]] = {
+    @property
+    def name(self) -> str:
+        """Name of the corpus for messages."""
+        return f"phrasebook {self.phrasebook}"
+
+
+KINDS: dict[str, type[BaseCorpusSettings]] = {
     "tsv": TsvSettings,
     "jsonl": JsonSettings,
     "json": JsonSettings,
@@ -95,11 +165,11 @@ KINDS: dict[str, type[PartSettings]] = {
     "source": LinesSettings,
     "target": LinesSettings,
 }
-"""The setting by which each kind of corpus is known."""
+"""The setting by which each kind of corpus is recognised."""
 
 
 def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
-    """Validate a corpus as the kind that its keys tell, so that a rejection_reason is described in the terms of that kind."""
+    """Validate a corpus as the kind that its keys name, so that what is wrong with it is said in the terms of that kind."""
     if not isinstance(value, dict):
         return handler(value)
     for key, kind in KINDS.items():
@@ -114,18 +184,18 @@ def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
 CorpusSettings = Annotated[
     LinesSettings | TsvSettings | JsonSettings | MonolingualSettings | PhrasebookSettings, WrapValidator(_choose)
 ]
-"""One corpus; its keys tell its kind."""
+"""One corpus; its keys name its kind."""
 
 
 class FilterSettings(Settings):
     """Which pairs are left out of training. A pair with an empty side always is."""
 
     max_words: int | None = Field(default=250, ge=1)
-    """Most space-separated words on either side; null for no limit."""
+    """Maximum number of space-separated words per side; null for no limit."""
     max_characters: int | None = Field(default=2000, ge=1)
-    """Most characters on either side; null for no limit."""
+    """Maximum number of characters per side; null for no limit."""
     max_ratio: float | None = Field(default=None, gt=1)
-    """Most that the longer side may exceed the shorter, in characters, with 10 added to both; null for no limit."""
+    """Maximum ratio of the longer to the shorter side, in characters, with 10 added to both; null for no limit."""
     drop_duplicates: bool = False
     """Keep only the first of equal pairs; takes 16 to 32 bytes of memory a pair."""
 
@@ -160,7 +230,7 @@ class DataSettings(Settings):
         return self
 
     def place(self, path: Path) -> Path:
-        """Return where a corpus file stands: below `root`, with the codes of the languages in it filled in.
+        """Return where a corpus file is: below `root`, with the codes of the languages in it filled in.
 
         >>> data = DataSettings(source="en", target="vi", root="texts", train=[{"tsv": "a"}], dev=[{"tsv": "b"}])
         >>> data.place(Path("train.{target}")).as_posix()

@@ -1,15 +1,18 @@
-"""Encoded corpora on disk: made once, memory-mapped ever after.
+"""Encoded corpora on disk: made once, then memory-mapped.
 
 A store is a folder with `pairs.arrow` (Arrow IPC file, see `data/encode.py::encode_rows`),
 `lengths.int32` (little endian; source and target of each pair) and `store.json`. Its name is a hash of all that it was
-made from.
+made from. All three files have checksums, which are verified whenever a store is opened; one that is damaged is made again.
 """
 
 import hashlib
 import json
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
@@ -22,14 +25,21 @@ from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS, Row, encode_all, encode_rows
-from dragoman.data.filters import FilterSummary, filter_pairs
+from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
+from dragoman.data.warning_signs import WarningSigns, repeated_corpora
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
 
-FORMAT = 2
+FORMAT = 3
 """Version of the files of a store."""
+
+PAIRS, LENGTHS, DESCRIPTION = "pairs.arrow", "lengths.int32", "store.json"
+"""Files of a store."""
+
+CHUNK = 1 << 20
+"""Bytes of a file that are read at a time."""
 
 Ids = Int32[np.ndarray, " _"]
 Lengths = Int32[np.ndarray, " pairs"]
@@ -38,20 +48,22 @@ Lengths = Int32[np.ndarray, " pairs"]
 class Store:
     """Encoded sentence pairs, read from disk as they are needed.
 
-    CorpusError where `folder` holds no whole store.
+    CorpusError where `folder` holds no store, or a damaged one.
     """
 
     def __init__(self, folder: Path) -> None:
         import pyarrow
 
         try:
-            self._lengths = np.memmap(folder / "lengths.int32", dtype="<i4", mode="r").reshape(-1, 2)
-            self._reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / "pairs.arrow")))
-            about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-            self.summary = FilterSummary.from_table(about["summary"])
-            self.linked: bool = about["linked"]
-            """Whether word links are known of any pair."""
-        except (OSError, ValueError, KeyError, pyarrow.ArrowInvalid):
+            table = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+            if table.pop("checksum") != _hash(table) or table["crc32"] != _file_checksums(folder):
+                raise ValueError("checksum")
+            self._lengths = np.memmap(folder / LENGTHS, dtype="<i4", mode="r").reshape(-1, 2)
+            self._reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(folder / PAIRS)))
+            self.summary = FilterSummary.from_table(table["summary"])
+            self.linked: bool = table["linked"]
+            """Whether word alignments are known of any pair."""
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pyarrow.ArrowInvalid):
             raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it made again") from None
         self.folder = folder
         self._rows = lru_cache(maxsize=256)(self._reader.get_batch)
@@ -61,21 +73,21 @@ class Store:
 
     @property
     def source_lengths(self) -> Lengths:
-        """Pieces of each source sentence, without EOS; memory-mapped."""
+        """Tokens of each source sentence, without EOS; memory-mapped."""
         return self._lengths[:, 0]
 
     @property
     def target_lengths(self) -> Lengths:
-        """Pieces of each target sentence, without BOS and EOS; memory-mapped."""
+        """Tokens of each target sentence, without BOS and EOS; memory-mapped."""
         return self._lengths[:, 1]
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
-        """Return the ids of source and target, without special pieces."""
+        """Return the ids of source and target, without special tokens."""
         rows, row = self._find(index)
         return rows.column("source")[row].values.to_numpy(), rows.column("target")[row].values.to_numpy()
 
     def text(self, index: int) -> tuple[str, str]:
-        """Return the texts of source and target as they stand in the corpus."""
+        """Return the texts of source and target as they are in the corpus."""
         rows, row = self._find(index)
         return rows.column("source_text")[row].as_py(), rows.column("target_text")[row].as_py()
 
@@ -92,7 +104,7 @@ class Store:
         return [None] * (count - len(found)) + found[::-1]
 
     def links(self, index: int) -> WordLinks | None:
-        """Return the word links of a pair, where they are known."""
+        """Return the word alignment of a pair, where it is known."""
         rows, row = self._find(index)
         links = rows.column("links")[row]
         return links.values.flatten().to_numpy().reshape(-1, 2) if links.is_valid else None
@@ -115,28 +127,36 @@ def build_store(
 ) -> tuple[Store, FilterSummary]:
     """Return the store of `corpora` in the cache `folder`, made now unless it is there already.
 
-    A corpus, a filter or a codec that has changed makes another store. A store that could not be finished leaves
-    nothing behind. `filters` are those of `data` unless given. CorpusError where no pair is left, or the disk is full.
+    A corpus, a filter or a codec that has changed makes another store; one that is damaged is made again, which the summary
+    says. A store that could not be finished leaves nothing behind. `filters` are those of `data` unless given. CorpusError
+    where no pair is left, or the disk is full.
     """
     filters = data.filters if filters is None else filters
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        described = fingerprints(data, corpora, folder / "checksums.json")
         made_from = {
             "format": FORMAT,
-            "corpora": fingerprints(data, corpora, folder / "checksums.json"),
+            "corpora": described,
             "filters": filters.model_dump(mode="json"),
             "codecs": [codec.fingerprint for codec in codecs],
         }
         place = folder / f"store-{_hash(made_from)}"
-        if not place.exists():
-            _forget_abandoned(folder)
-            summary = FilterSummary()
-            _make(place, _read_all(data, corpora, filters, summary), codecs, summary=summary, workers=workers)
+        was_there = place.exists()
+        if was_there:
+            with suppress(CorpusError):
+                store = Store(place)
+                return store, store.summary
+        _forget_abandoned(folder)
+        pair_filter = PairFilter(filters)
+        pair_filter.summary.warnings += repeated_corpora(corpora, described)
+        _make(place, _read_all(data, corpora, pair_filter), codecs, summary=pair_filter.summary, workers=workers)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
     store = Store(place)
-    return store, store.summary
+    damaged = [f"the encoded corpus {place} was damaged, so it was made again"] if was_there else []
+    return store, replace(store.summary, warnings=[*damaged, *store.summary.warnings])
 
 
 def fingerprints(
@@ -160,20 +180,20 @@ def fingerprints(
     return described
 
 
-def _read_all(
-    data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings, summary: FilterSummary
-) -> Iterator[Row]:
-    """Read the pairs of all corpora that pass the filters, each as often as its corpus says.
+def _read_all(data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter: PairFilter) -> Iterator[Row]:
+    """Read the pairs of all corpora that pass the filter, each as often as its corpus says.
 
-    Copies of a pair follow one another, so the same copy of the sentence before it stands `repeat` rows ahead.
+    Copies of a pair follow one another, so the same copy of the sentence before it is `repeat` rows ahead.
     """
     for corpus in corpora:
         document: str | None = None
-        for pair in filter_pairs(read_pairs(corpus, data), filters, summary):
+        signs = WarningSigns(corpus, data, pair_filter.summary)
+        for pair in pair_filter.keep(signs.watch(read_pairs(corpus, data))):
             follows = document is not None and document == pair.document
             document = pair.document
             row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
             yield from repeat(row, corpus.repeat)
+        pair_filter.summary.warnings += signs.warnings()
 
 
 def _make(
@@ -186,19 +206,19 @@ def _make(
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
             raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
-        metadata = {"format": FORMAT, "summary": summary.table(), "linked": linked}
-        (temporary / "store.json").write_text(json.dumps(metadata) + "\n", "utf-8")
+        table = {"format": FORMAT, "summary": summary.table(), "linked": linked, "crc32": _file_checksums(temporary)}
+        (temporary / DESCRIPTION).write_text(json.dumps({**table, "checksum": _hash(table)}) + "\n", "utf-8")
 
 
 def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], workers: int) -> bool:
-    """Write rows and lengths of all pairs; return whether word links are known of any."""
+    """Write rows and lengths of all pairs; return whether word alignments are known of any."""
     import pyarrow
 
     linked = False
     schema = encode_rows([], codecs).schema
     with (
-        pyarrow.ipc.new_file(folder / "pairs.arrow", schema) as arrow,
-        (folder / "lengths.int32").open("wb") as lengths,
+        pyarrow.ipc.new_file(folder / PAIRS, schema) as arrow,
+        (folder / LENGTHS).open("wb") as lengths,
     ):
         for rows in encode_all(pairs, codecs, workers):
             arrow.write_batch(rows)
@@ -208,13 +228,25 @@ def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], work
     return linked
 
 
+def _file_checksums(folder: Path) -> list[int]:
+    """Return the CRC-32 of both data files: it is to find damage, not forgery, and reads 1.6 GB a second."""
+    checksums = []
+    for name in (PAIRS, LENGTHS):
+        checksum = 0
+        with (folder / name).open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                checksum = zlib.crc32(chunk, checksum)
+        checksums.append(checksum)
+    return checksums
+
+
 def _hash(table: dict[str, Any]) -> str:
     """Hash a table to a name."""
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode("ascii")).hexdigest()[:20]
 
 
 def _forget_abandoned(folder: Path) -> None:
-    """Delete what encodings that were killed left behind more than a day ago."""
+    """Delete what encodings that were killed more than a day ago left behind."""
     for path in folder.glob(".store-*"):
         if time.time() - path.stat().st_mtime > 24 * 3600:
             shutil.rmtree(path, ignore_errors=True)

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
-from dragoman.data.filters import FilterSummary, filter_pairs
+from dragoman.data.filters import PairFilter
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
@@ -284,7 +284,7 @@ def _count(path: Path) -> str:
 
 def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Go through the pairs of a corpus that the teacher learned from."""
-    return filter_pairs(read_pairs(corpus, data), data.filters, FilterSummary())
+    return PairFilter(data.filters).keep(read_pairs(corpus, data))
 
 
 def _translations(folder: Path, number: int) -> Path:

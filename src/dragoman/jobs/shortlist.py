@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from dragoman.data.corpus import read_pairs
-from dragoman.data.filters import FilterSummary, filter_pairs
+from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.inference.translator import output_layer
@@ -29,10 +29,9 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     cpu = torch.device("cpu")
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data
-    read = (
-        one for corpus in data.train for one in filter_pairs(read_pairs(corpus, data), data.filters, FilterSummary())
-    )
-    encoded = [(run.source.encode(one.source), run.target.encode(one.target)) for one in islice(read, pairs)]
+    pair_filter = PairFilter(data.filters)
+    read = (pair for corpus in data.train for pair in pair_filter.keep(read_pairs(corpus, data)))
+    encoded = [(run.source.encode(pair.source), run.target.encode(pair.target)) for pair in islice(read, pairs)]
     table = torch.from_numpy(likely_targets(encoded, (len(run.source), len(run.target)), likely))
     special = torch.tensor(_special(run.target), dtype=torch.int32)
     often = torch.from_numpy(frequent_targets(encoded, frequent))

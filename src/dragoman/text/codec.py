@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
 from dragoman.text.normalize import normalize
-from dragoman.text.pieces import SentencePiece, learn_pieces
+from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary
@@ -197,16 +197,28 @@ def _describe(codec: Codec) -> dict[str, Any]:
 
 
 def _build(table: dict[str, Any]) -> Codec:
-    """Make the codec that `_describe` described."""
+    """Make the codec that `_describe` described. KeyError, TypeError, ValueError or TextError where it describes none."""
+    if not isinstance(table["lower"], bool):
+        raise TypeError("lower")
     match table["kind"]:
         case "sentencepiece":
+            if table["algorithm"] not in get_args(Algorithm):
+                raise ValueError(table["algorithm"])
             model = base64.b64decode(table["model"], validate=True)
             return Codec(SentencePiece(model, table["algorithm"]), lower=table["lower"])
         case "words":
-            return Codec(Words(Vocabulary(table["pieces"])), lower=table["lower"])
+            return Codec(Words(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
         case "characters":
-            return Codec(Characters(Vocabulary(table["pieces"])), lower=table["lower"])
+            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
     raise ValueError(table["kind"])
+
+
+def _texts(pieces: object) -> list[str]:
+    """Return a list of texts. TypeError where it is another thing, UnicodeEncodeError where one could not be written."""
+    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+        raise TypeError("pieces")
+    "".join(pieces).encode("utf-8")
+    return pieces
 
 
 def _fingerprint(description: dict[str, Any]) -> str:
@@ -222,7 +234,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise TextError(f"there is no tokeniser {path}; give the folder of a trained run") from None
     except OSError as error:
         raise TextError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TextError(f"{path} is damaged; copy it again from where the run was trained") from None
     if not isinstance(table, dict) or not isinstance(table.get("format"), int):
         raise TextError(f"{path} is not a tokeniser; give the folder of a trained run")

@@ -21,10 +21,14 @@ LONGEST_SENTENCE = 1 << 16
 """Bytes of the longest sentence that a vocabulary is learned from."""
 
 
+Algorithm = Literal["bpe", "unigram"]
+"""How SentencePiece cuts words."""
+
+
 class SentencePiece:
     """A SentencePiece model whose first four pieces are the special ones; TextError where `model` is no such model."""
 
-    def __init__(self, model: bytes, algorithm: Literal["bpe", "unigram"]) -> None:
+    def __init__(self, model: bytes, algorithm: Algorithm) -> None:
         self.model = model
         self.algorithm = algorithm
         self._processor = _processor(model)
