@@ -1,5 +1,6 @@
 """Settings of the corpora that a run reads."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -35,9 +36,9 @@ class BaseCorpusSettings(Settings):
     """Take only so many pairs, the first ones (of those that `hold_out` leaves); by default all."""
 
     @property
+    @abstractmethod
     def paths(self) -> list[Path]:
         """Files that the corpus is read from; those below `data.root` are relative."""
-        raise NotImplementedError
 
     @property
     def name(self) -> str:
