@@ -49,6 +49,16 @@ class Ear(Silent):
         self.closed = True
 
 
+def test_training_warns_of_what_the_filters_drop_and_of_empty_sides_in_dev(tmp_path: Path):
+    (tmp_path / "dev.tsv").write_text("I love cats.\tTôi yêu mèo.\nNo.\t \n", encoding="utf-8")
+    listener = Ear()
+    changes = ("training.steps=1", "data.filters.max_words=5", f"data.dev=[{{tsv: {tmp_path / 'dev.tsv'}}}]")
+    fit(recipe("rnn", *changes), tmp_path / "run", listener=listener)
+    empty, dropped = (one for one in listener.said if one.startswith("Warning: "))
+    assert "1 dev pairs with an empty side are left out" in empty and "dev.tsv, line 2" in empty
+    assert "of the 300 pairs of phrasebook train are left out" in dropped and "`data.filters`" in dropped
+
+
 def test_training_tells_what_it_does(tmp_path: Path):
     listener = Ear()
     progress = fit(recipe("rnn", "training.steps=6", "training.validate_every=3"), tmp_path / "run", listener=listener)

@@ -51,7 +51,7 @@ class FilterSummary:
         for reason, count in self.dropped.most_common():
             more = ", ..." if count > PLACES else ""
             lines.append(f"  {count:,} {reason}: {'; '.join(self.places[reason])}{more}")
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+        return "\n".join(lines)
 
 
 class HashSet64:

@@ -116,11 +116,13 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     packed = recipe.training.padding == "packed"
     if not switch_packing(model, device, on=packed) and packed:
         listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
-    validation = build_validation(run, model, device)
+    validation = build_validation(run, model, device, listener.say)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
     )
     listener.say(str(summary))
+    for warning in summary.warnings:
+        listener.say(f"Warning: {warning}.")
     check_corpus(store, recipe)
     stream = BatchStream(
         store,

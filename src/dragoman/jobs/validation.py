@@ -1,5 +1,6 @@
 """What training asks the dev corpora: how good is the model now?"""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +20,9 @@ from dragoman.text.codec import encode_within
 from dragoman.training.masking import mask_tokens, masked_loss
 from dragoman.training.objectives import Objective, translation_loss
 
+Say = Callable[[str], None]
+"""Hears a sentence for the user."""
+
 ROWS = 100
 """Sentences that a language model reads together."""
 
@@ -26,11 +30,11 @@ ROWS = 100
 class Validation:
     """Measures a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations."""
 
-    def __init__(self, recipe: Recipe, run: Run, device: torch.device) -> None:
+    def __init__(self, recipe: Recipe, run: Run, device: torch.device, *, say: Say | None = None) -> None:
         self.run = run
         self.device = device
         self.greedy = DecodingSettings(method="greedy", maximum_ratio=1.5, maximum_extra=10)
-        pairs = dev_pairs(recipe)
+        pairs = dev_pairs(recipe, say)
         self.sources = [pair.source for pair in pairs]
         self.references = [pair.target for pair in pairs]
         self.documents = [pair.document for pair in pairs]
@@ -88,24 +92,39 @@ class LanguageModelValidation:
         return {"dev_loss": sum(loss.plain.item() for loss in losses) / sum(loss.tokens for loss in losses)}
 
 
-def build_validation(run: Run, model: Model, device: torch.device) -> Validation | LanguageModelValidation:
-    """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions."""
+def build_validation(
+    run: Run, model: Model, device: torch.device, say: Say | None = None
+) -> Validation | LanguageModelValidation:
+    """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions.
+
+    `say` is given a sentence where pairs are left out.
+    """
     if purpose_of(run.recipe.model) != "translate":
-        return LanguageModelValidation(run, model, dev_pairs(run.recipe))
-    validation = Validation(run.recipe, run, device)
+        return LanguageModelValidation(run, model, dev_pairs(run.recipe, say))
+    validation = Validation(run.recipe, run, device, say=say)
     assert isinstance(model, Seq2Seq)
     validation.translator(model)
     return validation
 
 
-def dev_pairs(recipe: Recipe) -> list[Pair]:
-    """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides."""
+def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
+    """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides.
+
+    `say` is given a sentence where some have not.
+    """
     pairs: list[Pair] = []
+    blank: list[str] = []
     for number, corpus in enumerate(recipe.data.dev):
         for pair in read_pairs(corpus, recipe.data):
             if pair.source.strip() and pair.target.strip():
                 # No document goes on in the next corpus, even where both give it the same name.
                 pairs.append(pair._replace(document=pair.document and f"{number} {pair.document}"))
+            else:
+                blank.append(pair.place)
+    if blank and say is not None:
+        say(
+            f"Warning: {len(blank):,} dev pairs with an empty side are left out of validation, the first is {blank[0]}."
+        )
     if not pairs:
         raise CorpusError("the dev corpus has no pair; set `data.dev`, which chooses the best weights")
     return pairs[: recipe.training.validate_sentences]
