@@ -1,9 +1,11 @@
 """The softmax over keys (or a sparse one in its place) stands in one file, so that masks and empty rows are right everywhere."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 import pytest
+from tests.architecture.cpp import CppSource, cpp_sources, planted_cpp
 from tests.architecture.source import PACKAGE, Source, dotted, planted, sources, violations
 
 HOME = "attention/attend.py"
@@ -20,6 +22,14 @@ ELSEWHERE = {
     "layers/experts.py": "the gates' choice, over experts",
 }
 """Where a softmax is not over keys, and what it is over."""
+CPP_HOME = "native/attention.h"
+CPP_SOFTMAX = re.compile(r"\b(\w*softmax\w*|exp|expf|exp_of|scaled_dot_product\w*)\s*(<\w+>\s*)?\(")
+"""A softmax in C++ is a call of one, or an exponential."""
+CPP_ELSEWHERE = {
+    "native/exponential.h": "the exponential itself",
+    "native/loss.h": "the loss, over the vocabulary",
+    "native/likeliest.h": "turns logits over the vocabulary into log-probabilities",
+}
 
 
 def softmax_has_one_home(source: Source) -> Iterator[str]:
@@ -33,6 +43,31 @@ def softmax_has_one_home(source: Source) -> Iterator[str]:
             yield source.at(node, f"{dotted(node.func)}: attention's softmax stands in {HOME} alone")
         elif isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & {*forbidden}:
             yield source.at(node, f"a softmax is imported: attention's stands in {HOME} alone")
+
+
+def cpp_softmax_has_one_home(source: CppSource) -> Iterator[str]:
+    """Find softmaxes and exponentials in C++ outside the places that may have them."""
+    if str(source.path) in (CPP_HOME, *CPP_ELSEWHERE):
+        return
+    for number, line in enumerate(source.code.splitlines(), 1):
+        if found := CPP_SOFTMAX.search(line):
+            yield source.at(number, f"{found[1]}: attention's softmax in C++ is in {CPP_HOME} alone")
+
+
+def test_the_softmax_over_keys_has_one_home_in_cpp_too():
+    found = "\n".join(finding for source in cpp_sources() for finding in cpp_softmax_has_one_home(source))
+    assert not found, found
+    (home,) = (source for source in cpp_sources() if str(source.path) == CPP_HOME)
+    assert CPP_SOFTMAX.search(home.code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["w[s] = std::exp(w[s] - most);", "x = exp_of(y);", "at::softmax(scores, -1)", "at::_softmax_out(a, b, 1, false)"],
+)
+def test_a_second_softmax_in_cpp_is_found(text):
+    assert len(list(cpp_softmax_has_one_home(planted_cpp(f"// softmax(x)\n{text}\n")))) == 1
+    assert list(cpp_softmax_has_one_home(planted_cpp(f"{text}\n", "native/loss.h"))) == []
 
 
 def test_the_softmax_over_keys_has_one_home():

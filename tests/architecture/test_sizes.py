@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tests.architecture.cpp import CppSource, cpp_sources, planted_cpp
 from tests.architecture.source import PACKAGE, Source, arguments_of, planted, sources, violations
 
 LINES_OF_A_FILE = 400
@@ -9,6 +10,8 @@ LINES_OF_A_FUNCTION = 60
 PARAMETERS = 8
 OPTIONS = 10
 """Parameters of a command, which are its options: no caller writes them in a row."""
+LINES_OF_A_CPP_FUNCTION = 80
+CPP_PARAMETERS = 10
 
 
 def files_are_short(source: Source) -> Iterator[str]:
@@ -34,6 +37,32 @@ def functions_take_few_parameters(source: Source) -> Iterator[str]:
         most = OPTIONS if command else PARAMETERS
         if count > most:
             yield source.at(function, f"{function.name} takes {count} parameters; at most {most}")
+
+
+def cpp_is_short(source: CppSource) -> Iterator[str]:
+    """Find C++ files and functions of too many lines, and functions of too many parameters."""
+    lines = source.text.count("\n")
+    if lines > LINES_OF_A_FILE:
+        yield source.at(1, f"{lines} lines; at most {LINES_OF_A_FILE}")
+    for function in source.functions:
+        if function.lines > LINES_OF_A_CPP_FUNCTION:
+            yield source.at(
+                function.line, f"{function.name} has {function.lines} lines; at most {LINES_OF_A_CPP_FUNCTION}"
+            )
+        if function.parameters > CPP_PARAMETERS:
+            yield source.at(
+                function.line, f"{function.name} takes {function.parameters} parameters; at most {CPP_PARAMETERS}"
+            )
+
+
+def test_cpp_is_short():
+    found = "\n".join(finding for source in cpp_sources() for finding in cpp_is_short(source))
+    assert not found, found
+
+
+def test_cpp_functions_are_seen():
+    names = {function.name for source in cpp_sources() for function in source.functions}
+    assert {"attend", "attend_backward", "run_attending", "BackwardLoop", "forward", "cross_entropy"} <= names
 
 
 def test_files_are_short():
@@ -76,3 +105,22 @@ def test_a_command_may_take_a_few_more():
     assert list(functions_take_few_parameters(commands)) == [
         f"{PACKAGE}/cli/new.py:2: other takes 9 parameters; at most 8"
     ]
+
+
+def test_long_cpp_is_found():
+    name = f"{PACKAGE}/native/new.h"
+    assert list(cpp_is_short(planted_cpp("int x;\n" * 400))) == []
+    assert list(cpp_is_short(planted_cpp("int x;\n" * 401))) == [f"{name}:1: 401 lines; at most 400"]
+    body = "\ntemplate <typename R>\nR f(R x) const {\n" + "  if (x) { return x; }  // {\n" * 78 + "}\n"
+    assert list(cpp_is_short(planted_cpp(body))) == []
+    longer = body.replace("{\n  if", "{\n\n  if", 1)
+    assert list(cpp_is_short(planted_cpp(longer))) == [f"{name}:3: f has 81 lines; at most 80"]
+    method = "struct S {\n  S(const A<int, int>& a)\n      : a_(a), b_(f(a)) {\n" + "    g();\n" * 78 + "  }\n};\n"
+    assert list(cpp_is_short(planted_cpp(method))) == [f"{name}:2: S has 81 lines; at most 80"]
+
+
+def test_too_many_cpp_parameters_are_found():
+    ten = ", ".join(f"std::pair<int, int> p{number}" for number in range(10))
+    assert list(cpp_is_short(planted_cpp(f"void f({ten}) {{}}\n"))) == []
+    found = list(cpp_is_short(planted_cpp(f"void f({ten}, int more) {{}}\n")))
+    assert found == [f"{PACKAGE}/native/new.h:1: f takes 11 parameters; at most 10"]

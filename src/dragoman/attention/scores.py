@@ -34,11 +34,13 @@ ScoreChoice = Annotated[ScoreName, *or_plugin("score")]
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """A score as scale * (W q)^T k of prepared keys, W the identity where there is no `query`, or v^T tanh(W q + k)."""
+    """A score as scale * f(W q)^T k of prepared keys, W the identity where there is no `query`, or v^T tanh(W q + k)."""
 
     query: Tensor | None = None
     energy: Tensor | None = None
     """v; where there is none the score is a product."""
+    squashed: bool = False
+    """Whether f is tanh; else it does nothing."""
     scale: float = 1.0
 
 
@@ -164,6 +166,10 @@ class Product(Score):
         self.query = nn.Linear(query_dim, hidden, bias=False)
         self.key = nn.Linear(key_dim, hidden, bias=False)
         self.energy = nn.Parameter(torch.full((hidden,), hidden**-0.5))
+
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return W_q; v is in the prepared keys."""
+        return ScoreParts(self.query.weight, squashed=True)
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
         """Multiply the keys by W_k, squash, and weigh the features."""

@@ -179,7 +179,7 @@ COMPUTING = (
     Rule(
         "training.recurrence",
         _can("native"),
-        "is for `model.kind` rnn, gnmt and deep_att, not for {whole.model.kind}",
+        "is for `model.kind` rnn, gnmt, deep_att and moe, not for {whole.model.kind}",
     ),
     Rule(
         "training.padding",

@@ -6,7 +6,7 @@ of a decoder that no product over all positions can do.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -115,8 +115,9 @@ def attend_and_step(
     `offset` is the position of the first of them. Where `can_fuse` says so the loop is one operation in C++, equal to the plain
     loop here within rounding.
     """
-    if not need_weights and can_fuse(cell, attention, embedded, source=source, order=order):
-        return _run_fused(cell, attention, embedded, source=source, state=state, order=order)
+    if can_fuse(cell, attention, embedded, source=source, order=order):
+        fused = _run_fused(cell, attention, embedded, source=source, state=state, order=order)
+        return fused if need_weights else replace(fused, attended=Attended(fused.attended.context, None))
     mask = masks.to_source(source.mask)
     own_map, entering_map = cell.input_maps(embedded.shape[-1])
     fed = [] if isinstance(order, AttendBefore) else [order.fed]
@@ -151,15 +152,12 @@ def can_fuse(
     """Tell whether the whole loop may run as one operation.
 
     It may where the cell says so and each row has a source of its own; where attention is softmax and average of a score that
-    C++ knows, without dropout; where nothing is dropped from the context as it enters; and where what is fed is Luong's
-    attention vector. Posterior attention feeds what the output layer predicts from each source position: that costs so much
-    more than the loop that it would gain nothing.
+    C++ knows, without dropout; and where what is fed, if anything, is Luong's attention vector. Posterior attention feeds
+    what the output layer predicts from each source position: that costs so much more than the loop that nothing would be gained.
     """
-    drops = isinstance(order, AttendBefore) and order.dropout is not None and order.dropout.drops
-    feeds_something_else = isinstance(order, AttendAfter) and order.combine is None
+    known = isinstance(order, AttendBefore) or order.combine is not None
     own_sources = len(embedded) == len(source.mask)
-    known = own_sources and not drops and not feeds_something_else
-    return known and cell.can_fuse(embedded) and attention.score_parts() is not None
+    return known and own_sources and cell.can_fuse(embedded) and attention.score_parts() is not None
 
 
 def _run_fused(
@@ -174,21 +172,18 @@ def _run_fused(
     """Run the loop as one operation."""
     parts = attention.score_parts()
     assert parts is not None
-    after = order if isinstance(order, AttendAfter) else None
+    keys, values = source.memory.keys[:, 0], source.memory.values[:, 0]
     inputs = AttentionInputs(
-        "before" if after is None else "after",
-        source.memory.keys[:, 0],
-        source.memory.values[:, 0],
-        source.mask,
-        query=parts.query,
-        energy=parts.energy,
-        scale=parts.scale,
-        combine=None if after is None else after.combine,
-        fed=None if after is None else after.fed,
+        keys, values, source.mask, parts.query, parts.energy, squashed=parts.squashed, scale=parts.scale
     )
+    if isinstance(order, AttendAfter):
+        inputs = replace(inputs, combine=order.combine, fed=order.fed)
+    elif order.dropout is not None:
+        inputs = replace(inputs, keep=order.dropout.keep((embedded.shape[1], *values[:, 0].shape)))
     output = cell.run_fused(embedded, state, inputs)
-    fed = None if after is None else output.fed
-    return AttentiveOutput(output.states, Attended(output.contexts, None), output.last, fed, fused=True)
+    attended = Attended(output.contexts, output.weights[:, None])
+    fed = output.fed if isinstance(order, AttendAfter) else None
+    return AttentiveOutput(output.states, attended, output.last, fed, fused=True)
 
 
 def _joined(attended: list[Attended]) -> Attended:

@@ -1,6 +1,7 @@
 """LSTMs whose output is a projection of their cells (Sak et al. 2014), over a sequence at once or one position at a time."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dragoman.layers.linear import linear
 from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell
 from dragoman.machine.dtypes import upcast
-from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput
+from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
 
 
 class ProjectedLstm(nn.Module):
@@ -26,6 +27,7 @@ class ProjectedLstm(nn.Module):
     def __init__(self, inputs: int, cells: int, width: int, *, bidirectional: bool = False) -> None:
         super().__init__()
         self.stack = nn.LSTM(inputs, cells, proj_size=width, batch_first=True, bidirectional=bidirectional)
+        self.native = False
         initialise(self.stack)
 
     def start(self, like: Float[Tensor, "batch time _"]) -> State:
@@ -51,14 +53,23 @@ class ProjectedLstm(nn.Module):
         return padded.unflatten(-1, (-1, self.stack.proj_size)).sum(-2)
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `run_fused` may run: never, since the C++ cells have no projections."""
-        return False
+        """Tell whether `run_fused` may run: `switch_native` said so, and there is more than one position, on a CPU."""
+        return self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
     def run_fused(
         self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
     ) -> FusedRnnOutput:
-        """Never called: see `can_fuse`."""
-        raise AssertionError("the C++ cells have no projections")
+        """Run all positions as one operation; `source` is attended to at each, and what that gives enters next to `inputs`.
+
+        Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
+        """
+        into, recurrent = (
+            (self._weight("weight_ih"), self._weight("bias_ih")),
+            (self._weight("weight_hh"), self._weight("bias_hh")),
+        )
+        weights = LayerWeights(((*into, *recurrent),), projection=self._weight("weight_hr"))
+        output = run_fused(inputs.transpose(0, 1), tuple(part[None] for part in state), weights, source=source)
+        return replace(output.batch_first(), last=tuple(part[0] for part in output.last))
 
     def query(self, state: State) -> Float[Tensor, "batch 1 width"]:
         """Return the last output, with which the source is read."""

@@ -192,17 +192,17 @@ def join_layers(states: Sequence[State]) -> State:
 
 
 def switch_native(model: nn.Module, *, on: bool) -> bool:
-    """Let the loops of all recurrent stacks in `model` run as one operation each, or not; tell whether there are any.
+    """Let the loops of all recurrent layers in `model` run as one operation each, or not; tell whether there are any.
 
     Where there are, the loss of output layers is computed in C++ too.
 
     `native/compilation.py::prepare` must have been called before they run.
     """
-    stacks = [module for module in model.modules() if isinstance(module, RecurrentStack | BidirectionalStack)]
-    heads = [module for module in model.modules() if isinstance(module, OutputLayer)] if stacks else []
-    for module in (*stacks, *heads):
-        module.native = on
-    return bool(stacks)
+    switched = [module for module in model.modules() if hasattr(module, "native")]
+    loops = any(not isinstance(module, OutputLayer) for module in switched)
+    for module in switched if loops else ():
+        setattr(module, "native", on)  # noqa: B010
+    return loops
 
 
 def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:

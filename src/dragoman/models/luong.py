@@ -42,8 +42,8 @@ class LuongDecoder(AttendingDecoder):
         order = AttendAfter(state.past.fed, _enter, self._feed, self.combine.weight)
         looped = self._loop(embedded, state, order, need_weights=need_weights)
         assert looped.fed is not None
-        if looped.fused:
-            output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head)
+        if looped.fused and not self.head.needs_weights:
+            output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head, looped.attention)
         else:  # all attention vectors again, in one product whose gradient is one product too
             output = self._output(looped.states, embedded, state.source, looped.attended, need_weights=need_weights)
         return output, DecoderState(state.source, RecurrentPast(looped.last, looped.fed[:, -1], position=after))

@@ -38,4 +38,4 @@ class MoeSettings(Settings):
     def capabilities(self) -> Capabilities:
         """What the model can do."""
         bound = self.max_positions if self.score == "location" else None
-        return Capabilities(source_heads=(1, 1), source_positions=bound)
+        return Capabilities(source_heads=(1, 1), native=True, source_positions=bound)

@@ -14,8 +14,8 @@
 namespace {
 
 using at::Tensor;
-using Maybe = std::optional<Tensor>;
-using Many = std::vector<Tensor>;
+using OptionalTensor = std::optional<Tensor>;
+using Tensors = std::vector<Tensor>;
 
 inline double tanh_of(double x) { return std::tanh(x); }
 

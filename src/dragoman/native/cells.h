@@ -5,107 +5,131 @@
 
 namespace {
 
-struct Sizes {
+struct CellShape {
   int64_t batch, hidden;
 };
 
-// What one step adds up before its gates, besides what comes from the state: two products and a bias, some of them zeros.
-template <typename R>
-struct Entering {
-  const R* whole;    // (batch, gates)
-  const R* context;  // (batch, gates)
-  const R* bias;     // (gates)
+// What one step adds up before its gates: three products and two biases, some of them zeros.
+template <typename Real>
+struct Gates {
+  const Real* from_input;   // (batch, gates)
+  const Real* from_other;   // (batch, gates), of what enters next to the input
+  const Real* input_bias;   // (gates)
+  const Real* from_hidden;  // (batch, gates)
+  const Real* hidden_bias;  // (gates)
 };
 
-// Where a row is alive is a number here: with truth values compilers do not vectorise.
+// Where a row is alive is a number here (null: everywhere): with truth values compilers do not vectorise.
 //
 // GRU: r, z = sigmoid; n = tanh(x + r h); h' = n + z (h - n). Kept: r, z, n and W h + b of the candidate.
-template <typename R>
-void gru_forward(Sizes n, Entering<R> in, const R* rec, const R* bias, const R* before, const R* alive, R* after, R* kept) {
-  over_rows(n.batch, 40 * n.hidden, [=](int64_t b) {
-    const int64_t H = n.hidden;
-    const R *h = rec + b * 3 * H, *x = in.whole + b * 3 * H, *y = in.context + b * 3 * H, *w = in.bias;
-    const R *v = bias, *o = before + b * H;
-    R *k = kept + b * 4 * H, *a = after + b * H;
-    const R on = alive ? alive[b] : R(1), off = R(1) - on;
+template <typename Real>
+void gru_forward(CellShape shape, Gates<Real> gates, const Real* before, const Real* alive, Real* after, Real* kept) {
+  over_rows(shape.batch, 40 * shape.hidden, [=](int64_t row) {
+    const int64_t hidden = shape.hidden;
+    const Real *h = gates.from_hidden + row * 3 * hidden, *x = gates.from_input + row * 3 * hidden;
+    const Real *y = gates.from_other + row * 3 * hidden, *w = gates.input_bias, *v = gates.hidden_bias;
+    const Real* old_state = before + row * hidden;
+    Real *keep = kept + row * 4 * hidden, *new_state = after + row * hidden;
+    const Real on = alive ? alive[row] : Real(1), off = Real(1) - on;
 #pragma omp simd
-    for (int64_t j = 0; j < H; ++j) {
-      const R r = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
-      const R z = sigmoid_of(x[H + j] + y[H + j] + w[H + j] + h[H + j] + v[H + j]);
-      const R own = h[2 * H + j] + v[2 * H + j];
-      const R c = tanh_of(x[2 * H + j] + y[2 * H + j] + w[2 * H + j] + r * own);
-      const R old = o[j];
-      k[j] = r, k[H + j] = z, k[2 * H + j] = c, k[3 * H + j] = own;
-      a[j] = on * (c + z * (old - c)) + off * old;
+    for (int64_t j = 0; j < hidden; ++j) {
+      const int64_t update_at = hidden + j, candidate_at = 2 * hidden + j;
+      const Real reset = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
+      const Real update = sigmoid_of(x[update_at] + y[update_at] + w[update_at] + h[update_at] + v[update_at]);
+      const Real own = h[candidate_at] + v[candidate_at];
+      const Real candidate = tanh_of(x[candidate_at] + y[candidate_at] + w[candidate_at] + reset * own);
+      const Real old = old_state[j];
+      keep[j] = reset, keep[update_at] = update, keep[candidate_at] = candidate, keep[3 * hidden + j] = own;
+      new_state[j] = on * (candidate + update * (old - candidate)) + off * old;
     }
   });
 }
 
-template <typename R>
-void gru_backward(Sizes n, const R* kept, const R* before, const R* alive, R* by_state, R* by_in, R* by_rec) {
-  over_rows(n.batch, 20 * n.hidden, [=](int64_t b) {
-    const int64_t H = n.hidden;
-    const R *k = kept + b * 4 * H, *o = before + b * H;
-    R *di = by_in + b * 3 * H, *dr = by_rec + b * 3 * H, *dh = by_state + b * H;
-    const R on = alive ? alive[b] : R(1), off = R(1) - on;
+// Turns `grad_state` from the gradient of the state after the step into that of the state before it, but for the product with
+// the recurrent weights.
+template <typename Real>
+void gru_backward(CellShape shape, const Real* kept, const Real* before, const Real* alive, Real* grad_state,
+                  Real* grad_input_gates, Real* grad_hidden_gates) {
+  over_rows(shape.batch, 20 * shape.hidden, [=](int64_t row) {
+    const int64_t hidden = shape.hidden;
+    const Real *keep = kept + row * 4 * hidden, *old_state = before + row * hidden;
+    Real *grad_input = grad_input_gates + row * 3 * hidden, *grad_hidden = grad_hidden_gates + row * 3 * hidden;
+    Real* grad = grad_state + row * hidden;
+    const Real on = alive ? alive[row] : Real(1), off = Real(1) - on;
 #pragma omp simd
-    for (int64_t j = 0; j < H; ++j) {
-      const R r = k[j], z = k[H + j], c = k[2 * H + j], own = k[3 * H + j];
-      const R g = on * dh[j];
-      const R dc = g * (R(1) - z) * (R(1) - c * c);
-      const R dz = g * (o[j] - c) * z * (R(1) - z);
-      const R dreset = dc * own * r * (R(1) - r);
-      di[j] = dreset, di[H + j] = dz, di[2 * H + j] = dc;
-      dr[j] = dreset, dr[H + j] = dz, dr[2 * H + j] = dc * r;
-      dh[j] = g * z + off * dh[j];
+    for (int64_t j = 0; j < hidden; ++j) {
+      const Real reset = keep[j], update = keep[hidden + j], candidate = keep[2 * hidden + j], own = keep[3 * hidden + j];
+      const Real grad_new = on * grad[j];
+      const Real grad_candidate = grad_new * (Real(1) - update) * (Real(1) - candidate * candidate);
+      const Real grad_update = grad_new * (old_state[j] - candidate) * update * (Real(1) - update);
+      const Real grad_reset = grad_candidate * own * reset * (Real(1) - reset);
+      grad_input[j] = grad_reset, grad_input[hidden + j] = grad_update, grad_input[2 * hidden + j] = grad_candidate;
+      grad_hidden[j] = grad_reset, grad_hidden[hidden + j] = grad_update;
+      grad_hidden[2 * hidden + j] = grad_candidate * reset;
+      grad[j] = grad_new * update + off * grad[j];
     }
   });
 }
+
+// Hidden vectors and memories on one side of a step.
+template <typename Number>
+struct LstmState {
+  Number* hidden;
+  Number* memory;
+};
 
 // LSTM: i, f, o = sigmoid, g = tanh; c' = f c + i g; h' = o tanh(c'). Kept: i, f, g, o.
-template <typename R>
-void lstm_forward(Sizes n, Entering<R> in, const R* rec, const R* bias, const R* before, const R* cells, const R* alive,
-                  R* after, R* cells_after, R* kept) {
-  over_rows(n.batch, 50 * n.hidden, [=](int64_t b) {
-    const int64_t H = n.hidden;
-    const R *h = rec + b * 4 * H, *x = in.whole + b * 4 * H, *y = in.context + b * 4 * H, *w = in.bias;
-    const R *v = bias, *s = before + b * H, *m = cells + b * H;
-    R *k = kept + b * 4 * H, *a = after + b * H, *p = cells_after + b * H;
-    const R on = alive ? alive[b] : R(1), off = R(1) - on;
+template <typename Real>
+void lstm_forward(CellShape shape, Gates<Real> gates, LstmState<const Real> before, const Real* alive,
+                  LstmState<Real> after, Real* kept) {
+  over_rows(shape.batch, 50 * shape.hidden, [=](int64_t row) {
+    const int64_t hidden = shape.hidden;
+    const Real *h = gates.from_hidden + row * 4 * hidden, *x = gates.from_input + row * 4 * hidden;
+    const Real *y = gates.from_other + row * 4 * hidden, *w = gates.input_bias, *v = gates.hidden_bias;
+    const Real *old_state = before.hidden + row * hidden, *old_memory = before.memory + row * hidden;
+    Real* keep = kept + row * 4 * hidden;
+    Real *new_state = after.hidden + row * hidden, *new_memory = after.memory + row * hidden;
+    const Real on = alive ? alive[row] : Real(1), off = Real(1) - on;
 #pragma omp simd
-    for (int64_t j = 0; j < H; ++j) {
-      const R i = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
-      const R f = sigmoid_of(x[H + j] + y[H + j] + w[H + j] + h[H + j] + v[H + j]);
-      const R g = tanh_of(x[2 * H + j] + y[2 * H + j] + w[2 * H + j] + h[2 * H + j] + v[2 * H + j]);
-      const R o = sigmoid_of(x[3 * H + j] + y[3 * H + j] + w[3 * H + j] + h[3 * H + j] + v[3 * H + j]);
-      const R old = m[j], c = f * old + i * g;
-      k[j] = i, k[H + j] = f, k[2 * H + j] = g, k[3 * H + j] = o;
-      p[j] = on * c + off * old;
-      a[j] = on * o * tanh_of(c) + off * s[j];
+    for (int64_t j = 0; j < hidden; ++j) {
+      const int64_t forget_at = hidden + j, candidate_at = 2 * hidden + j, output_at = 3 * hidden + j;
+      const Real input = sigmoid_of(x[j] + y[j] + w[j] + h[j] + v[j]);
+      const Real forget = sigmoid_of(x[forget_at] + y[forget_at] + w[forget_at] + h[forget_at] + v[forget_at]);
+      const Real candidate =
+          tanh_of(x[candidate_at] + y[candidate_at] + w[candidate_at] + h[candidate_at] + v[candidate_at]);
+      const Real output = sigmoid_of(x[output_at] + y[output_at] + w[output_at] + h[output_at] + v[output_at]);
+      const Real old = old_memory[j], memory = forget * old + input * candidate;
+      keep[j] = input, keep[forget_at] = forget, keep[candidate_at] = candidate, keep[output_at] = output;
+      new_memory[j] = on * memory + off * old;
+      new_state[j] = on * output * tanh_of(memory) + off * old_state[j];
     }
   });
 }
 
-template <typename R>
-void lstm_backward(Sizes n, const R* kept, const R* cells, const R* cells_after, const R* alive, R* by_state, R* by_cell,
-                   R* by_in) {
-  over_rows(n.batch, 30 * n.hidden, [=](int64_t b) {
-    const int64_t H = n.hidden;
-    const R *k = kept + b * 4 * H, *m = cells + b * H, *p = cells_after + b * H;
-    R *d = by_in + b * 4 * H, *dh = by_state + b * H, *dc = by_cell + b * H;
-    const R on = alive ? alive[b] : R(1), off = R(1) - on;
+// Turns `grad` from the gradient of the state after the step into that of the state before it, but for the product with the
+// recurrent weights.
+template <typename Real>
+void lstm_backward(CellShape shape, const Real* kept, const Real* memory_before, const Real* memory_after,
+                   const Real* alive, LstmState<Real> grad, Real* grad_gates) {
+  over_rows(shape.batch, 30 * shape.hidden, [=](int64_t row) {
+    const int64_t hidden = shape.hidden;
+    const Real *keep = kept + row * 4 * hidden, *old_memory = memory_before + row * hidden;
+    const Real* new_memory = memory_after + row * hidden;
+    Real *grad_own = grad_gates + row * 4 * hidden, *grad_hidden = grad.hidden + row * hidden;
+    Real* grad_memory = grad.memory + row * hidden;
+    const Real on = alive ? alive[row] : Real(1), off = Real(1) - on;
 #pragma omp simd
-    for (int64_t j = 0; j < H; ++j) {
-      const R i = k[j], f = k[H + j], g = k[2 * H + j], o = k[3 * H + j];
-      const R t = tanh_of(p[j]);
-      const R gh = on * dh[j];
-      const R gc = on * dc[j] + gh * o * (R(1) - t * t);
-      d[j] = gc * g * i * (R(1) - i);
-      d[H + j] = gc * m[j] * f * (R(1) - f);
-      d[2 * H + j] = gc * i * (R(1) - g * g);
-      d[3 * H + j] = gh * t * o * (R(1) - o);
-      dc[j] = gc * f + off * dc[j];
-      dh[j] = off * dh[j];
+    for (int64_t j = 0; j < hidden; ++j) {
+      const Real input = keep[j], forget = keep[hidden + j], candidate = keep[2 * hidden + j], output = keep[3 * hidden + j];
+      const Real squashed = tanh_of(new_memory[j]);
+      const Real grad_new = on * grad_hidden[j];
+      const Real grad_kept = on * grad_memory[j] + grad_new * output * (Real(1) - squashed * squashed);
+      grad_own[j] = grad_kept * candidate * input * (Real(1) - input);
+      grad_own[hidden + j] = grad_kept * old_memory[j] * forget * (Real(1) - forget);
+      grad_own[2 * hidden + j] = grad_kept * input * (Real(1) - candidate * candidate);
+      grad_own[3 * hidden + j] = grad_new * squashed * output * (Real(1) - output);
+      grad_memory[j] = grad_kept * forget + off * grad_memory[j];
+      grad_hidden[j] = off * grad_hidden[j];
     }
   });
 }

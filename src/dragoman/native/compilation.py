@@ -53,7 +53,7 @@ RECURRENCE = Part(
     "recurrence",
     "the recurrent loop for this machine, once (about 15 s)",
     ("dragoman_native", "forward"),
-    ("arithmetic.h", "cells.h", "loss.h", "reading.h", "exponential.h"),
+    ("arithmetic.h", "attention.h", "backward.h", "cells.h", "exponential.h", "forward.h", "loop.h", "loss.h"),
 )
 DECODING = Part(
     "decoding",

@@ -75,7 +75,7 @@ void rows_of(const Tensor& logits, const Tensor& bias, const int64_t* labels, R 
 
 // features (tokens, width) and weight (vocabulary, width) in one type; labels int64. Returns the label-smoothed and the plain
 // sum over tokens and, where `gradients`, those of the first by features, weight and bias.
-Many cross_entropy(const Tensor& features, const Tensor& weight, const Maybe& given, const Tensor& labels, double smoothing,
+Tensors cross_entropy(const Tensor& features, const Tensor& weight, const OptionalTensor& given, const Tensor& labels, double smoothing,
                    bool low, int64_t piece, bool gradients) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const Tensor bias = given.has_value() ? *given : at::zeros({weight.size(0)}, weight.options());
@@ -111,7 +111,7 @@ Many cross_entropy(const Tensor& features, const Tensor& weight, const Maybe& gi
   }
   double totals[2] = {0, 0};
   for (int64_t row = 0; row < rows; ++row) totals[0] += smoothed[row], totals[1] += plain[row];
-  Many results;
+  Tensors results;
   for (const double total : totals) results.push_back(at::full({}, total, bias.options()));
   if (!gradients) return results;
   if (smoothing) {

@@ -1,13 +1,13 @@
 """A recurrent loop over a whole sequence as one operation with a hand-written gradient, run by `recurrence.cpp`.
 
-Time comes first in every tensor here. What it computes is defined by `layers/recurrent.py` and `attention/`; tests compare
-outputs and gradients. Additive scores are not kept for the gradient but computed again, so memory does not grow with
-target x source x hidden.
+Time comes first in every tensor here. What it computes is defined by `layers/attentive.py`, `layers/recurrent.py` and
+`attention/`; tests compare outputs and gradients. Additive scores are not kept for the gradient but computed again, so memory
+does not grow with target x source x hidden.
 """
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,8 +18,8 @@ from dragoman.native.compilation import RECURRENCE, loaded
 SMALL = 128
 """Below this many rows or hidden units products are done in float32 even under bfloat16: casting would cost more."""
 
-
-Order = Literal["before", "after"]
+STATE, MASKS, SOURCE = slice(1, 3), slice(3, 6), slice(6, 13)
+"""Where these stand among the tensors of `_FusedRnn`, after the inputs; weights follow."""
 
 
 @dataclass(frozen=True)
@@ -29,55 +29,65 @@ class LayerWeights:
     weights: tuple[tuple[Tensor, Tensor, Tensor, Tensor], ...]
     keep: Tensor | None = None
     """(layer - 1, time, batch, hidden): what dropout between layers multiplies by."""
+    projection: Tensor | None = None
+    """(width, hidden): what a single LSTM layer's output is multiplied by before it leaves and enters the next step."""
 
 
 @dataclass(frozen=True)
 class AttentionInputs:
-    """What is attended to at each step: prepared keys, values, and where they are real."""
+    """What is attended to at each step: prepared keys, values, where they are real, and the parts of the score.
 
-    order: Order
-    """Attend before the step, with the state of the step before, or after it, feeding an attention vector into the next."""
+    Attention comes before the step, with the state of the step before, and the context enters; with `combine` and `fed` it comes
+    after the step, and the attention vector tanh(W_c [c; h]) enters the next one.
+    """
+
     keys: Tensor
     values: Tensor
     real: Tensor
     query: Tensor | None = None
+    """Makes queries of states; without it they are the queries."""
     energy: Tensor | None = None
     """v of the additive score; without it the score is a product of query and key, times `scale`."""
+    squashed: bool = False
+    """Whether queries are the tanh of what `query` makes."""
     scale: float = 1.0
     combine: Tensor | None = None
-    """after: W_c of the attention vector tanh(W_c [c; h])."""
+    """W_c."""
     fed: Tensor | None = None
-    """after: the attention vector that enters the first step."""
+    """The attention vector that enters the first step."""
+    keep: Tensor | None = None
+    """(time, batch, values): what dropout of entering contexts multiplies by."""
 
 
 @dataclass(frozen=True)
 class FusedRnnOutput:
-    """What a fused loop gives, time first."""
+    """What a fused loop gives, time first; what it does not have is empty."""
 
     states: Tensor
-    """Of the last layer: (time, batch, hidden)."""
+    """Of the last layer: (time, batch, width)."""
     last: tuple[Tensor, ...]
-    """The parts of the state after the last step: (layer, batch, hidden)."""
+    """The parts of the state after the last step: (layer, batch, size)."""
     contexts: Tensor
-    """(time, batch, values); empty without attention."""
+    """(time, batch, values)."""
+    weights: Tensor
+    """Those of attention: (time, batch, source)."""
     fed: Tensor
-    """The attention vectors that are fed into the next step: (time, batch, dim); empty where none are."""
+    """The attention vectors that are fed into the next step: (time, batch, dim)."""
 
     def batch_first(self) -> "FusedRnnOutput":
         """Return the same with the batch as the first axis everywhere."""
-        sequences = (t.transpose(0, 1) if t.dim() == 3 else t for t in (self.states, self.contexts, self.fed))
-        states, contexts, fed = sequences
-        return FusedRnnOutput(states, tuple(part.transpose(0, 1) for part in self.last), contexts, fed)
+        sequences = (self.states, self.contexts, self.weights, self.fed)
+        states, contexts, weights, fed = (t.transpose(0, 1) if t.dim() == 3 else t for t in sequences)
+        return FusedRnnOutput(states, tuple(part.transpose(0, 1) for part in self.last), contexts, weights, fed)
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What is no tensor."""
+class _Options:
+    """What both passes need besides tensors."""
 
-    lstm: bool
     reverse: bool
     low: bool
-    order: int
+    squashed: bool
     scale: float
 
 
@@ -90,7 +100,7 @@ def run_fused(
     alive: Tensor | None = None,
     reverse: bool = False,
 ) -> FusedRnnOutput:
-    """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first`, parts (layer, batch, hidden).
+    """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first`, parts (layer, batch, size).
 
     `alive` (time, batch): where it is False the state stays as it was and what comes out is zero. `reverse`: from the last
     position to the first. Matrix products are done in bfloat16 inside autocast where that is large enough to pay. What comes out
@@ -99,54 +109,55 @@ def run_fused(
     kind = torch.promote_types(inputs.dtype, torch.float32)
     device = inputs.device.type
     low = torch.is_autocast_enabled(device) and min(inputs.shape[1], first[0].shape[-1]) >= SMALL
-    order = 0 if source is None else 1 if source.order == "before" else 2
-    plan = _Plan(len(first) == 2, reverse, low, order, 1.0 if source is None else source.scale)
-    attended: tuple[Tensor | None, ...] = (None,) * 7
+    options = _Options(reverse, low, source is not None and source.squashed, 1.0 if source is None else source.scale)
+    masks = [None if alive is None else alive.to(kind), layers.keep, None if source is None else source.keep]
+    attended: list[Tensor | None] = [None] * 7
     if source is not None:
-        attended = (source.keys, source.values, source.real, source.query, source.energy, source.combine, source.fed)
-    flat = [weight for layer in layers.weights for weight in layer]
-    given = [inputs, torch.stack(first), None if alive is None else alive.to(kind), layers.keep, *attended, *flat]
+        attended = [source.keys, source.values, source.real, source.query, source.energy, source.combine, source.fed]
+    weights = [weight for layer in layers.weights for weight in layer]
+    weights += [] if layers.projection is None else [layers.projection]
+    given = [inputs, first[0], first[1] if len(first) > 1 else None, *masks, *attended, *weights]
     with torch.autocast(device, enabled=False):
         ready = [t if t is None else (t if t.dtype == torch.bool else t.to(kind)).contiguous() for t in given]
-        states, last, contexts, fed = _FusedRnn.apply(plan, *ready)
-        return FusedRnnOutput(states, last.unbind(), contexts, fed)
+        states, hidden, memory, *read = _FusedRnn.apply(options, *ready)
+    return FusedRnnOutput(states, (hidden, memory)[: len(first)], *read)
 
 
 class _FusedRnn(torch.autograd.Function):
     """The loop; gradients of weights are products over all positions at once."""
 
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, *tensors: Any) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, options: _Options, *tensors: Any) -> tuple[Tensor, ...]:
         """Run the loop and keep what its gradient needs."""
-        outputs, last, *saved = torch.ops.dragoman_native.forward(
-            tensors[0], tensors[1], tensors[10], *_arguments(plan, tensors)
+        first = [part for part in tensors[STATE] if part is not None]
+        states, hidden, memory, *saved = torch.ops.dragoman_native.forward(
+            tensors[0], first, *_arguments(options, tensors)
         )
-        ctx.plan, ctx.count = plan, len(tensors)
+        ctx.options, ctx.count = options, len(tensors)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, *saved)
-        return outputs, last, saved[4], saved[6][1:]
+        contexts, weights, fed = saved[3:6]
+        return states, hidden, memory, contexts, weights, fed[1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         """Run the loop backwards; a gradient that is None is zero."""
-        plan: _Plan = ctx.plan
         kept = ctx.saved_tensors
         tensors, saved = kept[: ctx.count], kept[ctx.count :]
-        found = torch.ops.dragoman_native.backward(tensors[0], saved, *gradients, *_arguments(plan, tensors))
-        layers = 2 + ctx.count - 11
-        by_inputs, by_first, by_layers, by_source = found[0], found[1], found[2:layers], iter(found[layers:])
-        read = tensors[4:11]
-        by_read = [None if t is None or t.dtype == torch.bool else next(by_source) for t in read]
-        return (None, by_inputs, by_first, None, None, *by_read, *by_layers)
+        grad = torch.ops.dragoman_native.backward(tensors[0], saved, gradients, *_arguments(ctx.options, tensors))
+        grad_inputs, grad_hidden, grad_memory, *others = grad
+        count = ctx.count - SOURCE.stop
+        grad_weights, rest = others[:count], iter(others[count:])
+        grad_source = [None if t is None or t.dtype == torch.bool else next(rest) for t in tensors[SOURCE]]
+        grad_state = (grad_hidden, None if tensors[STATE][1] is None else grad_memory)
+        return (None, grad_inputs, *grad_state, *[None] * 3, *grad_source, *grad_weights)
 
 
-def _arguments(plan: _Plan, tensors: Any) -> tuple[Any, ...]:
+def _arguments(options: _Options, tensors: Any) -> tuple[Any, ...]:
     """Put what both passes need into the order that C++ wants."""
-    _, _, alive, keep, keys, values, real, query, energy, combine, _, *layers = tensors
-    read = [keys, values, real] if plan.order else []
-    numbers = (plan.lstm, plan.reverse, plan.low, plan.order, plan.scale)
-    return (*numbers, layers, alive, keep, read, query, energy, combine)
+    weights, masks, source = tensors[SOURCE.stop :], tensors[MASKS], tensors[SOURCE]
+    return weights, masks, source, options.reverse, options.low, options.squashed, options.scale
 
 
 def formulas() -> dict[Any, Any]:
@@ -157,29 +168,24 @@ def formulas() -> dict[Any, Any]:
     return {library.forward: _forward_cost, library.backward: _backward_cost, library.cross_entropy: _loss_cost}
 
 
-def _forward_cost(inputs: Any, first: Any, fed: Any, *arguments: Any, **_: Any) -> int:
+def _forward_cost(inputs: Any, first: Any, *arguments: Any, **_: Any) -> int:
     """Return the cost of all products, and of attention."""
     return _cost(prod(inputs[:2]), arguments)
 
 
-def _backward_cost(
-    inputs: Any, saved: Any, by_outputs: Any, by_last: Any, by_contexts: Any, by_feds: Any, *arguments: Any, **_: Any
-) -> int:
+def _backward_cost(inputs: Any, saved: Any, gradients: Any, *arguments: Any, **_: Any) -> int:
     """Return twice the cost, for gradients of inputs and of weights, and that of additive scores, computed again."""
-    steps, read, energy = prod(inputs[:2]), arguments[8], arguments[10]
-    again = 0 if energy is None else 2 * steps * prod(read[0][1:])
+    steps, (keys, *_others, energy, _combine, _fed) = prod(inputs[:2]), arguments[2]
+    again = 0 if energy is None else 2 * steps * prod(keys[1:])
     return 2 * _cost(steps, arguments) + again
 
 
 def _cost(steps: int, arguments: Any) -> int:
     """Return the cost of `steps` rows through all matrices, and of scores, softmax and average over the source."""
-    *_, layers, _, _, read, query, _, combine = arguments
-    matrices = [shape for shape in (*layers, query, combine) if shape is not None and len(shape) == 2]
+    weights, _masks, (keys, values, _real, query, _energy, combine, _fed), *_ = arguments
+    matrices = [shape for shape in (*weights, query, combine) if shape is not None and len(shape) == 2]
     total = 2 * steps * sum(prod(shape) for shape in matrices)
-    if read:
-        keys, values = read[:2]
-        total += steps * keys[1] * (2 * keys[2] + 2 * values[2] + 5)
-    return total
+    return total if keys is None else total + steps * keys[1] * (2 * keys[2] + 2 * values[2] + 5)
 
 
 def _loss_cost(features: Any, weight: Any, bias: Any, labels: Any, *arguments: Any, **_: Any) -> int:

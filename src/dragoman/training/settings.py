@@ -189,8 +189,8 @@ class TrainingSettings(OptimisationSettings):
     guided: GuidedSettings | None = None
     """Teach one head word alignments, which a training corpus must have (its setting `links`)."""
     recurrence: Literal["auto", "native", "plain"] = "auto"
-    """Loops of the models rnn, gnmt and deep_att. native: as one operation each in C++, compiled once on this machine. plain:
-    position by position. auto: native on a CPU where a C++ compiler is found."""
+    """Loops of the models rnn, gnmt, deep_att and moe. native: as one operation each in C++, compiled once on this machine.
+    plain: position by position. auto: native on a CPU where a C++ compiler is found."""
     compile: Literal["none", "model", "graphs"] = "none"
     """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
     hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
