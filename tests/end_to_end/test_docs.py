@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 import typer
-from docs import settings_tables
+from tools import settings_tables
 
 from dragoman.classification.settings import ClassifierRecipe
 from dragoman.cli.main import COMMANDS as FILES
 from dragoman.cli.main import app
+from dragoman.errors import SettingsError
 from dragoman.runs.recipe import Recipe, load_recipe, shipped
+from dragoman.settings import parse
+from dragoman.training.resuming import MAY_CHANGE
+from dragoman.training.settings import OptimisationSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ("README.md", "README.vi.md")
@@ -102,7 +106,7 @@ def test_the_pages_of_settings_hold_every_setting() -> None:
 
 @pytest.mark.parametrize("path", settings_tables.PAGES, ids=lambda path: path.name)
 def test_the_tables_of_settings_are_fresh(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == settings_tables.page(path), "run python docs/settings_tables.py"
+    assert path.read_text(encoding="utf-8") == settings_tables.page(path), "run python -m tools.settings_tables"
 
 
 def test_the_recipe_in_the_page_of_recipes_is_one(tmp_path: Path) -> None:
@@ -111,11 +115,39 @@ def test_the_recipe_in_the_page_of_recipes_is_one(tmp_path: Path) -> None:
     assert load_recipe(tmp_path / "mine.yaml").training.minutes == 30
 
 
+def test_the_settings_that_may_change_on_resume_are_those_of_the_code() -> None:
+    (item,) = re.findall(r"^- \*\*To resume\*\*(.*?)^- ", read("docs/recipes.md"), re.MULTILINE | re.DOTALL)
+    sections = {"training", "decoding", "about"}
+    assert set(re.findall(r"`([a-z_]+)`", item)) - sections == MAY_CHANGE
+
+
+def test_the_budgets_are_those_of_the_code() -> None:
+    (item,) = re.findall(
+        r"^- \*\*`training` needs a budget:\*\*(.*?)\. ", read("docs/recipes.md"), re.MULTILINE | re.DOTALL
+    )
+    with pytest.raises(SettingsError, match="needs a budget") as refused:
+        parse(OptimisationSettings, {})
+    assert set(re.findall(r"`([a-z]+)`", item)) == set(re.findall(r"`training\.([a-z]+)`", str(refused.value)))
+
+
+def test_messages_quoted_in_the_troubleshooting_page_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src" / "dragoman").rglob("*.py")]
+    code = re.sub(r"\{[^{}]*\}", "0", re.sub(r"\"\s*f?\"", "", "\n".join(texts)).replace("`", ""))
+    quoted = re.findall(r"^\*\*\"(.+?)\"", read("docs/troubleshooting.md"), re.MULTILINE)
+    assert len(quoted) > 8
+    for message in quoted:
+        parts = [part.strip(" ,") for part in re.split(r"\b\d+\b|\ba\.\w\w\b|\.\.\.|: | nan\b", message)]
+        for part in parts:
+            assert part in code, f"no message says {part!r}"
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_settings_named_with_their_section_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     known = settings_of_every_kind()
-    named = re.findall(r"\b(?:data|text|model|training|decoding)\.([a-z_]+)(?:\.([a-z_]+))?\b(?![(/*])", text)
+    named = re.findall(
+        r"(?<!dragoman\.)\b(?:data|text|model|training|decoding)\.([a-z_]+)(?:\.([a-z_]+))?\b(?![(/*])", text
+    )
     suffixes = {"py", "cpp", "yaml", "md", "json", "safetensors"}
     odd = [name for pair in named for name in pair if name and name not in known | suffixes | {"droput"}]
     assert odd == []

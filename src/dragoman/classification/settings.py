@@ -14,12 +14,12 @@ from dragoman.training.settings import Budget, OptimisationSettings
 
 
 class LabelledSettings(Settings):
-    """The documents: tables of a label, a tab and a text on each line, plain, .gz, .xz or .zst."""
+    """The documents: files with a label, a tab and a text on each line; plain, .gz, .xz or .zst."""
 
     train: Path
-    """What to train on."""
+    """Training documents."""
     dev: Path | None = None
-    """What to choose the best weights by; by default one in ten training documents is held out for it."""
+    """Documents for choosing the best weights; by default one in ten training documents is held out."""
 
 
 class ClassifierTrainingSettings(OptimisationSettings):
@@ -28,25 +28,25 @@ class ClassifierTrainingSettings(OptimisationSettings):
     epochs: Budget | None = 20
     """Passes over the training documents."""
     batch_tokens: int = Field(2000, ge=1)
-    """Largest batch: documents times tokens of the longest."""
+    """Maximum batch size in tokens: documents times the length of the longest."""
     learning_rate: float = Field(2e-3, gt=0, allow_inf_nan=False)
-    """Peak of the schedule."""
+    """Peak learning rate."""
     schedule: ScheduleName = "linear"
-    """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau or halving."""
+    """Learning-rate schedule after warm-up: inverse_root, cosine, linear, constant, plateau or halving."""
     warmup: int = Field(20, ge=0)
-    """Steps of linear rise before it."""
+    """Steps of linear warm-up."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Probability spread evenly over all labels."""
+    """Label smoothing: probability spread evenly over all labels."""
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
     """Arithmetic of matrix products; such small ones gain little from bfloat16."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; by default as many as torch chooses: one for each core, or those of OMP_NUM_THREADS."""
+    """CPU threads; by default torch's choice: one per core, or OMP_NUM_THREADS."""
     validate_every: int = Field(50, ge=1)
     """Steps between validations on the dev documents."""
     validate_sentences: int = Field(1000, ge=1)
-    """How many dev documents are used, the first ones."""
+    """Number of dev documents used, from the first."""
     metric: Literal["loss"] = "loss"
-    """Dev metric that chooses the best weights: the loss says more than the accuracy on a few documents."""
+    """Dev metric for choosing the best weights: on a few documents, the loss says more than the accuracy."""
     log_every: int = Field(20, ge=1)
     """Steps between records in metrics.jsonl."""
 
@@ -55,11 +55,11 @@ class ClassifierRecipe(Settings):
     """Everything that makes a classifier."""
 
     seed: int = Field(1, ge=0)
-    """Where all randomness starts: initial weights, order of batches, dropout."""
+    """Random seed: initial weights, order of batches, dropout."""
     data: LabelledSettings
     """The documents."""
     text: TextSettings = WordsSettings(minimum_count=2)
-    """How text becomes tokens."""
+    """Tokenisation."""
     model: ClassifierSettings = parse(ClassifierSettings, {})
     """The model."""
     training: ClassifierTrainingSettings = parse(ClassifierTrainingSettings, {})

@@ -11,15 +11,15 @@ from dragoman.settings import Settings
 
 
 class HoldOutSettings(Settings):
-    """A split of a corpus that has none: some source sentences are held out, each with all its translations.
+    """Splits a corpus that has no dev part: some source sentences are held out, each with all its translations.
 
-    Where the corpus has documents, whole documents are held out.
+    If the corpus has documents, whole documents are held out.
     """
 
     modulo: int = Field(default=50, ge=2)
-    """One in so many source sentences (or documents) is held out, chosen by a hash of the sentence (or of its name)."""
+    """One in N source sentences (or documents) is held out, chosen by a hash of the sentence (or of the document's name)."""
     keep: Literal["rest", "held"]
-    """Which part this corpus is: `rest` to train on, `held` for dev or test."""
+    """Which part to use: `rest` for training, `held` for dev or test."""
 
 
 class BaseCorpusSettings(Settings):
@@ -31,9 +31,9 @@ class BaseCorpusSettings(Settings):
     repeat: int = Field(default=1, ge=1)
     """How many times each pair is seen in an epoch."""
     hold_out: HoldOutSettings | None = None
-    """Take only a part of the corpus."""
+    """Use only a part of the corpus."""
     first: int | None = Field(default=None, ge=1)
-    """Take only so many pairs, the first ones (of those that `hold_out` leaves); by default all."""
+    """Use only the first N pairs (after `hold_out`); by default all."""
 
     @property
     @abstractmethod
@@ -52,7 +52,7 @@ class BaseCorpusSettings(Settings):
 
 
 class LinesSettings(BaseCorpusSettings):
-    """Two files of which line n of one is the translation of line n of the other."""
+    """Two files, aligned line by line."""
 
     documents_hint = "`documents: blank lines`, or `documents:` with a file of names"
 
@@ -61,10 +61,10 @@ class LinesSettings(BaseCorpusSettings):
     target: Path
     """Target sentences."""
     documents: Literal["blank lines"] | Path | None = None
-    """Where documents begin: after `blank lines` (blank in both files), or as a third file says, whose line n begins with
+    """Where documents begin: after `blank lines` (blank in both files), or given by a third file whose line n begins with
     the name of the document of pair n."""
     links: Path | None = None
-    """Which words are translations of one another: a third file of links `i-j` or `ipj` (source-target, from 0)."""
+    """Word alignments: a third file of links `i-j` or `ipj` (source-target, counted from 0)."""
 
     @property
     def paths(self) -> list[Path]:
@@ -102,7 +102,7 @@ class TsvSettings(BaseCorpusSettings):
 
 
 class JsonSettings(BaseCorpusSettings):
-    """A file with one JSON object a line; the object, or the one in its field `translation`, holds both sentences."""
+    """A file with one JSON object per line; the object, or the one in its field `translation`, holds both sentences."""
 
     documents_hint = "`document:` with the name of a field"
 
@@ -125,7 +125,7 @@ class JsonSettings(BaseCorpusSettings):
 
 
 class MonolingualSettings(BaseCorpusSettings):
-    """Sentences of one language, one a line; each is its own translation, as language models read it."""
+    """Sentences of one language, one per line, for language models; each is its own translation."""
 
     text: Path
     """The file: plain text, .gz, .xz or .zst."""
@@ -140,11 +140,11 @@ class PhrasebookSettings(BaseCorpusSettings):
     """The built-in corpus: English with Vietnamese or French, or one of them alone."""
 
     phrasebook: Literal["train", "dev", "test", "compositional"]
-    """Which of its splits."""
+    """The split."""
     pairs: int = Field(ge=1)
-    """How many sentence pairs."""
+    """Number of sentence pairs."""
     seed: int = 1
-    """Which of its many sentences."""
+    """Random seed that selects the sentences."""
 
     @property
     def paths(self) -> list[Path]:
@@ -189,7 +189,7 @@ CorpusSettings = Annotated[
 
 
 class FilterSettings(Settings):
-    """Which pairs are left out of training. A pair with an empty side always is."""
+    """Which pairs are excluded from training. Pairs with an empty side always are."""
 
     max_words: int | None = Field(default=250, ge=1)
     """Maximum number of space-separated words per side; null for no limit."""
@@ -198,26 +198,26 @@ class FilterSettings(Settings):
     max_ratio: float | None = Field(default=None, gt=1)
     """Maximum ratio of the longer to the shorter side, in characters, with 10 added to both; null for no limit."""
     drop_duplicates: bool = False
-    """Keep only the first of equal pairs; takes 16 to 32 bytes of memory a pair."""
+    """Keep only the first of identical pairs; needs 16 to 32 bytes of memory per pair."""
 
 
 class DataSettings(Settings):
-    """What a run reads."""
+    """The corpora of a run."""
 
     source: str = Field(min_length=1)
     """Code of the source language, such as `en`."""
     target: str = Field(min_length=1)
     """Code of the target language."""
     root: Path = Path(".")
-    """Folder that the paths of corpora start from. In paths, {source} and {target} stand for the languages' codes."""
+    """Folder that paths of corpora are relative to. In paths, {source} and {target} are replaced by the language codes."""
     train: tuple[CorpusSettings, ...] = Field(min_length=1)
-    """What to train on."""
+    """Training corpora."""
     dev: tuple[CorpusSettings, ...] = Field(min_length=1)
-    """What to choose the best checkpoint by."""
+    """Development corpora, which choose the best checkpoint."""
     test: tuple[CorpusSettings, ...] = ()
-    """What to measure at the end."""
+    """Test corpora, which are measured at the end."""
     filters: FilterSettings = FilterSettings()
-    """Which training pairs are left out."""
+    """Which training pairs are excluded."""
 
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":

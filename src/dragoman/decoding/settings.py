@@ -12,46 +12,47 @@ class DecodingSettings(Settings):
     """Settings of search and sampling. Lengths count target tokens without BOS and EOS."""
 
     method: Literal["beam", "greedy", "sample"] = "beam"
-    """Beam search, its size 1 (greedy), or drawing each token from the model's distribution."""
+    """Beam search, greedy search (a beam of 1), or sampling every token from the model's distribution."""
     beam: int = Field(default=5, ge=1)
-    """Hypotheses followed side by side for each sentence."""
+    """Beam size: number of hypotheses kept for each sentence."""
     n_best: int = Field(default=1, ge=1)
-    """Translations returned for each sentence; at most `beam`, except for samples."""
+    """Number of translations returned for each sentence; at most `beam`, except when sampling."""
     stopping: Literal["exact", "full"] = "exact"
-    """When a sentence ends: `exact` when no open hypothesis can still enter the n best, `full` (quicker) when `beam`
-    hypotheses have ended."""
+    """When search stops for a sentence: `exact` when no unfinished hypothesis can still enter the n best, `full` (faster) when
+    `beam` hypotheses are finished."""
     length_normalisation: Literal["wu", "average", "none"] = "wu"
-    """What a log-probability is divided by: ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
-    length ** length_penalty, or 1. The length counts EOS."""
+    """Length normalisation: log-probabilities are divided by ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
+    length ** length_penalty, or 1. The length includes EOS."""
     length_penalty: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    """The exponent above; larger favours longer translations."""
+    """The exponent above; larger values favour longer translations."""
     coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Weight of the penalty for source tokens attended to too little (beta in Wu et al. 2016, equation 14)."""
+    """Weight of the penalty for source tokens that receive too little attention (beta in Wu et al. 2016, equation 14)."""
     minimum_length: int = Field(default=0, ge=0)
-    """Fewest tokens of a translation."""
+    """Minimum number of tokens in a translation."""
     maximum_length: int | None = Field(default=None, ge=1)
-    """Most tokens of a translation, whatever the length of its source."""
+    """Maximum number of tokens in a translation, regardless of the length of its source."""
     maximum_ratio: float = Field(default=2.0, ge=0, allow_inf_nan=False)
     """A translation has at most maximum_ratio * source length + maximum_extra tokens."""
     maximum_extra: int = Field(default=20, ge=1)
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
-    """Sequences of this many tokens occur at most once in a translation; 0 for no such rule."""
+    """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
     temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """Samples only: logits are divided by it; below 1 favours the likely tokens."""
+    """Sampling only: logits are divided by it; values below 1 favour probable tokens."""
     top_k: int = Field(default=0, ge=0)
-    """Samples only: draw among the k likeliest tokens; 0 for all."""
+    """Sampling only: sample from the k most probable tokens; 0 means all."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Samples only: draw among the fewest tokens whose probabilities reach this sum (Holtzman et al. 2020)."""
+    """Sampling only: sample from the fewest tokens whose probabilities add up to this (nucleus, Holtzman et al. 2020)."""
     seed: int = 1
-    """Samples only: seed of the draw."""
+    """Sampling only: random seed."""
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "float32"
-    """How products are computed: `bfloat16` and `int8` round weights and inputs; `auto` takes what is quickest on this CPU."""
+    """Arithmetic of linear layers: `bfloat16` and `int8` round weights and inputs; `auto` uses what is fastest on this CPU."""
     shortlist: bool = False
-    """Write only words that those of the source are likely to become, as `dragoman shortlist` learned them: faster where the
-    vocabulary is large. Probabilities then add up to 1 over these words."""
+    """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
+    large vocabularies. Probabilities then add up to 1 over these tokens, which are those of all sentences of a batch, so a
+    translation may depend on the other sentences in its batch."""
     dictionary: Path | None = None
-    """Lines `word TAB translation` for unknown words that are replaced, before what the run has learned from word links."""
+    """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
     @model_validator(mode="after")
     def _agree(self) -> "DecodingSettings":

@@ -8,21 +8,21 @@ from dragoman.settings import Settings
 
 
 class ExpertSettings(Settings):
-    """Many feed-forward networks (experts), of which each token is read by a few (Shazeer et al. 2017)."""
+    """Mixture of experts: many feed-forward networks, a few of which process each token (Shazeer et al. 2017)."""
 
     experts: int = Field(default=8, ge=2)
-    """How many experts there are."""
+    """Number of experts."""
     active: int = Field(default=2, ge=1)
-    """k: how many read each token; with `groups`, how many groups are chosen for it, and experts in each of them."""
+    """k: number of experts per token; with `groups`, number of groups per token and of experts in each of them."""
     groups: int | None = Field(default=None, ge=2)
-    """Choose in two steps: some of so many equal groups, then experts in them. For hundreds of experts."""
+    """Hierarchical routing: choose among this many equal groups first, then among their experts. For hundreds of experts."""
     gate: Literal["noisy", "balanced"] = "noisy"
-    """noisy: the k best for each token, after noise (section 2.1). balanced: in training each expert takes its share of the
-    batch, its best tokens; afterwards all tokens above its threshold, which is learned (appendix F)."""
+    """noisy: the k best experts for each token, with noise (section 2.1). balanced: in training each expert takes an equal share
+    of the batch, its best tokens; at inference, all tokens above its learned threshold (appendix F)."""
     importance: float = Field(default=0.01, ge=0)
-    """Weight of the loss that makes experts count alike."""
+    """Weight of the importance loss, which balances the experts' total gate values."""
     load: float = Field(default=0.01, ge=0)
-    """noisy only: weight of the loss that gives experts equally many tokens."""
+    """noisy only: weight of the load loss, which balances the number of tokens per expert."""
 
     @model_validator(mode="after")
     def _check(self) -> "ExpertSettings":

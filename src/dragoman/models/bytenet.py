@@ -28,21 +28,21 @@ class ByteNetSettings(Settings):
     channels: int = Field(128, ge=1)
     """Channels inside each block; between blocks there are twice as many."""
     sets: int = Field(2, ge=1)
-    """How often encoder and decoder each go through `dilations`."""
+    """How many times encoder and decoder each repeat `dilations`."""
     dilations: tuple[Annotated[int, Field(ge=1)], ...] = Field((1, 2, 4, 8, 16), min_length=1)
-    """How far apart stand the inputs that each block of a set sees, block after block."""
+    """Dilation of each block of a set."""
     width: int = Field(3, ge=1)
-    """How many inputs each output of a dilated convolution sees."""
+    """Kernel size of the dilated convolutions."""
     stretch: float = Field(1.2, ge=1)
-    """The encoder's output is this many times as long as the source, so that the target finds room over it."""
+    """The encoder's output is this many times as long as the source, to make room for longer targets (a in the paper)."""
     extra: int = Field(0, ge=0)
-    """Positions added to that length."""
+    """Positions added to that length (b in the paper)."""
     join: Literal["sum", "concat"] = "sum"
-    """How the decoder reads what the encoder has at its position: added to the token's embedding, or beside it."""
+    """How the encoder's output is combined with the token embeddings: added or concatenated."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped from embeddings and from what each block adds."""
+    """Dropout on embeddings and on each block's output."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -22,7 +22,7 @@ from dragoman.settings import Settings
 
 
 class ClassifierSettings(Settings):
-    """A document classifier; by default of the sizes in Yang et al. 2016, section 3.3."""
+    """A document classifier; the default sizes are those of Yang et al. 2016, section 3.3."""
 
     cell: CellName = "gru"
     """Recurrent cell at both levels: gru or lstm."""
@@ -35,11 +35,11 @@ class ClassifierSettings(Settings):
     score: Literal["additive", "dot", "scaled_dot", "general", "concat", "cosine"] = "additive"
     """How words and sentences are scored; additive is the paper's."""
     attention: int = Field(100, ge=1)
-    """Size inside the scores additive and concat."""
+    """Hidden size of the scores additive and concat."""
     weights: WeightsName = "softmax"
     """How scores become weights; sparsemax and entmax15 give most words exactly 0."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Of word vectors, sentence vectors and the document vector while training."""
+    """Dropout on word vectors, sentence vectors and the document vector."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -34,21 +34,21 @@ class ConvolutionalSettings(Settings):
 
     kind: Literal["convs2s"] = "convs2s"
     embedding: int = Field(256, ge=1)
-    """Size of token embeddings, and of what attention reads."""
+    """Size of token embeddings and of the attention queries and keys."""
     output_embedding: int = Field(256, ge=1)
-    """Size of what the output layer reads."""
+    """Input size of the output layer."""
     encoder_layers: tuple[LayerSize, ...] = Field(((256, 3),) * 4, min_length=1)
-    """Channels of each layer of the encoder, and how many inputs each of its outputs sees."""
+    """Channels and kernel size of each encoder layer."""
     decoder_layers: tuple[LayerSize, ...] = Field(((256, 3),) * 3, min_length=1)
-    """The same of the decoder."""
+    """Channels and kernel size of each decoder layer."""
     score: ScoreChoice = "dot"
-    """How decoder states are matched with encoder states."""
+    """Attention score: how decoder states are compared with encoder states."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropped from embeddings, before each convolution and before the output layer."""
+    """Dropout on embeddings, before each convolution and before the output layer."""
     max_positions: int = Field(1024, ge=1)
-    """Longest sentence, in tokens."""
+    """Maximum sentence length, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -38,17 +38,17 @@ class DeepAttSettings(Settings):
     decoder_layers: int = Field(7, ge=1)
     """Layers of the decoder."""
     annotation: int | None = Field(None, ge=1)
-    """Size of the projected encoder outputs that are attended to; by default a quarter of what the columns give."""
+    """Size of the projected encoder outputs that are attended to; by default a quarter of the columns' output."""
     score: ScoreChoice = "additive"
-    """How decoder states are matched with encoder outputs."""
+    """Attention score: how decoder states are compared with encoder outputs."""
     tied: bool = False
-    """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
+    """Tie the output layer to the target embedding; its input then has the embedding size."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropped from embeddings, and from what each layer gives to what stands above it."""
+    """Dropout on embeddings and on each layer's output."""
     max_positions: int = Field(512, ge=1)
-    """Longest source of the location score, in tokens."""
+    """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def top(self) -> int:

@@ -22,11 +22,11 @@ from dragoman.models.transformer_settings import TransformerSettings
 
 
 class DocumentSettings(TransformerSettings):
-    """A Transformer whose encoder also reads the sentences before, for corpora that say where documents begin."""
+    """A Transformer whose encoder also reads previous sentences, for corpora that say where documents begin."""
 
     kind: Literal["document"] = "document"  # type: ignore[assignment]
     previous: int = Field(3, ge=1)
-    """How many source sentences before each one are read, of the same document."""
+    """Number of previous source sentences of the same document that are read."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -11,27 +11,27 @@ from dragoman.settings import Settings
 
 
 class GnmtSettings(Settings):
-    """Google's deep recurrent system of 2016: many LSTM layers with residual connections, and attention from the lowest."""
+    """Google's recurrent system of 2016: deep LSTM stacks with residual connections that attend from the lowest decoder layer."""
 
     kind: Literal["gnmt"] = "gnmt"
     encoder_layers: int = Field(8, ge=2)
-    """LSTM layers of the encoder: the lowest, which reads in both directions and counts as one, and those above it."""
+    """LSTM layers of the encoder; the lowest is bidirectional and counts as one."""
     decoder_layers: int = Field(8, ge=1)
     """LSTM layers of the decoder."""
     hidden: int = Field(1024, ge=1)
     """Size of every LSTM layer (of each direction of the lowest) and of embeddings."""
     score: ScoreChoice = "additive"
-    """How the lowest decoder layer's state is matched with encoder states."""
+    """Attention score: how the lowest decoder layer's state is compared with encoder states."""
     tied: bool = False
-    """Share the target embedding with the output layer."""
+    """Tie the output layer to the target embedding."""
     initial_range: float | None = Field(0.04, gt=0)
-    """All weights start uniform between minus and plus this (the paper's 0.04); null: orthogonal recurrent matrices, Xavier."""
+    """Initial weights are uniform between minus and plus this (0.04 in the paper); null: orthogonal and Xavier initialisation."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropped from the input of every layer and before the output layer."""
+    """Dropout on the input of every layer and before the output layer."""
     max_positions: int = Field(512, ge=1)
-    """Longest source of the location score, in tokens."""
+    """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -12,27 +12,27 @@ from dragoman.settings import Settings
 
 
 class MoeSettings(Settings):
-    """Five LSTMs with a mixture of experts among those of either side (Shazeer et al. 2017)."""
+    """LSTMs with a mixture of experts in the encoder and in the decoder (Shazeer et al. 2017)."""
 
     kind: Literal["moe"] = "moe"
     width: int = Field(512, ge=1)
-    """Size of embeddings and of what enters and leaves every layer."""
+    """Size of embeddings and of every layer's input and output."""
     cells: int = Field(2048, ge=1)
-    """Cells of each LSTM, whose output is projected to `width`."""
+    """Cells of each LSTM; its output is projected to `width`."""
     expert_hidden: int = Field(2048, ge=1)
     """Inner size of each expert."""
     experts: ExpertSettings = ExpertSettings(experts=32, active=4, gate="balanced")
     """The two mixtures of experts, one in the encoder and one in the decoder."""
     score: ScoreChoice = "product"
-    """How the first decoder LSTM's last output is matched with encoder states."""
+    """Attention score: how the first decoder LSTM's last output is compared with encoder states."""
     tied: bool = False
-    """Share the target embedding with the output layer."""
+    """Tie the output layer to the target embedding."""
     dropout: float = Field(0.4, ge=0, lt=1)
-    """Dropped from embeddings and from the output of each LSTM and each mixture."""
+    """Dropout on embeddings and on the output of each LSTM and each mixture."""
     max_positions: int = Field(512, ge=1)
-    """Longest source of the location score, in tokens."""
+    """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -17,8 +17,8 @@ class RecurrentSettings(Settings):
 
     kind: Literal["rnn"] = "rnn"
     decoder: Literal["plain", "bahdanau", "luong", "posterior"] = "bahdanau"
-    """plain: one fixed context. bahdanau: attend with the state before, then step. luong: step, then attend. posterior: as
-    luong, but with what the token just written tells of where it came from (Shankar and Sarawagi 2019)."""
+    """plain: no attention, one fixed context. bahdanau: attend with the previous state, then step. luong: step, then attend.
+    posterior: as luong, with attention corrected by the token just generated (Shankar and Sarawagi 2019)."""
     cell: CellName = "gru"
     """gru or lstm."""
     embedding: int = Field(256, ge=1)
@@ -26,42 +26,42 @@ class RecurrentSettings(Settings):
     hidden: int = Field(512, ge=1)
     """Size of the decoder's state."""
     encoder_hidden: int | None = Field(None, ge=1)
-    """Size of each direction of the encoder; by default its outputs have the size of the decoder's state."""
+    """Size of each encoder direction; by default encoder outputs have the size of the decoder's state."""
     layers: int = Field(1, ge=1)
     """Recurrent layers of encoder and decoder."""
     bidirectional: bool = True
-    """Let the encoder read in both directions."""
+    """Use a bidirectional encoder."""
     score: ScoreChoice = "additive"
-    """How decoder states are matched with encoder states."""
+    """Attention score: how decoder states are compared with encoder states."""
     weights: WeightsName = "softmax"
     """How scores become weights: softmax, sparsemax or entmax15."""
     window: WindowSettings | None = None
-    """Local attention; by default all of the source is seen."""
+    """Local attention; by default attention is global."""
     hard: HardSettings | None = None
-    """Hard attention; by default an average is taken."""
+    """Hard attention; by default attention is soft."""
     marginal: bool = False
-    """Predict from each source position by itself and add up the probabilities: hard attention without drawing (Deng 2018)."""
+    """Predict from every source position separately and sum the probabilities: exact hard attention (Deng et al. 2018)."""
     input_feeding: bool = False
-    """luong only: feed the attention vector of the step before into the next (Luong et al. 2015, section 3.3)."""
+    """luong only: feed the attention vector of each step into the next (Luong et al. 2015, section 3.3)."""
     deep_output: bool = True
-    """bahdanau only: predict from state, context and embedding through a maxout layer (Bahdanau 2015, A.2.2)."""
+    """bahdanau only: predict from state, context and embedding through a maxout layer (Bahdanau et al. 2015, A.2.2)."""
     tied: bool = False
-    """Share the target embedding with the output layer, whose features are then as wide as an embedding."""
+    """Tie the output layer to the target embedding; its input then has the embedding size."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropped between layers, and wherever `outer_dropout` says, unless that is set."""
+    """Dropout between layers, and where `outer_dropout` applies unless that is set."""
     outer_dropout: float | None = Field(None, ge=0, lt=1)
-    """Dropped from embeddings, from encoder outputs and before the output layer; by default as much as `dropout`."""
+    """Dropout on embeddings, on encoder outputs and before the output layer; by default the same as `dropout`."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped from attention weights."""
+    """Dropout on attention weights."""
     max_positions: int = Field(512, ge=1)
-    """Longest source of the location score, in tokens."""
+    """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @model_validator(mode="after")
     def _check(self) -> "RecurrentSettings":
         if self.input_feeding and self.decoder != "luong":
-            raise ValueError("`model.input_feeding` belongs to `model.decoder: luong`; set one of the two")
+            raise ValueError("`model.input_feeding` works only with `model.decoder: luong`; change one of the two")
         special = {
             "weights": self.weights != "softmax",
             "window": self.window is not None,
@@ -71,12 +71,12 @@ class RecurrentSettings(Settings):
         unfit = next((name for name, given in special.items() if given and self.decoder == "plain"), None)
         if unfit is not None:
             raise ValueError(
-                f"`model.{unfit}` is of attention, which `model.decoder: plain` has not; choose another decoder"
+                f"`model.{unfit}` needs attention, but `model.decoder: plain` has none; choose bahdanau, luong or posterior"
             )
         if self.hard is not None and self.mixes:
             other = "decoder: posterior" if self.decoder == "posterior" else "marginal"
             raise ValueError(
-                f"`model.hard` draws one position but `model.{other}` adds up all of them; set one of the two"
+                f"`model.hard` chooses one position, but `model.{other}` sums over all; remove one of the two"
             )
         if self.marginal and self.decoder == "bahdanau" and not self.deep_output:
             raise ValueError(

@@ -8,14 +8,14 @@ from dragoman.settings import Settings
 
 
 class StartSettings(Settings):
-    """Runs whose weights, and whose vocabularies, a model starts from; what no run gives is drawn at random."""
+    """Runs whose weights and vocabularies a model is initialised from; all other weights are random."""
 
     encoder: Path | None = None
-    """Folder of the run that gives the encoder, such as a masked language model."""
+    """Run folder that provides the encoder, such as a masked language model."""
     decoder: Path | None = None
-    """Folder of the run that gives the decoder, such as a decoder-only model; attention to the source stays fresh."""
+    """Run folder that provides the decoder, such as a decoder-only model; attention to the source is initialised randomly."""
     whole: Path | None = None
-    """Folder of the run that gives the whole model, one of the same kind or of the kind that this one adds to."""
+    """Run folder that provides the whole model; of the same kind, or of the kind that this one extends."""
 
     @model_validator(mode="after")
     def _check(self) -> "StartSettings":

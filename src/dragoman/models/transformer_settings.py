@@ -19,35 +19,35 @@ class BlockSettings(Settings):
     """What every stack of the Transformer's blocks needs."""
 
     width: int = Field(512, ge=2)
-    """Size of a position's state, d_model."""
+    """Size of hidden states, d_model."""
     feed_forward: int = Field(2048, ge=1)
     """Inner size of the feed-forward network."""
     gated: bool = False
-    """A gate (SwiGLU, Shazeer 2020) in the feed-forward network rather than ReLU; it has half as many weights more."""
+    """Use SwiGLU (Shazeer 2020) instead of ReLU in the feed-forward network, which then has half as many weights again."""
     experts: ExpertSettings | None = None
-    """Experts in place of every feed-forward network, each of the inner size `feed_forward`; by default one reads all tokens."""
+    """Replace every feed-forward network by a mixture of experts, each of inner size `feed_forward`."""
     heads: int = Field(8, ge=1)
     """Attention heads."""
     norm: NormPlace = "pre"
-    """Layer norm before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
+    """Layer normalisation before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
     positions: PositionsChoice = "sinusoidal"
-    """How positions enter: sinusoidal (any length), learned (up to max_positions) or none."""
+    """Position embeddings: sinusoidal (any length), learned (up to max_positions) or none."""
     relative: RelativeChoice = "none"
-    """What heads that attend to their own side know of distance: none, shaw, t5, alibi or rotary."""
+    """Relative positions in self-attention: none, shaw, t5, alibi or rotary."""
     self_score: ScoreChoice = "scaled_dot"
-    """Score of the heads that attend to their own side."""
+    """Attention score in self-attention."""
     self_weights: WeightsName = "softmax"
-    """How scores become weights where heads attend to their own side: softmax, sparsemax or entmax15."""
+    """How scores become weights in self-attention: softmax, sparsemax or entmax15."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropped from embeddings and from each sub-layer's output."""
+    """Dropout on embeddings and on each sub-layer's output."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped from attention weights."""
+    """Dropout on attention weights."""
     feed_forward_dropout: float = Field(0.0, ge=0, lt=1)
-    """Dropped inside the feed-forward network."""
+    """Dropout inside the feed-forward network."""
     max_positions: int = Field(512, ge=1)
-    """Longest sentence of learned positions and of the location score, in tokens."""
+    """Maximum sentence length for learned positions and the location score, in tokens."""
     start_from: StartSettings | None = None
-    """Trained runs to start from; by default all weights are drawn at random."""
+    """Trained runs to initialise from; by default all weights are random."""
 
     @property
     def bound(self) -> int | None:
@@ -83,7 +83,7 @@ class DecoderSettings(BlockSettings):
 
 
 class MaskedSettings(EncoderSettings):
-    """An encoder alone, which learns to fill blanks; the output layer shares the embedding's matrix."""
+    """An encoder-only model that learns to fill blanks; the output layer is tied to the embedding."""
 
     kind: Literal["masked_lm"] = "masked_lm"
 
@@ -94,7 +94,7 @@ class MaskedSettings(EncoderSettings):
 
 
 class DecoderOnlySettings(DecoderSettings):
-    """A decoder alone, which learns to continue text; the output layer shares the embedding's matrix."""
+    """A decoder-only model that learns to continue text; the output layer is tied to the embedding."""
 
     kind: Literal["decoder_only"] = "decoder_only"
 
@@ -109,15 +109,15 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
 
     kind: Literal["transformer"] = "transformer"
     cross_score: ScoreChoice = "scaled_dot"
-    """Score of the decoder's heads that attend to the source."""
+    """Attention score of the decoder over the source."""
     cross_weights: WeightsName = "softmax"
-    """How scores become weights where heads attend to the source."""
+    """How scores become weights over the source."""
     window: WindowSettings | None = None
-    """Local attention to the source; by default all of it is seen."""
+    """Local attention to the source; by default attention is global."""
     hard: HardSettings | None = None
-    """Hard attention to the source; by default an average is taken."""
+    """Hard attention to the source; by default attention is soft."""
     tied: Literal["all", "target", "none"] = "all"
-    """Share one matrix among both embeddings and the output layer (all), or target embedding and output layer (target)."""
+    """Tie both embeddings and the output layer (all), or the target embedding and the output layer (target)."""
 
     @property
     def capabilities(self) -> Capabilities:

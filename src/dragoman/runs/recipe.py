@@ -25,17 +25,17 @@ class Recipe(Settings):
     about: str = ""
     """What the recipe is for, in a sentence or two."""
     seed: int = Field(1, ge=0)
-    """Where all randomness starts: initial weights, order of batches, dropout, subword sampling."""
+    """Random seed: initial weights, order of batches, dropout, subword sampling."""
     data: DataSettings
-    """The parallel corpora."""
+    """The corpora."""
     text: TextSettings
-    """How text becomes pieces."""
+    """Tokenisation."""
     model: ModelChoice
     """The architecture."""
     training: TrainingSettings
     """How the model is trained."""
     decoding: DecodingSettings = DecodingSettings()
-    """How translations are searched for."""
+    """Search for translations."""
 
 
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:

@@ -1,4 +1,4 @@
-"""Settings of how text becomes pieces."""
+"""Settings of tokenisation."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -15,18 +15,18 @@ class SentencePieceSettings(Settings):
     kind: Literal["sentencepiece"] = "sentencepiece"
     """Tokeniser: sentencepiece, words or characters."""
     algorithm: Literal["bpe", "unigram"] = "bpe"
-    """Byte pair encoding (Sennrich et al. 2016) or a unigram language model (Kudo 2018)."""
+    """Byte-pair encoding (Sennrich et al. 2016) or a unigram language model (Kudo 2018)."""
     size: int = Field(default=8000, ge=5)
-    """Pieces in the vocabulary, the four special ones included."""
+    """Vocabulary size, including the four special tokens."""
     joint: bool = True
-    """One vocabulary for both languages."""
+    """Share one vocabulary between both languages."""
     sampling: float = Field(default=0.0, ge=0)
-    """Cut words anew in every epoch. bpe: chance that a merge is dropped (Provilkov et al. 2020 use 0.1). unigram:
-    temperature, the inverse of alpha in Kudo 2018. 0 cuts always the same way."""
+    """Subword regularisation: segment words differently in every epoch. bpe: probability of dropping a merge (Provilkov et al.
+    2020 use 0.1). unigram: temperature, the inverse of alpha in Kudo 2018. 0 turns it off."""
     lower: bool = False
-    """Fold text to lower case."""
+    """Lowercase all text."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
-    """Share of the characters of the text that get a piece; the rarest become <unk>."""
+    """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
     @model_validator(mode="after")
     def _check(self) -> "SentencePieceSettings":
@@ -42,18 +42,18 @@ class WordsSettings(Settings):
     kind: Literal["words"] = "words"
     """Tokeniser: sentencepiece, words or characters."""
     size: int | None = Field(default=None, ge=5)
-    """Most pieces in a vocabulary, the four special ones included; the most frequent are kept."""
+    """Maximum vocabulary size, including the four special tokens; the most frequent tokens are kept."""
     minimum_count: int = Field(default=2, ge=1)
-    """A word seen less often becomes <unk>."""
+    """Words seen less often become <unk>."""
     unknown: Literal["plain", "positional"] = "plain"
-    """positional: an unknown word tells where in the source the word stands that it translates, which then replaces it
-    (PosUnk of Luong et al. 2015); this needs word links of every training corpus. dev_loss counts each as <unk>."""
+    """positional: an unknown word points to the source word that it translates, which then replaces it (PosUnk of Luong et al.
+    2015); every training corpus needs word alignments. dev_loss counts each as <unk>."""
     reach: int = Field(default=7, ge=0)
-    """positional: how many positions before or after its own that word may be."""
+    """positional: maximum distance of that source word, in positions."""
     joint: bool = False
-    """One vocabulary for both languages."""
+    """Share one vocabulary between both languages."""
     lower: bool = False
-    """Fold text to lower case."""
+    """Lowercase all text."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -77,14 +77,14 @@ class CharactersSettings(Settings):
     kind: Literal["characters"] = "characters"
     """Tokeniser: sentencepiece, words or characters."""
     size: int | None = Field(default=None, ge=5)
-    """Most pieces in a vocabulary, the four special ones included; the most frequent are kept."""
+    """Maximum vocabulary size, including the four special tokens; the most frequent tokens are kept."""
     minimum_count: int = Field(default=1, ge=1)
-    """A character seen less often becomes <unk>."""
+    """Characters seen less often become <unk>."""
     joint: bool = False
-    """One vocabulary for both languages."""
+    """Share one vocabulary between both languages."""
     lower: bool = False
-    """Fold text to lower case."""
+    """Lowercase all text."""
 
 
 TextSettings = Annotated[SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")]
-"""How text becomes pieces, for both languages alike."""
+"""How text is tokenised, for both languages alike."""

@@ -6,11 +6,11 @@ from dragoman.settings import Settings
 
 
 class RewardSettings(Settings):
-    """Translations are drawn from the model and those better than the others made likelier, beside learning the references."""
+    """Expected-reward training: sampled translations that score above the others become more probable (Wu et al. 2016)."""
 
     alpha: float = Field(0.017, ge=0, allow_inf_nan=False)
-    """Weight of the likelihood of the references beside the expected reward (Wu et al. 2016, equation 9)."""
+    """Weight of the references' log-likelihood relative to the expected reward (Wu et al. 2016, equation 9)."""
     samples: int = Field(15, ge=2)
-    """Translations drawn of each sentence; their mean reward is what each is compared with."""
+    """Translations sampled for each sentence; their mean reward is the baseline."""
     maximum_ratio: float = Field(2.0, gt=0, allow_inf_nan=False)
-    """A drawn translation has at most this many times the tokens of the reference, its </s> counted."""
+    """A sampled translation has at most this many times the tokens of the reference, including </s>."""

@@ -14,16 +14,16 @@ Own = TypeVar("Own", bound="OptimisationSettings")
 
 
 class GuidedSettings(Settings):
-    """One head over the source learns word alignments while the model learns to translate (Garg et al. 2019)."""
+    """Supervises one attention head with word alignments while the model learns to translate (Garg et al. 2019)."""
 
     layer: int = Field(1, ge=1)
-    """Decoder layer of the head, from 1."""
+    """Decoder layer of the head, counted from 1."""
     head: int = Field(1, ge=1)
-    """The head, from 1."""
+    """The head, counted from 1."""
     weight: float = Field(0.05, gt=0)
-    """Weight of its loss; that of the translation has weight 1."""
+    """Weight of the alignment loss; the translation loss has weight 1."""
     shift: bool = True
-    """Teach the step that reads a word, which knows it, rather than the one that writes it."""
+    """Supervise the step that takes a word as input, which knows the word, instead of the step that predicts it."""
 
 
 OWN_TO_PHASES = ("after", "dropout")
@@ -33,10 +33,10 @@ Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class OptimisationPhase(Settings):
-    """A later part of training with other settings; those left out are inherited, the optimiser's state is reset."""
+    """A later phase of training; settings left out are inherited, optimiser state is reset."""
 
     after: float = Field(gt=0, lt=1)
-    """Share of the budget after which it begins; it ends where the next begins, or with the budget."""
+    """Share of the budget after which the phase begins; it ends where the next one begins, or with the budget."""
     optimizer: OptimizerName | None = None
     """As `training.optimizer`."""
     learning_rate: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -44,15 +44,15 @@ class OptimisationPhase(Settings):
     momentum: float | None = Field(None, ge=0, lt=1)
     """As `training.momentum`."""
     schedule: ScheduleName | None = None
-    """As `training.schedule`; the shares and steps it sees are those of the phase."""
+    """As `training.schedule`, relative to the phase."""
     warmup: int | None = Field(None, ge=0)
     """As `training.warmup`, in steps of the phase."""
     dropout: bool = True
-    """Whether anything is dropped in this phase."""
+    """Whether dropout is active in this phase."""
 
 
 class PhaseSettings(OptimisationPhase):
-    """A later part of a translator's training with other settings; those left out are inherited."""
+    """A later phase of training; settings left out are inherited, optimiser state is reset."""
 
     reward: RewardSettings | None = None
     """As `training.reward`."""
@@ -69,55 +69,55 @@ class OptimisationSettings(Settings):
     epochs: Budget | None = None
     """Passes over the training corpus."""
     minutes: Budget | None = None
-    """Wall time of training, validation included, over all sessions."""
+    """Wall-clock time of training, including validation, over all sessions."""
     tokens: int | None = Field(None, ge=1)
-    """Target tokens, counted each time they are seen."""
+    """Target tokens, counted every time they are seen."""
     flops: Budget | None = None
-    """Floating-point operations of the training steps, forward and backward (counted for one step in a hundred)."""
+    """Floating-point operations of training, forward and backward (estimated from one step in a hundred)."""
     batch_tokens: int = Field(4000, ge=1)
-    """Largest batch: rows times longest sentence, in tokens of the longer side."""
+    """Maximum batch size in tokens: sentences times the length of the longest, on the longer side."""
     tokens_per_step: int | None = Field(None, ge=1)
-    """Target tokens behind each optimiser step, gathered over batches; by default one batch is one step."""
+    """Target tokens per optimiser step; gradients are accumulated over batches. By default each batch is a step."""
     optimizer: OptimizerName = "adamw"
-    """adam (Kingma and Ba 2015); adamw, with decoupled weight decay (Loshchilov and Hutter 2019); sgd; nesterov, its momentum
-    looking ahead (Sutskever et al. 2013); muon (Jordan et al. 2024) for the matrices of layers, adamw for all else."""
+    """adam (Kingma and Ba 2015); adamw, with decoupled weight decay (Loshchilov and Hutter 2019); sgd; nesterov, sgd
+    with Nesterov momentum (Sutskever et al. 2013); muon (Jordan et al. 2024) for weight matrices, with adamw for the rest."""
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
-    """Peak of the schedule."""
+    """Peak learning rate."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
-    """adam, adamw and muon: decay of Adam's two averages."""
+    """adam, adamw and muon: Adam's beta 1 and beta 2."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """sgd and nesterov: how much of the last step is repeated. muon always has 0.95."""
+    """sgd and nesterov: momentum. muon always uses 0.95."""
     epsilon: float = Field(1e-9, gt=0, allow_inf_nan=False)
-    """adam, adamw and muon: added to Adam's denominator."""
+    """adam, adamw and muon: Adam's epsilon."""
     weight_decay: float = Field(0.0, ge=0, allow_inf_nan=False)
-    """Pull of matrices towards zero; biases, norms and embeddings are left alone. Not for adam, which would scale it up."""
+    """Weight decay of matrices; biases, norms and embeddings have none. Not for adam, which would scale it up."""
     schedule: ScheduleName = "inverse_root"
-    """Shape of the learning rate after warm-up: inverse_root, cosine, linear, constant, plateau (a tenth after each validation
-    that is not the best) or halving (after 60% of the budget and each 10% more)."""
+    """Learning-rate schedule after warm-up: inverse_root, cosine, linear, constant, plateau (divided by 10 after each validation
+    that does not improve) or halving (after 60% of the budget and each further 10%)."""
     warmup: int = Field(1000, ge=0)
-    """Steps of linear rise before it."""
+    """Steps of linear warm-up."""
     clip: float = Field(1.0, gt=0)
-    """Largest norm of the gradient."""
+    """Maximum gradient norm; longer gradients are clipped."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Probability spread evenly over all tokens (Szegedy et al. 2016)."""
+    """Label smoothing: probability spread evenly over all tokens (Szegedy et al. 2016)."""
     phases: tuple[OptimisationPhase, ...] = ()
-    """Later parts of training with other settings, in order."""
+    """Later phases of training with other settings, in order."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Arithmetic of matrix products. auto: bfloat16 where this machine is measured to be faster with it."""
+    """Arithmetic of matrix products. auto: bfloat16 if it is measured to be faster on this machine."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where to train; auto takes a GPU where there is one."""
+    """Where to train; auto uses a GPU if there is one."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; by default one or as many as cores, whichever takes the first batches in less time."""
+    """CPU threads; by default one or as many as cores, whichever is faster on the first batches."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)
-    """Dev sentences that are used, the first ones; for dev BLEU they are translated greedily."""
+    """Number of dev sentences used, from the first; for dev BLEU they are translated with greedy search."""
     metric: Literal["bleu", "loss"] = "loss"
-    """Dev metric that chooses the best checkpoint and stops early."""
+    """Dev metric for choosing the best checkpoint and for early stopping."""
     patience: int | None = Field(None, ge=1)
-    """Stop after so many validations without a better one."""
+    """Early stopping: stop after this many validations without improvement."""
     save_minutes: float = Field(5.0, gt=0, allow_inf_nan=False)
-    """Checkpoint at least this often, in minutes: so much work a crash may cost."""
+    """Checkpoint at least this often, in minutes: a crash costs at most this much work."""
     log_every: int = Field(50, ge=1)
     """Steps between records in metrics.jsonl."""
     tensorboard: bool = False
@@ -179,30 +179,30 @@ class TrainingSettings(OptimisationSettings):
     """
 
     metric: Literal["bleu", "loss"] = "bleu"
-    """Dev metric that chooses the best checkpoint and stops early; language models have only loss."""
+    """Dev metric for choosing the best checkpoint and for early stopping; language models have only loss."""
     phases: tuple[PhaseSettings, ...] = ()
-    """Later parts of training with other settings, in order."""
+    """Later phases of training with other settings, in order."""
     objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
     """The loss. translation: cross-entropy of the target given the source, with the terms below; a plugin may provide others."""
     reward: RewardSettings | None = None
     """Learn from the reward of sampled translations as well as from the likelihood (Wu et al. 2016, section 5)."""
     guided: GuidedSettings | None = None
-    """Teach one head word alignments, which a training corpus must have (its setting `links`)."""
+    """Supervise one attention head with word alignments, which a training corpus must have (its setting `links`)."""
     recurrence: Literal["auto", "native", "plain"] = "auto"
-    """Loops of the models rnn, gnmt, deep_att and moe. native: as one operation each in C++, compiled once on this machine.
-    plain: position by position. auto: native on a CPU where a C++ compiler is found."""
+    """How the recurrent loops of rnn, gnmt, deep_att and moe run. native: each as one C++ operation, compiled once on this
+    machine. plain: position by position. auto: native on a CPU if a C++ compiler is found."""
     compile: Literal["none", "model", "graphs"] = "none"
-    """What torch compiles. model: a Transformer, as one program for batches of all shapes; it pays on a GPU where training takes
-    hours, since the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, recorded on a GPU for
-    each shape of batches; it pays where models are small and the GPU waits for Python. Not yet measured on a GPU."""
+    """What to compile. model: a Transformer, with torch.compile, for all batch shapes; worthwhile for hours of training on a GPU,
+    as the first steps take minutes, and hardly on a CPU. graphs: the loop of a recurrent decoder, as one CUDA graph per batch
+    shape; worthwhile if the model is small and the GPU waits for Python. Not yet measured on a GPU."""
     padding: Literal["masked", "packed"] = "masked"
-    """Padding in attention with heads. packed: on a GPU and in bfloat16 it is left out, by torch's kernel for sentences of
-    different lengths; masked elsewhere, with `attention_dropout`, and where relative positions or other scores need more. Not
-    yet measured on a GPU."""
+    """Padding in multi-head attention. packed: on a GPU in bfloat16, padding is skipped with torch's variable-length kernel; it
+    is still masked on a CPU, with `attention_dropout`, and for relative positions and scores that the kernel lacks. Not yet
+    measured on a GPU."""
     keep: int = Field(5, ge=0)
     """Keep the weights of the last N validations, for averaging."""
     average: int = Field(0, ge=0)
-    """At the end, try the average of the last N kept weights (2 or more), and take it where dev says it is better."""
+    """At the end, also evaluate the average of the last N kept weights (2 or more), and use it if it is better on dev."""
 
     @model_validator(mode="after")
     def _check_average(self) -> "TrainingSettings":

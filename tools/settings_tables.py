@@ -1,4 +1,4 @@
-"""Writes the tables of settings in docs/recipes.md and docs/classify.md from schemas: `python docs/settings_tables.py`."""
+"""Writes the tables of settings in docs/recipes.md and docs/classify.md from schemas: `python -m tools.settings_tables`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,8 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Settings
 
-BEGIN = "<!-- settings: written by docs/settings_tables.py, not by hand -->"
+DOCS = Path(__file__).parents[1] / "docs"
+BEGIN = "<!-- settings: written by tools/settings_tables.py, not by hand -->"
 END = "<!-- end of settings -->"
 SECTIONS: Mapping[str, str] = {
     "Recipe": "The recipe itself",
@@ -58,10 +59,10 @@ CLASSIFIER_SECTIONS: Mapping[str, str] = {
 Schema = Mapping[str, Any]
 Tables = tuple[type[Settings], Mapping[str, str]]
 PAGES: Mapping[Path, Tables] = {
-    Path(__file__).with_name("recipes.md"): (Recipe, SECTIONS),
-    Path(__file__).with_name("classify.md"): (ClassifierRecipe, CLASSIFIER_SECTIONS),
+    DOCS / "recipes.md": (Recipe, SECTIONS),
+    DOCS / "classify.md": (ClassifierRecipe, CLASSIFIER_SECTIONS),
 }
-"""The pages, and the settings that stand on each."""
+"""The pages, and the settings that each lists."""
 
 
 def tables(recipe: type[Settings], sections: Mapping[str, str]) -> str:
@@ -127,7 +128,7 @@ def _values(field: Schema) -> str:
 
 
 def _bounds(field: Schema) -> str:
-    """Say between what a number must lie."""
+    """Say which numbers are allowed."""
     names = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
     found = [f"{words} {field[name]:g}" for name, words in names.items() if name in field]
     return ", ".join(["", *found])
