@@ -10,10 +10,17 @@ from tests.laws.examples import source, target
 from dragoman.models.transformer import TransformerSettings
 
 
-def each(architectures: Iterable[str]) -> pytest.MarkDecorator:
-    """Run a test once for each of the architectures."""
+def each(architectures: Iterable[str], *, quick: Iterable[str] | None = None) -> pytest.MarkDecorator:
+    """Run a test once for each of the architectures; all but the `quick` ones, where these are given, in `make slow`."""
     chosen = list(architectures)
-    return pytest.mark.parametrize("architecture", [ARCHITECTURES[name] for name in chosen], ids=chosen)
+    soon = set(chosen if quick is None else quick)
+    return pytest.mark.parametrize(
+        "architecture",
+        [
+            pytest.param(ARCHITECTURES[name], id=name, marks=[] if name in soon else [pytest.mark.slow])
+            for name in chosen
+        ],
+    )
 
 
 ATTENDING = [name for name, architecture in ARCHITECTURES.items() if laws.attends(architecture)]

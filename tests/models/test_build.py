@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, VOCABULARY, Architecture, fresh_model
+from tests.laws.architectures import ARCHITECTURES, FAMILIES, VOCABULARY, Architecture, fresh_model
 from tests.laws.examples import batch
 from tests.laws.test_laws import each
 
@@ -38,8 +38,8 @@ def test_the_kind_chooses_the_family() -> None:
     assert isinstance(build_model(parse(Section, {"model": small}).model, vocabularies).decoder, TransformerDecoder)
 
 
-@each(ARCHITECTURES)
-def test_every_architecture_is_an_encoder_and_a_decoder(architecture: Architecture) -> None:
+@each(FAMILIES)
+def test_every_family_is_an_encoder_and_a_decoder(architecture: Architecture) -> None:
     model = fresh_model(architecture)
     assert isinstance(model, Seq2Seq) and isinstance(model.encoder, Encoder) and isinstance(model.decoder, Decoder)
 
@@ -51,7 +51,7 @@ def test_settings_survive_a_recipe(architecture: Architecture) -> None:
     assert "kind:" in dump(section)
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_a_fresh_model_expects_all_pieces_about_alike(architecture: Architecture) -> None:
     model, pairs = fresh_model(architecture, 50).eval(), batch([5, 3, 2, 4] * 8, [6, 3, 2, 7] * 8)
     loss = translation_loss(model, pairs)
@@ -67,7 +67,7 @@ def test_every_weight_learns(architecture: Architecture) -> None:
         assert parameter.grad.any(), f"{name} gets no gradient"
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_every_architecture_trains_and_decodes_in_bfloat16(architecture: Architecture) -> None:
     model, pairs = fresh_model(architecture), batch([5, 3], [6, 3])
     with torch.autocast("cpu", torch.bfloat16):
