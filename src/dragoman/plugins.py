@@ -37,6 +37,8 @@ class Plugin:
     build: Callable[..., Any]
     settings: type[Settings] | None = None
     """Of a model: the class of its section in a recipe, whose `kind` is `name`."""
+    example: Mapping[str, Any] | None = None
+    """Of a model: settings that make it small, for `dragoman laws`."""
     content_based: bool = True
     """Of a score: whether the order of the keys does not matter to it."""
 

@@ -100,8 +100,7 @@ def test_real_keys_may_stand_anywhere_and_one_mask_may_serve_all_rows(kernel: li
 def test_a_transformer_gives_the_same_without_padding(
     kernel: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.laws.examples import batch
-
+    from dragoman.laws.examples import batch
     from dragoman.training.objectives import translation_loss
 
     torch.manual_seed(1)

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import ARCHITECTURES, fresh_model
+from tests.laws.architectures import ARCHITECTURES
 from torch import Tensor
 
 from dragoman.data.collate import collate
 from dragoman.data.corpus import read_pairs
 from dragoman.inference.translator import Translator
 from dragoman.jobs.train import fit
+from dragoman.laws.examples import fresh_model
 from dragoman.runs.recipe import Recipe, load_recipe
 from dragoman.training.objectives import translation_loss
 from dragoman.training.reports import MetricsFile

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model
+from tests.laws.architectures import ARCHITECTURES
 from tests.tiny import recipe
 
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.inference.attention_map import source_heads
 from dragoman.jobs import checks
 from dragoman.jobs.checks import EncodedCorpus, check_corpus, check_machine, check_recipe, count_weights, remarks
+from dragoman.laws.examples import fresh_model
 from dragoman.layers.mixture import MixtureHead
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies

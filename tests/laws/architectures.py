@@ -1,15 +1,11 @@
 """Every architecture, small: a new one gets all the laws by adding a line to ARCHITECTURES."""
 
-from functools import cache
 from typing import Any, Literal, get_args
-
-import torch
-from torch import nn
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import HardSettings, RelativeName, WindowSettings
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.models.build import ModelSettings, build_model
+from dragoman.models.build import ModelSettings
 from dragoman.models.bytenet import ByteNetSettings
 from dragoman.models.convs2s import ConvolutionalSettings
 from dragoman.models.deep_att import DeepAttSettings
@@ -17,7 +13,6 @@ from dragoman.models.document import DocumentSettings
 from dragoman.models.gnmt_settings import GnmtSettings
 from dragoman.models.moe_settings import MoeSettings
 from dragoman.models.rnn_settings import RecurrentSettings
-from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 
 Architecture = ModelSettings
@@ -186,31 +181,3 @@ FAMILIES = (
     "bytenet",
 )
 """One or two of each family, for laws of training, which know no architecture."""
-
-VOCABULARY = 13
-
-
-def model_of(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
-    """The model with weights so large that what leaks shows, without dropout; the same at every call."""
-    return _model(architecture, vocabulary).eval()
-
-
-def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
-    """A model of its own, with the weights that training starts from."""
-    torch.manual_seed(5)
-    return build_model(architecture, Vocabularies(vocabulary, vocabulary, shared=True))
-
-
-@cache
-def _model(architecture: Architecture, vocabulary: int) -> Seq2Seq:
-    model = fresh_model(architecture, vocabulary)
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for module in model.modules():
-            for name, parameter in module.named_parameters(recurse=False):
-                noise = torch.randn(parameter.shape, generator=generator)
-                if isinstance(module, nn.LayerNorm) and name == "weight":
-                    parameter.copy_(1 + 0.3 * noise)
-                elif parameter.dim() > 0:
-                    parameter.copy_(0.8 * noise)
-    return model

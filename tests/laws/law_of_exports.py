@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.inference.ctranslate2.engines import SOURCES, engine_of, schooled, searched
-from tests.laws.architectures import ARCHITECTURES, Architecture, model_of, transformer
+from tests.laws.architectures import ARCHITECTURES, Architecture, transformer
 
 from dragoman.conversion.specification import obstacles
 from dragoman.decoding import DecodingSettings
 from dragoman.errors import InputError
+from dragoman.laws.examples import model_of
 
 MORE: dict[str, Architecture] = {
     "shaw alone": transformer(relative="shaw", positions="none"),

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from pytest import MonkeyPatch
 from tests.inference.ctranslate2 import engines
-from tests.laws import law_of_exports, laws, laws_of_work
+from tests.laws import law_of_exports
 from tests.laws.architectures import ARCHITECTURES, Architecture
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
@@ -26,6 +26,8 @@ from dragoman.data.stream import BatchStream
 from dragoman.decoding import beam
 from dragoman.decoding.beam import Search
 from dragoman.interfaces import DecoderState, KeyValues
+from dragoman.laws import of_models as laws
+from dragoman.laws import of_training as laws_of_work
 from dragoman.layers import positions, recurrent
 from dragoman.models import luong, posterior
 from dragoman.models import recurrent as recurrent_models

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture, bytenet, fresh_model, recurrent, transformer
+from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture, bytenet, recurrent, transformer
 from tests.laws.laws import SOURCE, TARGET
 from torch import Tensor
 
+from dragoman.laws.examples import fresh_model
 from dragoman.layers.dropout import Dropout
 
 DROPPED = {

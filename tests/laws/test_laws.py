@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 import pytest
-from tests.laws import laws
-from tests.laws.architectures import ARCHITECTURES, Architecture, model_of
-from tests.laws.examples import source, target
+from tests.laws.architectures import ARCHITECTURES, Architecture
 
+from dragoman.laws import of_models as laws
+from dragoman.laws.examples import model_of, source, target
 from dragoman.models.transformer import TransformerSettings
 
 

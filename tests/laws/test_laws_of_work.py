@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.laws import laws_of_work as laws
 from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 from tests.laws.test_laws import each
+
+from dragoman.laws import of_training as laws
 
 DRAWING = [
     name

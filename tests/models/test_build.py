@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, FAMILIES, VOCABULARY, Architecture, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 from tests.laws.test_laws import each
 
 from dragoman.interfaces import Decoder, DecoderState, Encoder
+from dragoman.laws.examples import VOCABULARY, batch, fresh_model
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.recurrent import RecurrentDecoder
 from dragoman.models.rnn_settings import RecurrentSettings

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from tests.laws.architectures import bytenet, model_of
-from tests.laws.examples import source, target
+from tests.laws.architectures import bytenet
 from torch import Tensor
 
 from dragoman.interfaces import Encoded, Padded
+from dragoman.laws.examples import model_of, source, target
 from dragoman.models.bytenet import ByteNetSettings, unfolded_lengths
 
 DEEP = bytenet(channels=16, sets=2, dilations=(1, 2, 4), width=3, stretch=1.0)

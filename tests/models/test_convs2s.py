@@ -4,14 +4,14 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from tests.laws.architectures import convolutional, fresh_model, model_of
-from tests.laws.examples import batch, source, target
+from tests.laws.architectures import convolutional
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.decoding.sample import sample
 from dragoman.errors import InputError
+from dragoman.laws.examples import batch, fresh_model, model_of, source, target
 from dragoman.models import convs2s
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 

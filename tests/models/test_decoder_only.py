@@ -1,9 +1,9 @@
 """The decoder alone; the laws hold for it as for any decoder."""
 
 import torch
-from tests.laws.architectures import ARCHITECTURES, model_of
-from tests.laws.examples import source, target
+from tests.laws.architectures import ARCHITECTURES
 
+from dragoman.laws.examples import model_of, source, target
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.laws.examples import source, target
 from torch import Tensor, nn
 
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Encoded
+from dragoman.laws.examples import source, target
 from dragoman.models.deep_att import Column, DeepAttSettings, FastForwardStack, build_deep_att, mirrored
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model, model_of
-from tests.laws.examples import source, target
+from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.interfaces import Padded, Previous
+from dragoman.laws.examples import fresh_model, model_of, source, target
 from dragoman.models.document import DocumentEncoder, DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer_settings import TransformerSettings

@@ -1,9 +1,9 @@
 """The encoder alone, with an output layer."""
 
 import torch
-from tests.laws.examples import source
 
 from dragoman.interfaces import Padded
+from dragoman.laws.examples import source
 from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies

@@ -3,11 +3,11 @@
 from typing import Any
 
 import torch
-from tests.laws.examples import batch, source, target
 from torch import nn
 
 from dragoman.attention.scores import Product
 from dragoman.interfaces import Padded
+from dragoman.laws.examples import batch, source, target
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.moe import MoeDecoder, MoeEncoder, build_moe
 from dragoman.models.moe_settings import MoeSettings

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from tests.laws.examples import source, target
 
 from dragoman.errors import InputError, SettingsError
+from dragoman.laws.examples import source, target
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies

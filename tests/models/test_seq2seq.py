@@ -1,8 +1,9 @@
 """An encoder and a decoder together."""
 
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model
-from tests.laws.examples import source, target
+from tests.laws.architectures import ARCHITECTURES
+
+from dragoman.laws.examples import fresh_model, source, target
 
 
 def test_a_model_encodes_once_and_decodes_all_positions() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from tests.laws.examples import source, target
 from torch import nn
 
 from dragoman.errors import InputError, SettingsError
+from dragoman.laws.examples import source, target
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.experts import Experts
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies

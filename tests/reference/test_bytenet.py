@@ -4,11 +4,12 @@ import math
 
 import pytest
 import torch
-from tests.laws.architectures import bytenet, model_of
+from tests.laws.architectures import bytenet
 from tests.reference import loops
 from torch import nn
 
 from dragoman.interfaces import Padded
+from dragoman.laws.examples import model_of
 from dragoman.models.bytenet import ByteNetBlock
 from dragoman.models.seq2seq import Seq2Seq
 

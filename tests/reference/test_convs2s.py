@@ -3,11 +3,12 @@
 import math
 
 import torch
-from tests.laws.architectures import convolutional, model_of
+from tests.laws.architectures import convolutional
 from tests.reference import loops
 from torch import Tensor, nn
 
 from dragoman.interfaces import Padded
+from dragoman.laws.examples import model_of
 from dragoman.layers.convolution import Convolution
 from dragoman.models.convs2s import Embedding, GatedConvolution
 from dragoman.models.seq2seq import Seq2Seq

@@ -6,11 +6,11 @@ from unittest.mock import patch
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES, Architecture
-from tests.laws.examples import source
 from torch import Tensor
 
 from dragoman.decoding import Hypotheses, Hypothesis
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
+from dragoman.laws.examples import source
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies

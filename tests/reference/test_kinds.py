@@ -7,14 +7,14 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from tests.laws.architectures import VOCABULARY, recurrent, transformer
-from tests.laws.examples import batch
+from tests.laws.architectures import recurrent, transformer
 from tests.reference import loops
 from tests.reference.test_recurrent import SOURCE, TOKENS, begin, model_of, run
 from torch import Tensor
 
 from dragoman.attention.settings import HardSettings, WindowSettings
 from dragoman.interfaces import Batch
+from dragoman.laws.examples import VOCABULARY, batch
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.training.objectives import translation_loss

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from tests.laws.examples import batch
 from tests.tiny import recipe
 from torch.optim import SGD
 
 from dragoman.jobs import train as fitting
+from dragoman.laws.examples import batch
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies

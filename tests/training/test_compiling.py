@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.laws.examples import batch
 from tests.tiny import ROOT
 
 from dragoman.interfaces import Batch
+from dragoman.laws.examples import batch
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies

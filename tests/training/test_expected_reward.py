@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, FAMILIES, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES, FAMILIES
 from torch import Tensor
 
 from dragoman.interfaces import Batch
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training import expected_reward

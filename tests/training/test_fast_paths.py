@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import Architecture, convolutional, fresh_model, recurrent, transformer
-from tests.laws.examples import batch
+from tests.laws.architectures import Architecture, convolutional, recurrent, transformer
 from torch import Tensor
 from torch.optim import AdamW
 
 from dragoman.attention.attend import attend
 from dragoman.interfaces import Batch
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer

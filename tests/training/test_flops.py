@@ -3,11 +3,11 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import ARCHITECTURES, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.training.flops import EVERY, SUSTAINED, Meter, counting, estimate, sustained_rate
 from dragoman.training.objectives import translation_loss
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES
 from tests.tiny import recipe
 
 from dragoman.errors import SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.interfaces import Batch
 from dragoman.jobs.train import fit
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.metrics import alignment_error_rate, parse_links
 from dragoman.training.guided import alignment_loss
 from dragoman.training.objectives import translation_loss

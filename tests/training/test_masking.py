@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from tests.laws.examples import LENGTHS, batch, source
 
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
+from dragoman.laws.examples import LENGTHS, batch, source
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import ARCHITECTURES, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES
 
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model
+from tests.laws.architectures import ARCHITECTURES
 from torch.optim import SGD, Adam, AdamW, Muon
 
+from dragoman.laws.examples import fresh_model
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
 from dragoman.training.optimizers import CombinedOptimizer, build_optimizer
 from dragoman.training.settings import TrainingSettings

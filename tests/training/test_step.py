@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES, fresh_model
-from tests.laws.examples import batch
+from tests.laws.architectures import ARCHITECTURES
 from torch.optim import SGD, Adam
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
+from dragoman.laws.examples import batch, fresh_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.objectives import translation_loss

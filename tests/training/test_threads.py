@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from tests.laws.examples import source, target
 
 from dragoman.interfaces import Batch, Padded
+from dragoman.laws.examples import source, target
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies

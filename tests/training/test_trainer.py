@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
-from tests.laws.laws_of_work import StopAt, trainer_of
 
 from dragoman.errors import RunError, TrainingError
 from dragoman.interfaces import Loss
+from dragoman.laws.of_training import StopAt, trainer_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import load_tensors, own_tensors
 from dragoman.training.objectives import Objective

@@ -15,7 +15,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -236,6 +236,15 @@ class Location(Score):
                 "shorten it, or train with a larger model.max_positions"
             )
         return F.linear(queries, self.position.weight[:length])
+
+
+def is_content_based(name: str) -> bool:
+    """Tell whether the order of the keys does not matter to the score called `name`.
+
+    >>> is_content_based("additive"), is_content_based("location")
+    (True, False)
+    """
+    return name in CONTENT_BASED if name in get_args(ScoreName) else get("score", name).content_based
 
 
 def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:

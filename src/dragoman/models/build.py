@@ -22,7 +22,7 @@ from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
 from dragoman.plugins import find, get
-from dragoman.settings import kinds_of, parse
+from dragoman.settings import Settings, kinds_of, parse
 
 ModelSettings = Annotated[
     RecurrentSettings
@@ -57,7 +57,7 @@ BUILT_IN = frozenset(kind for settings in get_args(get_args(ModelSettings)[0]) f
 Model = Seq2Seq | MaskedLanguageModel
 
 
-def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
+def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
     """Make the model that `settings` describe, with fresh weights from torch's random state."""
     match settings:
         case RecurrentSettings():
@@ -81,7 +81,7 @@ def build_model(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
         case DecoderOnlySettings():
             return build_decoder_only(settings, vocabularies)
         case _:
-            model: Seq2Seq = get("model", settings.kind).build(settings, vocabularies)
+            model: Seq2Seq = get("model", str(getattr(settings, "kind", ""))).build(settings, vocabularies)
             return model
 
 

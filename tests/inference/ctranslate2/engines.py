@@ -5,7 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import torch
-from tests.laws.architectures import VOCABULARY, Architecture, model_of
+from tests.laws.architectures import Architecture
 from torch import nn
 
 from dragoman.conversion.specification import describe
@@ -13,6 +13,7 @@ from dragoman.data.collate import pad
 from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.inference.ctranslate2.search import Engine
+from dragoman.laws.examples import VOCABULARY, model_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer import TransformerDecoder
 from dragoman.text.codec import Codec

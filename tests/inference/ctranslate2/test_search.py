@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.inference.ctranslate2.engines import SOURCES, engine_of, schooled, searched
-from tests.laws.architectures import model_of, transformer
+from tests.laws.architectures import transformer
 
 from dragoman.decoding import DecodingSettings
 from dragoman.inference.ctranslate2 import search
 from dragoman.inference.ctranslate2.search import Candidate, Engine, best_open, first_to_fill, obstacle
+from dragoman.laws.examples import model_of
 from dragoman.models.seq2seq import Seq2Seq
 
 ARCHITECTURE = transformer(norm="post", positions="learned")

@@ -9,21 +9,21 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from tests.laws.architectures import Architecture, fresh_model
-from tests.laws.examples import batch
 from torch import Tensor
 
 from dragoman.data.settings import DataSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
 from dragoman.interfaces import Batch, Padded
+from dragoman.laws.examples import Architecture, batch, fresh_model
+from dragoman.layers.dropout import Dropout
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.settings import parse
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
 from dragoman.training import step as training_step
 from dragoman.training.checkpoint import own_tensors
-from dragoman.training.objectives import build_objective, translation_loss
+from dragoman.training.objectives import Objective, build_objective, translation_loss
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Trainer
@@ -43,23 +43,22 @@ SENTENCES = [
 ]
 
 
+WHOLE = batch([5, 2, 4, 3, 6, 1], [9, 3, 2, 4, 2, 3])
+PARTS = ([0], [1, 2, 3], [4, 5])
+
+
 def law_9_uneven_batches_add_up(architecture: Architecture) -> None:
     """One step over uneven batches has the loss and the gradient of one big batch, and of the mean over its tokens."""
-    model = fresh_model(architecture.model_copy(update={"dropout": 0.0, "attention_dropout": 0.0}))
-    model.train()
-    for module in model.modules():
-        if hasattr(module, "rate"):
-            module.dropped = 0
-    whole = batch([5, 2, 4, 3, 6, 1], [9, 3, 2, 4, 2, 3])
-    parts = [_rows(whole, rows) for rows in ([0], [1, 2, 3], [4, 5])]
-    expected = _gradients_of_mean(model, whole)
-    for batches in ([whole], parts, parts[::-1]):
-        loss, gradients = _step(model, batches)
-        torch.testing.assert_close(loss, expected[0], rtol=1e-5, atol=1e-6)
-        for name, gradient in gradients.items():
-            torch.testing.assert_close(
-                gradient, expected[1][name], rtol=1e-3, atol=1e-5, msg=lambda m, n=name: f"{n}: {m}"
-            )
+    model = _without_dropout(architecture)
+    _adds_up(model, partial(translation_loss, smoothing=0.1), _gradients_of_mean(model, WHOLE))
+
+
+def law_9_an_objective_adds_up(objective: Objective, architecture: Architecture) -> None:
+    """Law 9 for an objective: its loss and gradient are sums over target tokens, divided once by their number."""
+    model = _without_dropout(architecture)
+    loss = objective(model, WHOLE)
+    assert loss.tokens == int(WHOLE.real.sum()), "an objective counts the target tokens that are not padding"
+    _adds_up(model, objective, _gradients(model, loss.total / loss.tokens))
 
 
 def law_10_a_resumed_run_equals_an_unbroken_one(
@@ -92,6 +91,7 @@ def resumed_equals_unbroken(start: Callable[[Path], Trainer], folder: Path, stop
         if number:
             torch.manual_seed(100 + number)
             trainer.restore()
+        assert isinstance(trainer.listener, StopAt)
         trainer.listener.stop_at(trainer, stop)
         trainer.run()
         trainer.stream.close()
@@ -115,7 +115,7 @@ def law_11_text_survives_the_codec(codec: Codec) -> None:
         assert codec.normalize(normalized) == normalized
 
 
-CODECS = {
+CODECS: dict[str, Any] = {
     "byte pairs": SentencePieceSettings(size=55),
     "byte pairs, lower case": SentencePieceSettings(size=55, lower=True),
     "unigram": SentencePieceSettings(algorithm="unigram", size=44),
@@ -196,10 +196,32 @@ def _same_bits(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
         assert torch.equal(tensor, expected[name]), f"{name} differs"
 
 
-def _step(model: Seq2Seq, batches: list[Batch]) -> tuple[Tensor, dict[str, Tensor]]:
+def _without_dropout(architecture: Architecture) -> Seq2Seq:
+    """A new model in training that drops nothing."""
+    none = {name: 0.0 for name in ("dropout", "attention_dropout") if name in type(architecture).model_fields}
+    model = fresh_model(architecture.model_copy(update=none))
+    model.train()
+    for module in model.modules():
+        if isinstance(module, Dropout):
+            module.dropped = 0
+    return model
+
+
+def _adds_up(model: Seq2Seq, objective: Objective, expected: tuple[Tensor, dict[str, Tensor]]) -> None:
+    """Fail unless steps over the batch, whole or in parts, have this loss and these gradients."""
+    parts = [_rows(WHOLE, rows) for rows in PARTS]
+    for batches in ([WHOLE], parts, parts[::-1]):
+        loss, gradients = _step(model, objective, batches)
+        torch.testing.assert_close(loss, expected[0], rtol=1e-5, atol=1e-6)
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(
+                gradient, expected[1][name], rtol=1e-3, atol=1e-5, msg=f"the gradient of {name} differs"
+            )
+
+
+def _step(model: Seq2Seq, objective: Objective, batches: list[Batch]) -> tuple[Tensor, dict[str, Tensor]]:
     """Take a training step that changes no weight; return the mean loss and the gradients."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    objective = partial(translation_loss, smoothing=0.1)
     result = training_step.train_step(model, objective, optimizer, batches=batches, clip=1e9, precision=nullcontext())
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     return torch.tensor(result.total / result.tokens), gradients
@@ -208,7 +230,11 @@ def _step(model: Seq2Seq, batches: list[Batch]) -> tuple[Tensor, dict[str, Tenso
 def _gradients_of_mean(model: Seq2Seq, whole: Batch) -> tuple[Tensor, dict[str, Tensor]]:
     """The mean loss and its gradients by torch's own cross-entropy."""
     logits = model(whole.source, whole.inputs).logits
-    loss = F.cross_entropy(logits[whole.real], whole.labels[whole.real], label_smoothing=0.1)
+    return _gradients(model, F.cross_entropy(logits[whole.real], whole.labels[whole.real], label_smoothing=0.1))
+
+
+def _gradients(model: Seq2Seq, loss: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    """A loss and its gradients."""
     model.zero_grad()
     loss.backward()
     return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}

@@ -1,21 +1,23 @@
 """The laws that every architecture keeps, as functions that fail with an AssertionError where one is broken.
 
-The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11, on training and text, stand in `laws_of_work`.
+The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11, on training and text, are in `of_training`.
 """
 
 from copy import deepcopy
 from dataclasses import replace
 from itertools import product
+from operator import itemgetter
+from typing import Any
 
 import torch
-from tests.laws.architectures import SCORES, Architecture, model_of
-from tests.laws.examples import LENGTHS, source, target
 from torch import Tensor, nn
 
+from dragoman.attention.scores import is_content_based
 from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.interfaces import BOS, EOS, PAD, UNK, DecoderOutput, DecoderState, Encoded, Padded, Previous
+from dragoman.laws.examples import LENGTHS, Architecture, model_of, source, target
+from dragoman.models.capabilities import capabilities_of
 from dragoman.models.document import DocumentSettings
-from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.tree import map_tensors
@@ -25,7 +27,7 @@ SOURCE = source(LENGTHS)
 TARGET = target(ROWS, 6)
 CHUNKS = ([1] * 6, [2, 3, 1], [1, 4, 1], [5, 1])
 
-CLOSE = {"rtol": 1e-4, "atol": 2e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 2e-5}
 
 
 def close(actual: Tensor | None, expected: Tensor | None) -> None:
@@ -36,11 +38,12 @@ def close(actual: Tensor | None, expected: Tensor | None) -> None:
 
 def attends(architecture: Architecture) -> bool:
     """Whether an architecture attends to its source at all."""
-    plain = isinstance(architecture, RecurrentSettings) and architecture.decoder == "plain"
-    return not (plain or architecture.kind in ("decoder_only", "bytenet"))
+    return capabilities_of(architecture).attends
 
 
-def feed(model: Seq2Seq, state: DecoderState, chunks: list[int], need_weights: bool = False) -> list[DecoderOutput]:
+def feed(
+    model: Seq2Seq, state: DecoderState[Any, Any], chunks: list[int], need_weights: bool = False
+) -> list[DecoderOutput]:
     """Give TARGET to the decoder in chunks of these lengths."""
     outputs = []
     for tokens in TARGET.split(chunks, 1):
@@ -93,7 +96,7 @@ def law_3_padding_does_not_matter(architecture: Architecture) -> None:
             if before is not None and after is not None:
                 torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4 * max(1.0, float(before.abs().max())))
     for row, length in enumerate(LENGTHS):
-        mine = map_tensors(lambda tensor, row=row: tensor[row : row + 1], SOURCE)
+        mine = map_tensors(itemgetter(slice(row, row + 1)), SOURCE)
         alone = replace(mine, ids=mine.ids[:, :length], mask=mine.mask[:, :length])
         close(model(alone, TARGET[row : row + 1]).logits[0], logits[row])
 
@@ -235,7 +238,7 @@ def _with_more_padding(padded: Padded) -> Padded:
     return Padded(ids, mask, previous)
 
 
-def _states_without_positions(encoder: nn.Module, sentences: Padded) -> Tensor:
+def _states_without_positions(encoder: Any, sentences: Padded) -> Tensor:
     """Run a Transformer's encoder with its positions taken away for the time."""
     positions = encoder.positions
     encoder.positions = nn.Identity()
@@ -258,7 +261,6 @@ def gaussian(architecture: Architecture) -> bool:
 
 
 def knows_order(architecture: Architecture) -> bool:
-    """Whether a decoder's attention to the source looks at where a key stands: by its score, or by a window."""
+    """Whether a decoder's attention to the source looks at where a key is: by its score, or by a window."""
     score = architecture.cross_score if isinstance(architecture, TransformerSettings) else architecture.score
-    assert score in SCORES
-    return score == "location" or getattr(architecture, "window", None) is not None
+    return not is_content_based(score) or getattr(architecture, "window", None) is not None

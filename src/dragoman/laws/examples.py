@@ -1,14 +1,21 @@
-"""Batches of ids that the laws are tried on."""
+"""What the laws are tried on: small batches of ids, and models whose weights are so large that a leak shows."""
 
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import torch
-from tests.laws.architectures import VOCABULARY
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded, Previous
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+
+Architecture = Any
+"""The settings of a model: those that come with Dragoman, or those of a plugin."""
 
 LENGTHS = [5, 3, 1, 4]
+VOCABULARY = 13
 
 
 def source(lengths: list[int], seed: int = 1, vocabulary: int = VOCABULARY) -> Padded:
@@ -46,3 +53,31 @@ def _ended(ids: Tensor, lengths: Tensor) -> Padded:
     places = torch.arange(ids.shape[1])
     mask = places < lengths[:, None]
     return Padded(ids.masked_fill(places == lengths[:, None] - 1, EOS).masked_fill(~mask, PAD), mask)
+
+
+def model_of(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
+    """The model with weights so large that what leaks shows, without dropout; the same at every call."""
+    return _model(architecture, vocabulary).eval()
+
+
+def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
+    """A model of its own, with the weights that training starts from."""
+    torch.manual_seed(5)
+    model = build_model(architecture, Vocabularies(vocabulary, vocabulary, shared=True))
+    assert isinstance(model, Seq2Seq)
+    return model
+
+
+@cache
+def _model(architecture: Architecture, vocabulary: int) -> Seq2Seq:
+    model = fresh_model(architecture, vocabulary)
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for module in model.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                noise = torch.randn(parameter.shape, generator=generator)
+                if isinstance(module, nn.LayerNorm) and name == "weight":
+                    parameter.copy_(1 + 0.3 * noise)
+                elif parameter.dim() > 0:
+                    parameter.copy_(0.8 * noise)
+    return model

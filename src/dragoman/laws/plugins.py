@@ -1,0 +1,132 @@
+"""Runs the laws on plugins: `dragoman laws MODULE`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import InputError
+from dragoman.laws import of_models, of_training
+from dragoman.laws.examples import Architecture
+from dragoman.models.rnn_settings import RecurrentSettings
+from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
+from dragoman.plugins import Plugin, register
+from dragoman.settings import parse
+from dragoman.training.settings import TrainingSettings
+
+RECURRENT: Mapping[str, Any] = {"embedding": 6, "hidden": 8, "encoder_hidden": 4, "dropout": 0.3, "max_positions": 40}
+BLOCKS: Mapping[str, Any] = {"width": 8, "feed_forward": 12, "heads": 2, "dropout": 0.3, "max_positions": 40}
+LAYERS: Mapping[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, **BLOCKS}
+
+Law = Callable[[Architecture, Path], None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a plugin did by one law."""
+
+    plugin: str
+    architecture: str
+    law: str
+    failure: str | None
+    """Why the law is broken; None where it is kept."""
+
+
+def load_plugins(module: str) -> tuple[Plugin, ...]:
+    """Import a module and register its `PLUGINS` (or `PLUGIN`). InputError where that cannot be."""
+    try:
+        imported = import_module(module)
+    except Exception as error:  # whatever a foreign module raises
+        raise InputError(
+            f"the module `{module}` cannot be imported ({type(error).__name__}: {error}); give a name such as my_package.plugins, "
+            "from a folder where Python finds it"
+        ) from error
+    found = getattr(imported, "PLUGINS", None) or (getattr(imported, "PLUGIN", None),)
+    plugins = tuple(plugin for plugin in found if isinstance(plugin, Plugin))
+    if not plugins:
+        raise InputError(f"the module `{module}` has no plugin; assign a tuple of dragoman.plugins.Plugin to `PLUGINS`")
+    register(*plugins)
+    return plugins
+
+
+def check(plugins: Iterable[Plugin], folder: Path) -> Iterator[Verdict]:
+    """Try every law that concerns a plugin, in every architecture that it can be part of; `folder` is for trainings."""
+    for plugin in plugins:
+        for name, architecture in architectures_of(plugin).items():
+            for title, law in laws_of(plugin, architecture).items():
+                place = folder / f"{plugin.kind}-{plugin.name}" / name / title
+                yield Verdict(f"{plugin.kind} {plugin.name}", name, title, _failure(law, architecture, place))
+
+
+def architectures_of(plugin: Plugin) -> dict[str, Architecture]:
+    """Return small architectures that a plugin is part of, by name. SettingsError where the plugin's own example is wrong."""
+    name: Any = plugin.name
+    match plugin.kind:
+        case "score":
+            return {
+                "bahdanau": RecurrentSettings(score=name, **RECURRENT),
+                "luong, input feeding": RecurrentSettings(decoder="luong", input_feeding=True, score=name, **RECURRENT),
+                "transformer, to itself": TransformerSettings(self_score=name, **LAYERS),
+                "transformer, to the source": TransformerSettings(cross_score=name, **LAYERS),
+            }
+        case "relative" | "positions":
+            return {
+                "transformer": TransformerSettings(**{plugin.kind: name}, **LAYERS),
+                "decoder-only": DecoderOnlySettings(**{plugin.kind: name}, decoder_layers=2, **BLOCKS),
+            }
+        case "objective":
+            return {
+                "bahdanau": RecurrentSettings(**RECURRENT),
+                "transformer": TransformerSettings(**LAYERS),
+            }
+        case "model":
+            assert plugin.settings is not None
+            table = {"kind": name, **(plugin.example or {})}
+            return {name: parse(plugin.settings, table, f"the example of the plugin `{name}`")}
+
+
+def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
+    """Return the laws that concern a plugin in an architecture, by what they say."""
+    objective = plugin.name if plugin.kind == "objective" else "translation"
+
+    def resumes(architecture: Architecture, folder: Path) -> None:
+        budget = {"steps": 3, "objective": objective}
+        of_training.law_10_a_resumed_run_equals_an_unbroken_one(architecture, folder, budget=budget, stops=[1])
+
+    resumed = {"10 a resumed run equals an uninterrupted one": resumes}
+    if plugin.kind == "objective":
+        built = plugin.build(TrainingSettings(steps=1, objective=plugin.name))  # type: ignore[arg-type]  # validated as a plugin's
+        return {
+            "9 uneven batches add up": lambda one, _: of_training.law_9_an_objective_adds_up(built, one),
+            **resumed,
+        }
+    laws: dict[str, Callable[[Architecture], None]] = {
+        "1 any chunking gives the same logits": of_models.law_1_chunks_do_not_matter,
+        "2 the future does not matter": of_models.law_2_the_future_does_not_matter,
+        "3 padding does not matter": of_models.law_3_padding_does_not_matter,
+        "4 rows follow hypotheses": of_models.law_4_rows_follow_hypotheses,
+        "6 asking for weights changes nothing": of_models.law_6_asking_for_weights_changes_nothing,
+        "8 a wide beam finds the best": of_models.law_8_a_wide_beam_finds_the_best,
+        "9 uneven batches add up": of_training.law_9_uneven_batches_add_up,
+    }
+    if of_models.attends(architecture):
+        laws["5 weights are a distribution"] = of_models.law_5_weights_are_a_distribution
+        if plugin.kind != "model" and not of_models.knows_order(architecture):
+            laws["7 the order of keys does not matter"] = of_models.law_7_the_order_of_keys_does_not_matter
+    return {**{title: _without_folder(laws[title]) for title in sorted(laws)}, **resumed}
+
+
+def _without_folder(law: Callable[[Architecture], None]) -> Law:
+    """Return a law of models as one that is given a folder, which it does not need."""
+    return lambda architecture, _: law(architecture)
+
+
+def _failure(law: Law, architecture: Architecture, folder: Path) -> str | None:
+    """Try a law; return why it is broken, None where it is kept."""
+    try:
+        law(architecture, folder)
+    except Exception as error:  # a plugin may raise anything
+        said = " ".join(str(error).split())
+        return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return None
