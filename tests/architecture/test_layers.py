@@ -16,7 +16,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"runs"}),
     frozenset({"inference"}),
     frozenset({"jobs"}),
-    frozenset({"arena", "classification", "conversion"}),
+    frozenset({"arena", "classification", "conversion", "laws"}),
     frozenset({"cli", "serving"}),
     frozenset({"__init__", "__main__"}),
 )

@@ -16,6 +16,7 @@ ELSEWHERE = {
     "decoding/": "turns logits over the vocabulary into log-probabilities of the next token",
     "inference/mask_filler.py": "turns logits over the vocabulary into probabilities of what fills a blank",
     "classification/": "turns logits over labels into probabilities",
+    "laws/": "reads log-probabilities of target tokens, over the vocabulary",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",
     "layers/cross_entropy.py": "the loss, over the vocabulary",
     "layers/mixture.py": "the loss of a sum of predictions, over the vocabulary",

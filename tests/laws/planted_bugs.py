@@ -1,7 +1,4 @@
-"""Bugs that were planted once for each law, to see it fail; the tests plant them anew at every run.
-
-Each bug is a small change to the code, made for the time of one test; the law named beside it must catch it.
-"""
+"""Bugs planted for the time of one test, each a small change to the code; the law named with it must catch it."""
 
 import dataclasses
 from collections.abc import Callable

@@ -36,6 +36,7 @@ COMMANDS = (
     "average",
     "recipes",
     "schema",
+    "laws",
     "classify",
 )
 """All commands: each is the function, or the group of functions, of its name in the file of its name in this folder."""

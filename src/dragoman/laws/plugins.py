@@ -39,8 +39,8 @@ def load_plugins(module: str) -> tuple[Plugin, ...]:
         imported = import_module(module)
     except Exception as error:  # whatever a foreign module raises
         raise InputError(
-            f"the module `{module}` cannot be imported ({type(error).__name__}: {error}); give a name such as my_package.plugins, "
-            "from a folder where Python finds it"
+            f"the module `{module}` cannot be imported ({type(error).__name__}: {error}); give its name, such as "
+            "my_package.plugins, and call the command where Python finds it"
         ) from error
     found = getattr(imported, "PLUGINS", None) or (getattr(imported, "PLUGIN", None),)
     plugins = tuple(plugin for plugin in found if isinstance(plugin, Plugin))
@@ -96,7 +96,7 @@ def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
 
     resumed = {"10 a resumed run equals an uninterrupted one": resumes}
     if plugin.kind == "objective":
-        built = plugin.build(TrainingSettings(steps=1, objective=plugin.name))  # type: ignore[arg-type]  # validated as a plugin's
+        built = plugin.build(parse(TrainingSettings, {"steps": 1, "objective": plugin.name}))
         return {
             "9 uneven batches add up": lambda one, _: of_training.law_9_an_objective_adds_up(built, one),
             **resumed,

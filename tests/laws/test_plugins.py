@@ -1,0 +1,81 @@
+"""The laws are run on plugins: what keeps them passes, what breaks one is named."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import ROOT, dragoman
+from torch import Tensor
+
+from dragoman.attention.scores import Score
+from dragoman.errors import InputError
+from dragoman.interfaces import Batch, Loss
+from dragoman.laws.plugins import architectures_of, check, laws_of, load_plugins
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.plugins import Plugin, _registered, register
+from dragoman.training.objectives import translation_loss
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    """Plugins of one test are not those of another."""
+    known = dict(_registered)
+    yield
+    _registered.clear()
+    _registered.update(known)
+
+
+class LooksAtPadding(Score):
+    """A score that depends on how many keys there are."""
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return queries @ keys.transpose(-1, -2) * keys.shape[-2]
+
+
+def mean_loss(training: object) -> object:
+    """An objective that divides by the tokens of each batch, so that sums over batches mean nothing."""
+
+    def objective(model: Seq2Seq, batch: Batch) -> Loss:
+        loss = translation_loss(model, batch)
+        return Loss(loss.total / loss.tokens, loss.tokens, loss.plain)
+
+    return objective
+
+
+def test_an_objective_that_keeps_the_laws_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "examples" / "plugin"))
+    plugins = load_plugins("dragoman_low_rank")
+    verdicts = list(check([plugin for plugin in plugins if plugin.kind == "objective"], tmp_path))
+    assert [verdict.failure for verdict in verdicts] == [None] * 4
+
+
+def test_an_objective_that_divides_too_early_is_found(tmp_path: Path) -> None:
+    plugin = Plugin("objective", "mean", mean_loss)
+    register(plugin)
+    failures = {verdict.law: verdict.failure for verdict in check([plugin], tmp_path)}
+    assert "9 uneven batches add up" in {law for law, failure in failures.items() if failure}
+
+
+def test_a_score_that_sees_padding_is_found(tmp_path: Path) -> None:
+    plugin = Plugin("score", "padded", lambda query_dim, key_dim, *, hidden, positions: LooksAtPadding())
+    register(plugin)
+    architecture = architectures_of(plugin)["bahdanau"]
+    laws = laws_of(plugin, architecture)
+    with pytest.raises(AssertionError):
+        laws["3 padding does not matter"](architecture, tmp_path)
+    laws["6 asking for weights changes nothing"](architecture, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["score", "relative", "positions", "objective"])
+def test_every_kind_of_plugin_meets_a_resumed_run(kind: str) -> None:
+    plugin = Plugin(kind, "mine", lambda *_, **__: torch.nn.Identity())  # type: ignore[arg-type]
+    register(plugin)
+    for architecture in architectures_of(plugin).values():
+        assert any(title.startswith("10 ") for title in laws_of(plugin, architecture))
+
+
+@pytest.mark.parametrize("module", ["no_such_module_at_all", "math"])
+def test_a_module_without_plugins_is_refused(module: str) -> None:
+    with pytest.raises(InputError, match=module):
+        load_plugins(module)
+    assert dragoman("laws", module).code == 2
