@@ -11,9 +11,9 @@ from tests.arena.arenas import ARENA, arena, worker_of
 from tests.tiny import ROOT
 
 from dragoman.arena import schedule
-from dragoman.arena.claims import held
 from dragoman.arena.schedule import Worker, last_record, places, why
 from dragoman.errors import SettingsError
+from dragoman.runs.lock import held
 from dragoman.settings import merge
 
 JOB = """

@@ -38,7 +38,7 @@ def test_a_run_stands_below_runs_by_its_name(tmp_path: Path, monkeypatch: pytest
     assert found.lines == ["runs/tiny"]
     sentence = refusal("train", "tiny.yaml")
     assert sentence == (
-        "runs/tiny already holds a run; add --resume to go on with it, or choose another folder with --out"
+        "runs/tiny already holds a run; add --resume to continue it, or choose another folder with --out"
     )
 
 
@@ -51,7 +51,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.
     assert "Saved at step 3." in last and "--resume" in last
     again = dragoman(*command, "--resume")
     assert again.code == 0
-    assert "Going on at step 3." in again.errors
+    assert "Resuming at step 3." in again.errors
 
 
 def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

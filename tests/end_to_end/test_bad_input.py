@@ -181,6 +181,19 @@ def test_another_recipe_cannot_be_resumed_with(recipe: Path, setting, place):
     assert (recipe.parent / "run" / "recipe.yaml").read_bytes() == before
 
 
+def test_a_run_is_resumed_by_its_folder_alone_with_a_corpus_that_was_moved(recipe: Path):
+    run, moved = recipe.parent / "run", recipe.parent / "moved"
+    assert dragoman("train", recipe, "--out", run).code == 0
+    moved.mkdir()
+    for path in recipe.parent.glob("*.en"):
+        for side in (path, path.with_suffix(".fr")):
+            side.rename(moved / side.name)
+    more = ("--set", "training.steps=2", "--set", f"data.root={moved}")
+    found = dragoman("train", "--resume", run, *more)
+    assert found.code == 0 and "Resuming at step 1." in found.errors
+    assert found.lines == [str(run)]
+
+
 def test_a_corpus_that_has_changed_cannot_be_resumed_with(recipe: Path):
     command = ("train", recipe, "--out", recipe.parent / "run")
     assert dragoman(*command).code == 0

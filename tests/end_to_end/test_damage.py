@@ -75,7 +75,7 @@ def test_one_flipped_bit_is_found(run: Path, name):
 def test_a_recipe_that_was_edited_is_found(run: Path):
     text = (run / "recipe.yaml").read_text(encoding="utf-8")
     (run / "recipe.yaml").write_text(text.replace("hidden: 32", "hidden: 34"), encoding="utf-8")
-    assert "model.safetensors does not fit the model of its recipe" in translated(run)
+    assert "`model.hidden` is 34, and was 32; change it back" in translated(run)
     (run / "recipe.yaml").write_text(text.replace("hidden: 32", "hiden: 32"), encoding="utf-8")
     assert "has no setting `hiden`; did you mean `hidden`?" in translated(run)
     (run / "recipe.yaml").write_text(text[: len(text) // 2] + "\n  - [", encoding="utf-8")
@@ -100,6 +100,24 @@ def test_a_damaged_checkpoint_is_not_resumed_from(run: Path, tmp_path: Path, dam
     command = ("train", recipe_file(tmp_path, "rnn"), "--out", run, "--resume", "--set", "training.steps=30")
     sentence = refusal(*command)
     assert f"{run / 'training' / 'last.safetensors'} is damaged" in sentence
+
+
+def test_best_weights_that_are_damaged_are_replaced_by_the_same_ones_before_a_run_is_resumed(run: Path):
+    flip(run / "model.safetensors")
+    found = dragoman("train", "--resume", run, "--set", "training.steps=21")
+    assert found.code == 0 and "model.safetensors was damaged, and is replaced by " in found.errors
+    for path in (run / "checkpoints").iterdir():
+        path.unlink()
+    flip(run / "model.safetensors")
+    last = (run / "training" / "last.safetensors").read_bytes()
+    assert "model.safetensors is damaged; copy it again from a good place, or delete it" in refusal(
+        "train", "--resume", run, "--set", "training.steps=22"
+    )
+    assert (run / "training" / "last.safetensors").read_bytes() == last
+    (run / "model.safetensors").unlink()
+    found = dragoman("train", "--resume", run)
+    assert found.code == 0 and "model.safetensors is missing, so the best weights are chosen again" in found.errors
+    assert dragoman("translate", run, stdin="I love cats.\n").code == 0
 
 
 def test_an_average_is_not_resumed_from(run: Path, tmp_path: Path):

@@ -57,7 +57,7 @@ def test_a_loss_that_is_not_a_number_names_the_batch_and_keeps_the_checkpoint(be
     sentence = refusal(*begun, "--set", "training.learning_rate=1e30")
     assert "at step 6 (epoch " in sentence and "sentences of at most" in sentence
     assert f"the last checkpoint in {tmp_path / 'run'} is kept" in sentence
-    assert sentence.endswith("lower training.learning_rate or training.clip, and go on with --resume")
+    assert sentence.endswith("lower training.learning_rate or training.clip, and continue with --resume")
     assert last.read_bytes() == before
     assert dragoman(*begun, "--set", "training.learning_rate=0.001", "--set", "training.clip=0.5").code == 0
 

@@ -79,7 +79,7 @@ def test_a_killed_run_ends_as_an_unbroken_one(tmp_path: Path):
     assert running.returncode == -signal.SIGKILL
     resumed = dragoman("train", path, "--out", tmp_path / "killed", "--resume")
     assert resumed.code == 0
-    assert "Going on at step " in resumed.errors
+    assert "Resuming at step " in resumed.errors
     assert dragoman("train", path, "--out", tmp_path / "whole").code == 0
     assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
     assert steps(tmp_path / "killed") == steps(tmp_path / "whole")

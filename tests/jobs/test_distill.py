@@ -127,7 +127,7 @@ def test_training_goes_on_where_it_was_stopped(trained: Trained, tmp_path: Path,
         distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(nearest=True))
     again = distill([teacher], student, tmp_path / "run", resume=True, listener=listener, report=told.append)
     assert (again.step, again.finished, told) == (3, True, [])
-    assert "Going on at step 2." in listener.said
+    assert "Resuming at step 2." in listener.said
 
 
 def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: Path, student: Path) -> None:
@@ -137,7 +137,7 @@ def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: P
     teacher = trained("rnn", *TEACHER)
     with pytest.raises(Killed):
         distill([teacher], student, tmp_path / "run", report=stop)
-    with pytest.raises(RunError, match="already holds a run, or translations for one; add --resume"):
+    with pytest.raises(RunError, match="already holds translations for a run; add --resume"):
         distill([teacher], student, tmp_path / "run")
     with pytest.raises(InputError, match=r"made with other settings or files \(`n_best` differs\); give the same ones"):
         distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(n_best=2))

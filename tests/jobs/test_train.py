@@ -95,7 +95,7 @@ def test_a_signal_ends_training_after_the_step_under_way(tmp_path: Path, number)
     assert signal.getsignal(number) is before
     listener = Ear()
     assert fit(recipe("rnn"), tmp_path / "run", resume=True, listener=listener).finished
-    assert listener.said[-1] == "Going on at step 3."
+    assert listener.said[-1] == "Resuming at step 3."
     assert listener.steps[0] == 4
 
 
@@ -121,6 +121,30 @@ def test_training_works_beside_the_main_thread(tmp_path: Path):
 def test_a_run_in_the_folder_is_not_overwritten(trained: Trained):
     with pytest.raises(RunError, match="already holds a run; add --resume"):
         fit(recipe("rnn"), trained("rnn"))
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_second_training_on_one_folder_is_refused(tmp_path: Path, resume: bool):
+    class Second(Ear):
+        def progress(self, record: Mapping[str, Any]) -> None:
+            super().progress(record)
+            with pytest.raises(RunError, match=r"is in use: process .* is training into it; .* --out"):
+                fit(recipe("rnn"), tmp_path / "run", resume=resume)
+
+    listener = Second()
+    assert fit(recipe("rnn", "training.steps=1"), tmp_path / "run", listener=listener).finished
+    assert listener.steps == [1]
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+@pytest.mark.parametrize("names", [["notes.txt"], ["recipe.yaml"], ["model.safetensors"]])
+def test_a_run_is_not_mixed_with_other_files(tmp_path: Path, names: list[str]):
+    (tmp_path / "run").mkdir()
+    for name in names:
+        (tmp_path / "run" / name).touch()
+    with pytest.raises(RunError, match=rf"holds files that are no run's \(such as `{names[0]}`\).*--out"):
+        fit(recipe("rnn"), tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == names
 
 
 def test_what_cannot_be_trained_leaves_no_folder(tmp_path: Path):

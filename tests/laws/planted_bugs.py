@@ -29,7 +29,8 @@ from dragoman.layers import positions, recurrent
 from dragoman.models import luong, posterior
 from dragoman.models import recurrent as recurrent_models
 from dragoman.text import words
-from dragoman.training import step, trainer
+from dragoman.training import state, step
+from dragoman.training.progress import Progress
 from dragoman.tree import map_tensors
 
 Law = Callable[[Path], None]
@@ -216,8 +217,8 @@ def seeks_the_next_batch(right: Any, stream: BatchStream, position: dict[str, An
     stream._advance()
 
 
-def counts_steps_anew(right: Any, **saved: Any) -> Any:
-    return right(**{**saved, "step": 0}) if saved else right()
+def counts_steps_again(right: Any, saved: Any) -> Any:
+    return right({**saved, "step": 0})
 
 
 def drops_the_averages(right: Any, tensors: Any, prefix: str) -> Any:
@@ -373,8 +374,8 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "9: mean of means": (ACCUMULATION(BAHDANAU), replace(step, "train_step", takes_the_mean_of_means)),
     "9: divided by cells, padding included": (ACCUMULATION(TRANSFORMER), replace(step, "train_step", counts_padding)),
     "10: random state not restored": (resuming(), replace(torch, "set_rng_state", does_nothing)),
-    "10: optimiser's averages dropped": (resuming(), replace(trainer, "_part", drops_the_averages)),
-    "10: steps counted anew": (resuming(), replace(trainer, "Progress", counts_steps_anew)),
+    "10: optimiser's averages dropped": (resuming(), replace(state, "part_of", drops_the_averages)),
+    "10: steps counted again": (resuming(), replace(Progress, "from_json", counts_steps_again)),
     "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
     "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),
     "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),

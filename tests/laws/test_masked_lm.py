@@ -16,6 +16,7 @@ from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
+from dragoman.training.files import RunFiles
 from dragoman.training.masking import MaskingStream, mask_tokens, masked_loss
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
@@ -87,7 +88,7 @@ def _trainer(folder: Path, *, settings: TrainingSettings) -> Trainer:
         MaskingStream(like.stream, pieces),
         settings=settings,
         precision="float32",
-        folder=folder,
+        files=RunFiles(folder),
         validate=like.validate,
         listener=like.listener,
     )

@@ -79,7 +79,7 @@ def test_other_weights_of_the_run_can_be_loaded(trained: Trained):
 
 def test_a_run_without_weights_says_when_there_will_be_some(fresh: Run):
     fresh.save()
-    with pytest.raises(RunError, match="training has not reached its first validation; go on with"):
+    with pytest.raises(RunError, match="training has not reached its first validation; continue it with"):
         open_run(fresh.folder).load_model(CPU)
 
 

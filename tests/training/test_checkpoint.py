@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from dragoman.errors import RunError, TrainingError
@@ -165,7 +166,7 @@ def test_weights_of_another_model_are_refused(path: Path) -> None:
         before = {name: tensor.clone() for name, tensor in own_tensors(other).items()}
         with pytest.raises(
             RunError,
-            match=r"does not fit the model of its recipe \(first rejection_reason: .*\); was recipe.yaml edited",
+            match=r"does not fit the model of its recipe \(first difference: .*\); was recipe.yaml edited",
         ):
             load_weights(path, other)
         assert all(torch.equal(tensor, before[name]) for name, tensor in own_tensors(other).items())
@@ -189,3 +190,18 @@ def test_an_average_of_different_models_is_refused(tmp_path: Path) -> None:
         save_tensors(tmp_path / name, {name: torch.zeros(1)})
     with pytest.raises(RunError, match=r"other holds other weights than .*one; average checkpoints of one run"):
         average([tmp_path / "one", tmp_path / "other"])
+
+
+def test_equal_content_gives_equal_bytes(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.safetensors" for number in range(8)]
+    for path in paths:
+        save_tensors(path, TENSORS, {"name": "thử", "step": 7})
+    assert len({path.read_bytes() for path in paths}) == 1
+
+
+@pytest.mark.parametrize("written", ["²", "x", "", "-1"])
+def test_a_format_that_is_no_number_is_damage(path: Path, written: str) -> None:
+    path.parent.mkdir(parents=True)
+    save_file(TENSORS, path, {"format": written, "about": "{}"})
+    with pytest.raises(RunError, match="is damaged"):
+        load_tensors(path)

@@ -12,10 +12,10 @@ from torch.optim import AdamW
 from dragoman.attention.attend import attend
 from dragoman.interfaces import Batch
 from dragoman.laws.examples import batch, fresh_model
+from dragoman.machine.precision import PrecisionName, arithmetic
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.precision import PrecisionName, arithmetic
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 

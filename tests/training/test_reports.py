@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.training.reports import Listener, MetricsFile, Silent, TensorBoard
+from dragoman.training.contracts import Listener
+from dragoman.training.reports import MetricsFile, Silent, TensorBoard
 
 
 @pytest.fixture
@@ -74,3 +75,15 @@ def test_tensorboard_gets_the_numbers_and_passes_everything_on(tmp_path: Path) -
     events = EventAccumulator(str(tmp_path)).Reload()
     assert events.Tags()["scalars"] == ["loss"]
     assert [(event.step, event.value) for event in events.Scalars("loss")] == [(7, 0.5)]
+
+
+@pytest.mark.parametrize("line", [b"\xcc", b"5", b"null", b'{"step": "x"}', b'{"step": 1, "loss": "x"}', b"[" * 50_000])
+def test_a_damaged_line_is_left_out_and_counted(metrics: MetricsFile, line: bytes) -> None:
+    metrics.append({"step": 1, "loss": 0.5})
+    with metrics.path.open("ab") as file:
+        file.write(line + b"\n")
+    metrics.append({"step": 2, "loss": None, "best": True})
+    expected = [{"step": 1, "loss": 0.5}, {"step": 2, "loss": None, "best": True}]
+    assert metrics.read() == expected
+    assert metrics.truncate_after(2) == 1
+    assert metrics.read() == expected and metrics.truncate_after(2) == 0

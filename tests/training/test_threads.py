@@ -11,6 +11,7 @@ from dragoman.laws.examples import source, target
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
+from dragoman.training.files import RunFiles
 from dragoman.training.objectives import build_objective
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
@@ -51,7 +52,7 @@ def trainer(tmp_path: Path) -> Trainer:
         Stream(),
         settings=TrainingSettings(steps=1),
         precision="float32",
-        folder=tmp_path,
+        files=RunFiles(tmp_path),
         validate=lambda model: {},
         listener=Silent(),
     )

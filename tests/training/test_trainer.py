@@ -13,9 +13,10 @@ from dragoman.interfaces import Loss
 from dragoman.laws.of_training import StopAt, trainer_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import load_tensors, own_tensors
-from dragoman.training.objectives import Objective
+from dragoman.training.contracts import Objective
+from dragoman.training.progress import Progress
 from dragoman.training.settings import PhaseSettings, TrainingSettings
-from dragoman.training.trainer import Progress, Trainer
+from dragoman.training.trainer import Trainer
 
 Make = Callable[..., Trainer]
 
@@ -109,7 +110,7 @@ def test_the_weights_best_on_dev_are_kept(make: Make) -> None:
     trainer = make(steps=4, validate_every=1)
     validate_with(trainer, 10, 30, 20, 30)
     trainer.run()
-    _, about = load_tensors(trainer.folder / "model.safetensors")
+    _, about = load_tensors(trainer.files.folder / "model.safetensors")
     assert about["step"] == trainer.progress.best_step == 2
     assert (trainer.progress.best, trainer.progress.stale) == (30, 2)
 
@@ -135,9 +136,9 @@ def test_it_stops_early_when_dev_gets_no_better(make: Make) -> None:
 def test_only_the_last_weights_are_kept_for_averaging(make: Make) -> None:
     trainer = make(steps=5, validate_every=1, keep=2)
     trainer.run()
-    names = sorted(path.name for path in (trainer.folder / "checkpoints").iterdir())
+    names = sorted(path.name for path in (trainer.files.folder / "checkpoints").iterdir())
     assert names == ["step-00000004.safetensors", "step-00000005.safetensors"]
-    last, _ = load_tensors(trainer.folder / "checkpoints" / names[-1])
+    last, _ = load_tensors(trainer.files.folder / "checkpoints" / names[-1])
     assert all(torch.equal(last[name], tensor) for name, tensor in own_tensors(trainer.model).items())
 
 
@@ -146,7 +147,7 @@ def test_stopping_ends_after_the_step_and_saves(make: Make) -> None:
     assert isinstance(trainer.listener, StopAt)
     trainer.listener.stop_at(trainer, 3)
     assert not trainer.run().finished
-    _, about = load_tensors(trainer.folder / "training" / "last.safetensors")
+    _, about = load_tensors(trainer.files.folder / "training" / "last.safetensors")
     assert about["progress"]["step"] == 3
     assert about["position"] == trainer.stream.position
 
@@ -188,9 +189,9 @@ def test_a_run_that_was_never_saved_cannot_be_resumed(make: Make) -> None:
 
 def test_a_checkpoint_that_says_nothing_of_training_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = make(steps=1)
-    monkeypatch.setattr("dragoman.training.trainer.asdict", lambda progress: {"unknown": 1})
+    monkeypatch.setattr(Progress, "to_json", lambda progress: {"unknown": 1})
     trainer.run()
-    with pytest.raises(RunError, match=r"says nothing of where training stood; train again"):
+    with pytest.raises(RunError, match=r"contains no training position, so it cannot be resumed; start a new run"):
         make(steps=1).restore()
 
 

@@ -24,7 +24,6 @@ from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.vocabulary import EOS, SPECIAL, Vocabulary
 from dragoman.text.words import Words
-from dragoman.training.checkpoint import save_weights
 
 TITLE = "Translating"
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -161,7 +160,7 @@ def model(
 
 def save(run: Run, drawn: torch.nn.Module) -> None:
     """Write a run."""
-    save_weights(run.weights, drawn)
+    run.files.save_weights(run.weights, drawn, {})
     run.save()
 
 

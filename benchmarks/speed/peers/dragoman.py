@@ -14,13 +14,14 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
 from dragoman.layers.linear import width_of
+from dragoman.machine.precision import choose_training_precision
 from dragoman.machine.provenance import versions
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
+from dragoman.training.files import RunFiles
 from dragoman.training.objectives import build_objective
-from dragoman.training.precision import choose
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 from dragoman.training.reports import Silent
 from dragoman.training.threads import probe_threads
@@ -71,7 +72,7 @@ class Peer:
         torch.manual_seed(recipe.seed)
         torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
-        precision = choose(recipe.training.precision, torch.device("cpu"), width_of(model))
+        precision = choose_training_precision(recipe.training.precision, torch.device("cpu"), width_of(model))
         recurrence = choose_recurrence(recipe.training.recurrence, torch.device("cpu"), self._say)
         use_recurrence(recurrence, model, self._say)
         self.listener = Stopping()
@@ -82,7 +83,7 @@ class Peer:
             self.listener.stream,
             settings=recipe.training,
             precision=precision,
-            folder=Path(tempfile.mkdtemp(prefix="dragoman-speed-")),
+            files=RunFiles(Path(tempfile.mkdtemp(prefix="dragoman-speed-"))),
             validate=lambda _: {"dev_loss": 0.0},
             listener=self.listener,
         )

@@ -18,6 +18,7 @@ from benchmarks.speed.peers.hand import parameters
 from dragoman.data.collate import collate
 from dragoman.data.settings import DataSettings
 from dragoman.data.store import build_store
+from dragoman.machine.precision import arithmetic
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
@@ -26,7 +27,6 @@ from dragoman.text.settings import SentencePieceSettings
 from dragoman.training.flops import counting
 from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.precision import arithmetic
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dragoman.arena.claims import claim
 from dragoman.arena.folder import Folder
 from dragoman.arena.page import page
 from dragoman.arena.pictures import write_pictures
@@ -15,6 +14,7 @@ from dragoman.arena.schedule import Worker
 from dragoman.arena.tables import csv_table, markdown
 from dragoman.atomic import write_text
 from dragoman.machine.provenance import commit, machine, versions
+from dragoman.runs.lock import claim
 
 
 def write_outcome(plan: Plan, folder: Folder, worker: Worker) -> Outcome:

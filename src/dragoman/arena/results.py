@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from statistics import mean, stdev
 from typing import Any
 
-from dragoman.arena.claims import held
 from dragoman.arena.folder import Folder
 from dragoman.arena.measuring import tested_pairs
 from dragoman.arena.plan import Job, Plan
 from dragoman.arena.schedule import Worker, chosen_factor
 from dragoman.metrics.significance import compare
+from dragoman.runs.lock import held
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 

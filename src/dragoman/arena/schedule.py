@@ -12,10 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from dragoman.arena.claims import Claim, claim, owned
 from dragoman.arena.folder import Folder
 from dragoman.arena.job import STOPPED
 from dragoman.arena.plan import Job, Plan, scaled
+from dragoman.runs.lock import Claim, claim, owned
 from dragoman.training.reports import MetricsFile
 
 LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK")

@@ -1,5 +1,6 @@
 """Training a classifier: from tables of labels and texts to a finished run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,19 +23,23 @@ from dragoman.data.labelled import (
     read_labelled,
 )
 from dragoman.data.settings import HoldOutSettings
-from dragoman.errors import CorpusError, RunError
+from dragoman.errors import CorpusError
 from dragoman.interfaces import Batch, Loss
 from dragoman.jobs.checks import check_machine, check_recipe
 from dragoman.machine.devices import choose_device
+from dragoman.machine.precision import choose_training_precision
 from dragoman.models.classifier import DocumentClassifier
+from dragoman.runs.folder import check_new
+from dragoman.runs.lock import run_lock
 from dragoman.text.codec import Codec, learn_codec
-from dragoman.training.objectives import Objective
-from dragoman.training.precision import choose
-from dragoman.training.reports import Listener, Silent, TensorBoard
+from dragoman.training.contracts import Listener, Objective
+from dragoman.training.progress import Progress
+from dragoman.training.reports import Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.selection import check_learned
 from dragoman.training.settings import OptimisationSettings
 from dragoman.training.stopping import stops_when_asked
-from dragoman.training.trainer import Progress, Trainer
+from dragoman.training.trainer import Trainer
 
 HELD_OUT = 10
 """One in so many training documents is held out where no dev documents are given."""
@@ -53,11 +58,25 @@ def fit_classifier(
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
-    known = open_classifier_run(folder).recipe if resume and folder.exists() else None
-    for sentence in check_recipe(recipe, begun=known):
+    begun = open_classifier_run(folder).recipe if resume and folder.exists() else None
+    for sentence in check_recipe(recipe, begun=begun):
         listener.say(f"Ignored, as when the run began: {sentence}.")
     train, dev = read_documents(recipe)
-    run = _resumable(recipe, folder) if resume and folder.exists() else _prepared(recipe, folder, train)
+    with run_lock(folder):
+        return _fit(recipe, folder, train, dev, resume=begun is not None, listener=listener)
+
+
+def _fit(
+    recipe: ClassifierRecipe,
+    folder: Path,
+    train: Sequence[Labelled],
+    dev: Sequence[Labelled],
+    *,
+    resume: bool,
+    listener: Listener,
+) -> Progress:
+    """Train into a folder that is locked."""
+    run = _resumable(recipe, folder) if resume else _prepared(recipe, folder, train)
     check_known(dev, run.labels)
     listener.say(
         f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
@@ -69,13 +88,15 @@ def fit_classifier(
         listener = trainer.listener = TensorBoard(folder / "tensorboard", listener)
     if resume and (folder / "training" / "last.safetensors").exists():
         trainer.restore()
-        listener.say(f"Going on at step {trainer.progress.step}.")
+        listener.say(f"Resuming at step {trainer.progress.step}.")
     else:
         torch.manual_seed(recipe.seed + 1)
         trainer.metrics.truncate_after(0)
-    with stops_when_asked(trainer, listener):
+    with stops_when_asked(trainer):
         progress = trainer.run()
-    listener.close()
+    if progress.finished:
+        check_learned(trainer.metrics, math.log(len(run.labels)), say=trainer.listener.say)
+    trainer.listener.close()
     return progress
 
 
@@ -140,8 +161,8 @@ def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labell
         objective,
         DocumentStream(*_encoded(run.codec, run.labels, train), settings.batch_tokens, seed=run.recipe.seed),
         settings=settings,
-        precision=run.manifest.get("precision") or choose(settings.precision, device),
-        folder=run.folder,
+        precision=run.manifest.get("precision") or choose_training_precision(settings.precision, device),
+        files=run.files,
         validate=LabelValidation(*_encoded(run.codec, run.labels, dev[: settings.validate_sentences]), device),
         listener=listener,
     )
@@ -162,18 +183,13 @@ def _checksums(recipe: ClassifierRecipe) -> dict[str, str]:
 
 def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled]) -> ClassifierRun:
     """Learn the codec of a new run, of which nothing is written yet."""
-    if (folder / "manifest.json").exists():
-        raise RunError(
-            f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
-        )
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose another folder with --out")
-    about = {
-        "precision": choose(recipe.training.precision, choose_device(recipe.training.device)),
+    check_new(folder)
+    metadata = {
+        "precision": choose_training_precision(recipe.training.precision, choose_device(recipe.training.device)),
         "data": _checksums(recipe),
     }
     codec = learn_codec(recipe.text, (one.text for one in train))
-    return new_classifier_run(folder, recipe, codec, labels=labels_of(train, recipe.data.train), about=about)
+    return new_classifier_run(folder, recipe, codec, labels=labels_of(train, recipe.data.train), metadata=metadata)
 
 
 def _resumable(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:

@@ -11,10 +11,11 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.models.classifier import DocumentClassifier
-from dragoman.runs.folder import read_manifest, write_run
-from dragoman.settings import parse, read_yaml
+from dragoman.runs.folder import read_manifest, read_recipe, write_run
+from dragoman.runs.integrity import IDENTITY, run_identity
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, load_weights
+from dragoman.training.checkpoint import FORMAT, fill
+from dragoman.training.files import RunFiles
 from dragoman.training.settings import OptimisationSettings, TrainingSettings
 
 TASK = "classify"
@@ -36,7 +37,12 @@ class ClassifierRun:
     @property
     def weights(self) -> Path:
         """Path of the best weights."""
-        return self.folder / "model.safetensors"
+        return self.files.weights
+
+    @property
+    def files(self) -> RunFiles:
+        """What training writes into the folder."""
+        return RunFiles(self.folder, self.manifest.get(IDENTITY))
 
     def fresh_model(self) -> DocumentClassifier:
         """Make the recipe's model with new weights drawn from its seed."""
@@ -48,10 +54,10 @@ class ClassifierRun:
         if not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
-                "go on with `dragoman classify train --resume`, or wait"
+                "continue it with `dragoman classify train --resume`, or wait"
             )
         model = self.fresh_model()
-        load_weights(self.weights, model)
+        fill(model, self.files.load(self.weights)[0], self.weights)
         return model.to(device).eval()
 
     def save(self) -> None:
@@ -60,11 +66,12 @@ class ClassifierRun:
 
 
 def new_classifier_run(
-    folder: Path, recipe: ClassifierRecipe, codec: Codec, *, labels: tuple[str, ...], about: Mapping[str, Any]
+    folder: Path, recipe: ClassifierRecipe, codec: Codec, *, labels: tuple[str, ...], metadata: Mapping[str, Any]
 ) -> ClassifierRun:
-    """Make a run that is not yet on disk; `about` goes into its manifest beside labels, versions and seed."""
-    head = {"format": FORMAT, "task": TASK, "labels": list(labels), "seed": recipe.seed}
-    return ClassifierRun(folder, recipe, codec, labels, {**head, **versions(), **about})
+    """Make a run that is not yet on disk; `metadata` goes into its manifest, as well as labels, versions and seed."""
+    identity = run_identity(recipe, [codec.fingerprint], metadata.get("data", {}))
+    head = {"format": FORMAT, "task": TASK, "labels": list(labels), "seed": recipe.seed, IDENTITY: identity}
+    return ClassifierRun(folder, recipe, codec, labels, {**head, **versions(), **metadata})
 
 
 def open_classifier_run(folder: Path) -> ClassifierRun:
@@ -75,7 +82,7 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
-    recipe = parse(ClassifierRecipe, _current(read_yaml(folder / "recipe.yaml")), where=str(folder / "recipe.yaml"))
+    recipe = read_recipe(folder, ClassifierRecipe, update=_current)
     return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
 
 

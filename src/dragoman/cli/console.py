@@ -1,6 +1,7 @@
 """What commands show on standard error: progress (live on a terminal, plain lines elsewhere) and notes."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ from dragoman.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dragoman.training.trainer import Progress
+    from dragoman.training.progress import Progress
 
 SILENT_SECONDS = 1.0
 """Seconds after which a terminal is told what is being done."""
@@ -88,7 +89,10 @@ class ConsoleListener:
 
 
 def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool) -> "Progress":
-    """Train and show the progress; exit with 130 if training was stopped. InputError if there is nothing to resume."""
+    """Train and show the progress. InputError if there is nothing to resume.
+
+    Training that a signal stopped ends the command with 128 and the number of the signal, as shells count: 130 for Ctrl-C.
+    """
     if resume and not folder.exists():
         raise InputError(f"there is no run {folder} to resume; remove --resume to start it")
     listener = ConsoleListener()
@@ -98,7 +102,7 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
         listener.close()
     if not progress.finished:
         note(f"Saved at step {progress.step:,}. Run the same command with --resume to continue.")
-        raise typer.Exit(130)
+        raise typer.Exit(128 + (progress.stopped_by or signal.SIGINT))
     return progress
 
 

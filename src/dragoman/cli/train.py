@@ -10,21 +10,29 @@ from dragoman.cli.quality import note_test_scores
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe file, or a name from `dragoman recipes`.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe file, or a name from `dragoman recipes`; with --resume, the folder of a run will do."
+        ),
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
 ) -> None:
-    """Train a translator or a language model. Ctrl-C saves; --resume goes on where it stopped."""
+    """Train a translator or a language model. Ctrl-C saves; --resume continues where it stopped."""
     from dragoman.jobs.train import fit
     from dragoman.models.build import purpose_of
     from dragoman.runs.recipe import load_recipe
 
-    loaded = load_recipe(recipe, settings or [])
     folder = out or Path("runs") / Path(recipe).stem
+    name: str | Path = recipe
+    if resume and Path(recipe).is_dir():
+        folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
+    loaded = load_recipe(name, settings or [])
     progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "

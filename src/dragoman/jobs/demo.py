@@ -17,10 +17,12 @@ from dragoman.jobs.train import fit
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.runs.folder import open_run
+from dragoman.runs.lock import check_unlocked
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import dump
 from dragoman.text.links import Links
-from dragoman.training.reports import Listener, MetricsFile
+from dragoman.training.contracts import Listener
+from dragoman.training.reports import MetricsFile
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
 """Translated by every demo, and drawn."""
@@ -30,6 +32,7 @@ def remove_previous_demo(folder: Path) -> None:
     """Remove an earlier demo. RunError where the folder holds anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
+    check_unlocked(folder)
     try:
         ours = all(isinstance(corpus, PhrasebookSettings) for corpus in open_run(folder).recipe.data.train)
     except DragomanError:

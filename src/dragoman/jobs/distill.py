@@ -22,11 +22,13 @@ from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
 from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, override, parse
-from dragoman.training.reports import Listener, Silent
-from dragoman.training.trainer import Progress
+from dragoman.training.contracts import Listener
+from dragoman.training.progress import Progress
+from dragoman.training.reports import Silent
 
 CHUNK = 1024
 """Sentences that are translated and written together; translating goes on after the last of these chunks."""
@@ -124,17 +126,19 @@ def distill(
     teacher = open_run(runs[0])
     student = student_recipe(recipe, teacher, folder, chosen, assignments)
     translator = _translator(runs, chosen, student.training.device)
-    _check_folder(folder, resume=resume)
-    codecs = (teacher.source, teacher.target)
-    new_run(folder, student, codecs, {}).fresh_model()
-    _check_files((*student.data.dev, *student.data.test), student.data)
-    about = _teacher(runs, translator, chosen)
-    begun = (folder / "manifest.json").exists()
-    _remember(folder, about, resume=resume)
-    if not begun:
-        _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
-        for number, _ in enumerate(teacher.recipe.data.train, 1):
-            listener.say(_count(_translations(folder, number)))
+    with run_lock(folder):
+        if not resume:
+            _check_folder(folder)
+        codecs = (teacher.source, teacher.target)
+        new_run(folder, student, codecs, {}).fresh_model()
+        _check_files((*student.data.dev, *student.data.test), student.data)
+        about = _teacher(runs, translator, chosen)
+        begun = (folder / "manifest.json").exists()
+        _remember(folder, about, resume=resume)
+        if not begun:
+            _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
+            for number, _ in enumerate(teacher.recipe.data.train, 1):
+                listener.say(_count(_translations(folder, number)))
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
@@ -297,14 +301,12 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
-def _check_folder(folder: Path, *, resume: bool) -> None:
-    """Refuse a folder that holds anything, unless it is to be gone on with."""
-    if not resume and folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose another folder with --out")
-    if not resume and ((folder / "manifest.json").exists() or (folder / FOLDER).exists()):
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that holds anything."""
+    check_new(folder)
+    if (folder / FOLDER).exists():
         raise RunError(
-            f"{folder} already holds a run, or translations for one; add --resume to go on with it, or choose another folder "
-            "with --out"
+            f"{folder} already holds translations for a run; add --resume to continue it, or choose another folder with --out"
         )
 
 

@@ -1,5 +1,6 @@
 """The whole job of training: from a recipe and a folder to a finished run."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,26 +22,31 @@ from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, rema
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.linear import width_of
 from dragoman.machine.devices import choose_device, peak_memory
+from dragoman.machine.precision import choose_training_precision
+from dragoman.machine.threads import threads_restored
 from dragoman.models.capabilities import capabilities_of
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import checksums, codecs_for, start
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import average, fill, load_weights, save_weights
+from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
+from dragoman.training.contracts import Listener, Objective, Objectives
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
-from dragoman.training.objectives import Objective, build_objective
-from dragoman.training.precision import choose
+from dragoman.training.objectives import build_objective
+from dragoman.training.progress import Progress
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
-from dragoman.training.reports import Listener, Silent, TensorBoard
+from dragoman.training.reports import Silent, TensorBoard
 from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.selection import check_learned, value_of
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.threads import probe_threads
-from dragoman.training.trainer import Objectives, Progress, Trainer
+from dragoman.training.trainer import Trainer
 
 
 def fit(
@@ -62,18 +68,26 @@ def fit(
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
-    run = (
-        _resumable(recipe, folder, listener)
-        if resume and folder.exists()
-        else _prepared(recipe, folder, listener, codecs)
-    )
-    run = replace(run, manifest={**run.manifest, **(about or {})})
+    known = resume and folder.exists()
+    with run_lock(folder):
+        return _fit(recipe, folder, listener, resume=known, codecs=codecs, about=about or {})
+
+
+def _fit(
+    recipe: Recipe,
+    folder: Path,
+    listener: Listener,
+    *,
+    resume: bool,
+    codecs: tuple[Codec, Codec] | None,
+    about: Mapping[str, Any],
+) -> Progress:
+    """Train into a folder that is locked."""
+    run = _resumable(recipe, folder, listener) if resume else _prepared(recipe, folder, listener, codecs)
+    run = replace(run, manifest={**run.manifest, **about})
     resuming = resume and (folder / "training" / "last.safetensors").exists()
-    threads = torch.get_num_threads()
-    try:
+    with threads_restored():
         return _train(run, listener, resuming=resuming)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _train(run: Run, listener: Listener, *, resuming: bool) -> Progress:
@@ -87,19 +101,21 @@ def _train(run: Run, listener: Listener, *, resuming: bool) -> Progress:
         listener = trainer.listener = TensorBoard(run.folder / "tensorboard", listener)
     if resuming:
         trainer.restore()
-        listener.say(f"Going on at step {trainer.progress.step}.")
+        listener.say(f"Resuming at step {trainer.progress.step}.")
     else:
         torch.manual_seed(recipe.seed + 1)
         trainer.metrics.truncate_after(0)
     try:
-        with stops_when_asked(trainer, listener):
+        with stops_when_asked(trainer):
             progress = trainer.run()
     finally:
         trainer.stream.close()
     _record_cost(run, trainer)
     if progress.finished and recipe.training.average > 1:
         _try_average(run, trainer, recipe.training.average, listener)
-    listener.close()
+    if progress.finished:
+        check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
+    trainer.listener.close()
     return progress
 
 
@@ -142,8 +158,9 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         objectives,
         MaskingStream(stream, len(run.source)) if masked else stream,
         settings=recipe.training,
-        precision=run.manifest.get("precision") or choose(recipe.training.precision, device, width_of(model)),
-        folder=run.folder,
+        precision=run.manifest.get("precision")
+        or choose_training_precision(recipe.training.precision, device, width_of(model)),
+        files=run.files,
         validate=validation,
         listener=listener,
     )
@@ -184,7 +201,7 @@ def _record_cost(run: Run, trainer: Trainer) -> None:
 
 
 def _masked_objective(training: TrainingSettings) -> Objective:
-    """Return what training of a masked language model makes small."""
+    """Return the training objective of a masked language model."""
     return partial(masked_loss, smoothing=training.label_smoothing)
 
 
@@ -205,12 +222,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Co
     check_recipe(recipe)
     for sentence in remarks(recipe):
         listener.say(sentence)
-    if (folder / "manifest.json").exists():
-        raise RunError(
-            f"{folder} already holds a run; add --resume to go on with it, or choose another folder with --out"
-        )
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose another folder with --out")
+    check_new(folder)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     if codecs is None:
@@ -258,20 +270,19 @@ def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[
 
 def _try_average(run: Run, trainer: Trainer, count: int, listener: Listener) -> None:
     """Take the average of the last weights where it is better on dev than the best so far."""
-    paths = sorted((run.folder / "checkpoints").glob("step-*.safetensors"))[-count:]
+    paths = run.files.kept()[-count:]
     if len(paths) < 2:
         return
     model = trainer.model.eval()
     fill(model, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
-    metric = trainer.settings.metric
-    value = scores["dev_bleu"] if metric == "bleu" else -scores["dev_loss"]
+    value = value_of(scores, trainer.settings)
     best = trainer.progress.best
     record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
     trainer.metrics.append(record)
     listener.record(record)
     if best is None or value > best:
-        save_weights(run.weights, model, {"averaged": len(paths), **scores})
+        run.files.save_weights(run.weights, model, {"averaged": len(paths), **scores})
         listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, model)

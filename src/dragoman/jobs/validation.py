@@ -17,8 +17,9 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import encode_within
+from dragoman.training.contracts import Objective
 from dragoman.training.masking import mask_tokens, masked_loss
-from dragoman.training.objectives import Objective, translation_loss
+from dragoman.training.objectives import translation_loss
 
 Say = Callable[[str], None]
 """Hears a sentence for the user."""

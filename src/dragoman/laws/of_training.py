@@ -23,7 +23,9 @@ from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
 from dragoman.training import step as training_step
 from dragoman.training.checkpoint import own_tensors
-from dragoman.training.objectives import Objective, build_objective, translation_loss
+from dragoman.training.contracts import Objective
+from dragoman.training.files import RunFiles
+from dragoman.training.objectives import build_objective, translation_loss
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Trainer
@@ -163,7 +165,7 @@ def trainer_of(
         BatchStream(_store(folder.parent / "cache"), (codec, codec), settings.batch_tokens, seed=1, sampling=sampling),
         settings=settings,
         precision="float32",
-        folder=folder,
+        files=RunFiles(folder),
         validate=lambda model: {"dev_loss": 1.0, "dev_bleu": 0.0},
         listener=StopAt(),
     )

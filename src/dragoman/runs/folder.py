@@ -1,12 +1,12 @@
-"""A run: a folder with everything needed to translate, to go on training, and to know how it was made.
+"""A run: a folder with everything needed to translate, to resume training, and to know how it was made.
 
 recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), dictionary.tsv (where unknown words
-tell where they come from), manifest.json (versions, data checksums, seed), metrics.jsonl, checkpoints/ (weights for
-averaging), training/ (to resume). It can be copied anywhere.
+say which source word they come from), manifest.json (versions, checksums of data and recipe, seed), metrics.jsonl, checkpoints/
+(weights for averaging), training/ (to resume). It can be copied anywhere.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,22 @@ from dragoman.machine.provenance import versions
 from dragoman.models.build import Model, build_model, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.runs.integrity import IDENTITY, check_recipe, run_identity, sealed, unsealed
 from dragoman.runs.recipe import Recipe
-from dragoman.settings import Settings, dump, parse, read_yaml
+from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, check_format, load_tensors, load_weights
+from dragoman.training.checkpoint import FORMAT, check_format, fill, load_tensors
+from dragoman.training.files import RunFiles
 
 SHORTLIST = "shortlist.safetensors"
 """File of a run folder that says which target pieces each source piece is likely to become."""
 DICTIONARY = "dictionary.tsv"
 """File of a run folder that holds translations of single words."""
+CODECS = frozenset({"source.json", "target.json", "text.json"})
+"""Files of the codecs, which are the first that a new run writes."""
+BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled"}
+"""Files that may be in a folder before it holds a run: those of one that was killed while it was written, and those of a
+student's corpus."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Run:
     @property
     def weights(self) -> Path:
         """Path of the best weights."""
-        return self.folder / "model.safetensors"
+        return self.files.weights
 
     def fresh_model(self) -> Model:
         """Make the recipe's model with new weights drawn from its seed."""
@@ -75,15 +82,20 @@ class Run:
             raise InputError(f"{self.folder} is {_NAMES['fill']}, which has no decoder; use it with `dragoman fill`")
         return model
 
+    @property
+    def files(self) -> RunFiles:
+        """What training writes into the folder."""
+        return RunFiles(self.folder, self.manifest.get(IDENTITY))
+
     def load_any(self, device: torch.device, weights: Path | None = None) -> Model:
         """Make the model, whatever it is for, with its best weights (or those at `weights`), ready to be used."""
         if weights is None and not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
-                "go on with `dragoman train --resume`, or wait"
+                f"continue it with `dragoman train --resume {self.folder}`, or wait"
             )
-        model = self.fresh_model()
-        load_weights(weights or self.weights, model)
+        model, path = self.fresh_model(), weights or self.weights
+        fill(model, self.files.load(path)[0], path)
         return model.to(device).eval()
 
     def load_shortlist(self, device: torch.device) -> Shortlist:
@@ -133,23 +145,42 @@ def write_run(
         if dictionary:
             write_text(folder / DICTIONARY, "".join(f"{word}\t{other}\n" for word, other in dictionary.items()))
         write_text(folder / "recipe.yaml", dump(recipe))
-        write_text(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        whole = sealed(manifest, read_yaml(folder / "recipe.yaml"))
+        write_text(folder / "manifest.json", json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise RunError(
             f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
         ) from None
 
 
+def check_new(folder: Path, *, resumable: bool = True) -> None:
+    """Refuse (RunError) to begin a run in a folder that holds one, or files that are no run's. Hidden files do not count.
+
+    `resumable` says whether the command could continue a run that is there.
+    """
+    if (folder / "manifest.json").exists():
+        hint = "add --resume to continue it, or " if resumable else ""
+        raise RunError(f"{folder} already holds a run; {hint}choose another folder with --out")
+    found = {path.name for path in folder.iterdir() if not path.name.startswith(".")} if folder.is_dir() else set()
+    own = BEFORE_A_RUN if found & CODECS else BEFORE_A_RUN - {"recipe.yaml"}
+    if found - own:
+        raise RunError(
+            f"{folder} holds files that are no run's (such as `{min(found - own)}`), with which a run's would be mixed; choose "
+            "another folder with --out"
+        )
+
+
 def new_run(
     folder: Path,
     recipe: Recipe,
     codecs: tuple[Codec, Codec],
-    about: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     *,
     dictionary: Mapping[str, str] | None = None,
 ) -> Run:
-    """Make a run that is not yet on disk; `about` goes into its manifest beside versions and seed."""
-    manifest = {"format": FORMAT, "seed": recipe.seed, **versions(), **about}
+    """Make a run that is not yet on disk; `metadata` goes into its manifest, as well as versions and seed."""
+    identity = run_identity(recipe, [codec.fingerprint for codec in codecs], metadata.get("data", {}))
+    manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
     return Run(folder, recipe, *codecs, manifest, dictionary or {})
 
 
@@ -158,7 +189,7 @@ def open_run(folder: Path) -> Run:
     manifest = read_manifest(folder)
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
-    recipe = parse(Recipe, read_yaml(folder / "recipe.yaml"), where=str(folder / "recipe.yaml"))
+    recipe = read_recipe(folder, Recipe)
     codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
     words = folder / DICTIONARY
     return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
@@ -166,6 +197,26 @@ def open_run(folder: Path) -> Run:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of another format."""
+    return _read_manifest(folder)[0]
+
+
+def read_recipe(
+    folder: Path, kind: type[Kind], *, update: Callable[[dict[str, Any]], dict[str, Any]] = lambda table: table
+) -> Kind:
+    """Read the recipe of a run folder, which `update` turns into one of today.
+
+    RunError where it was changed in a place on which the weights depend.
+    """
+    path = folder / "recipe.yaml"
+    written, table = _read_manifest(folder)[1], read_yaml(path)
+    recipe = parse(kind, update(table), where=str(path))
+    if written is not None:
+        check_recipe(path, update(table), update(written))
+    return recipe
+
+
+def _read_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the manifest of a run folder, and the recipe that it holds, if any."""
     if not folder.exists():
         raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
     if not folder.is_dir():
@@ -177,10 +228,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise RunError(
             f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
         )
+    path = folder / "manifest.json"
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
         written = int(manifest["format"])
-    except (ValueError, KeyError, TypeError, OSError):
-        raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place") from None
+    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+        raise RunError(f"{path} is damaged; copy it again from a good place") from None
     check_format(folder, written)
-    return dict(manifest)
+    return unsealed(manifest, path)

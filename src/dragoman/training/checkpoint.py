@@ -1,4 +1,4 @@
-"""Tensors on disk: one safetensors file each, written beside and renamed, with a checksum of its content inside."""
+"""Tensors on disk: one safetensors file each, written to a temporary file and renamed, with a checksum of its content."""
 
 import errno
 import hashlib
@@ -20,18 +20,19 @@ FORMAT = 2
 nonsense here, so it is refused."""
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
-    """Write tensors and a small JSON table `about` them. An interrupted or failed write leaves the old file as it was.
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> None:
+    """Write tensors, with a small table of JSON. An interrupted or failed write leaves the old file as it was.
 
-    TrainingError where the disk is full or the folder cannot be written.
+    Equal tensors and metadata give equal bytes. TrainingError where the disk is full or the folder cannot be written.
     """
     prepared = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
-    text = json.dumps(dict(about or {}), sort_keys=True)
-    metadata = {"format": str(FORMAT), "about": text, "sha256": _digest(prepared, f"{FORMAT} {text}")}
+    text = json.dumps(dict(metadata or {}), sort_keys=True)
+    header = {"format": str(FORMAT), "about": text, "sha256": _digest(prepared, f"{FORMAT} {text}")}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
-            save_file(prepared, temporary, metadata)
+            save_file(prepared, temporary, header)
+            _sort_metadata(temporary)
     except (OSError, SafetensorError) as error:
         full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left" in str(error)
         reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
@@ -50,7 +51,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}); copy it again from a good place, or train again") from None
     written = metadata.get("format", "")
-    check_format(path, int(written) if written.isdigit() else FORMAT)
+    check_format(path, int(written) if written.isdecimal() else FORMAT)
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
         raise RunError(
@@ -70,16 +71,16 @@ def check_format(path: Path, written: int) -> None:
         )
 
 
-def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any] | None = None) -> None:
+def save_weights(path: Path, model: nn.Module, metadata: Mapping[str, Any] | None = None) -> None:
     """Write a model's weights; a tensor that several parameters share is written once."""
-    save_tensors(path, own_tensors(model), about)
+    save_tensors(path, own_tensors(model), metadata)
 
 
 def load_weights(path: Path, model: nn.Module) -> dict[str, Any]:
-    """Fill `model` with the weights at `path`, and return what was written about them."""
-    tensors, about = load_tensors(path)
+    """Fill `model` with the weights at `path`, and return their metadata."""
+    tensors, metadata = load_tensors(path)
     fill(model, tensors, path)
-    return about
+    return metadata
 
 
 def own_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -89,29 +90,51 @@ def own_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Copy `tensors` into the model in place. RunError where names or shapes are not those of the model."""
-    own = own_tensors(model)
-    unknown = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
-    if unknown:
-        raise RunError(
-            f"{path} does not fit the model of its recipe (first rejection_reason: {unknown[0]}); was recipe.yaml edited?"
-        )
+    """Copy `tensors` into the model in place. RunError, which names `path`, where they are another model's."""
+    check_fits(model, tensors, path)
     with torch.no_grad():
-        for name, tensor in own.items():
+        for name, tensor in own_tensors(model).items():
             tensor.copy_(tensors[name])
 
 
+def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse (RunError) tensors whose names or shapes are not those of the model's."""
+    own = own_tensors(model)
+    different = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
+    if different:
+        raise RunError(
+            f"{path} does not fit the model of its recipe (first difference: {different[0]}); was recipe.yaml edited?"
+        )
+
+
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files, one file in memory at a time."""
+    """Return the mean of the weights in several files, one file in memory at a time. RunError where they are not one run's."""
     mean: dict[str, Tensor] = {}
+    runs = set()
     for count, path in enumerate(paths, 1):
-        tensors, _ = load_tensors(path)
-        if mean and set(mean) != set(tensors):
+        tensors, metadata = load_tensors(path)
+        runs.add(metadata.get("run"))
+        if (mean and set(mean) != set(tensors)) or len(runs) > 1:
             raise RunError(f"{path} holds other weights than {paths[0]}; average checkpoints of one run")
         for name, tensor in tensors.items():
             wide = tensor.double()
             mean[name] = wide if count == 1 else mean[name] + (wide - mean[name]) / count
     return {name: tensor.float() for name, tensor in mean.items()}
+
+
+def _sort_metadata(path: Path) -> None:
+    """Put the metadata in the header of a safetensors file in order, which the library writes in a random one.
+
+    Source of the format: https://huggingface.co/docs/safetensors (8 bytes of length, a JSON header padded by spaces, the data).
+    """
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8").ljust(length)
+        if len(text) == length:
+            file.seek(8)
+            file.write(text)
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str) -> str:

@@ -16,9 +16,8 @@ from torch import nn
 from dragoman.interfaces import EOS, PAD, Batch, Loss, Padded
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.training.contracts import Objective, Objectives
 from dragoman.training.flops import is_counting
-from dragoman.training.objectives import Objective
-from dragoman.training.trainer import Objectives
 
 MOST = {"model": 8, "graphs": 64}
 """Programs that are made; beyond them nothing is compiled any more, and what no program fits is computed as without."""

@@ -10,7 +10,7 @@ import torch
 
 from dragoman.interfaces import BOS, EOS, Batch, Loss, Padded
 from dragoman.models.masked_lm import MASK, MaskedLanguageModel
-from dragoman.training.trainer import Stream
+from dragoman.training.contracts import Stream
 
 MASK_RATE = 0.15
 """Share of the tokens that must be told."""

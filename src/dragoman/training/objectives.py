@@ -1,8 +1,6 @@
-"""What training makes small: sums over target tokens, divided once by their number."""
+"""The training objective: sums over target tokens, divided once by their number."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -12,13 +10,11 @@ from dragoman.interfaces import Batch, DecoderOutput, Loss
 from dragoman.machine.dtypes import upcast
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.plugins import get
+from dragoman.training.contracts import Objective
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.guided import alignment_loss
 from dragoman.training.settings import GuidedSettings, TrainingSettings
-
-Objective = Callable[[Any, Batch], Loss]
-"""Takes a model and a batch; the model is of the architecture that the objective is for."""
 
 
 def build_objective(training: TrainingSettings) -> Objective:
@@ -42,7 +38,7 @@ def translation_loss(
     Experts out of balance add their penalty once per token, so that the one division stays right. A guided head adds what
     it has yet to learn of the batch's word links; that needs the weights, so no fused attention is used. Hard attention that
     drew positions adds what makes its gradient that of the expected cost. With a reward, all this is weighed by its alpha, and
-    the expected reward of sampled translations is made large beside it (Wu et al. 2016, equation 9).
+    the expected reward of sampled translations is maximised with it (Wu et al. 2016, equation 9).
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)

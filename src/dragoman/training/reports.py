@@ -1,37 +1,17 @@
-"""What training tells: records in metrics.jsonl, a live progress line, and optional TensorBoard events."""
+"""Where the records of training go: metrics.jsonl, and optional TensorBoard events."""
 
 import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from dragoman.atomic import write_text
-
-
-@runtime_checkable
-class Listener(Protocol):
-    """Hears every step and every record of training."""
-
-    def progress(self, record: Mapping[str, Any]) -> None:
-        """Hear of one step: step, loss, perplexity, learning_rate, tokens_per_second, padding, share, seconds_left."""
-        ...
-
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Hear of a record that also goes to metrics.jsonl."""
-        ...
-
-    def say(self, sentence: str) -> None:
-        """Hear a sentence for the user."""
-        ...
-
-    def close(self) -> None:
-        """Hear that training ended."""
-        ...
+from dragoman.training.contracts import Listener
 
 
 class Silent:
-    """Hears everything and says nothing."""
+    """A listener that does nothing."""
 
     def progress(self, record: Mapping[str, Any]) -> None:
         """Do nothing."""
@@ -61,28 +41,39 @@ class MetricsFile:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(clean) + "\n")
 
-    def truncate_after(self, step: int) -> None:
-        """Drop records of steps after `step`, which a resumed run will write again."""
-        if self.path.exists():
-            kept = [record for record in self.read() if record.get("step", 0) <= step]
-            write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+    def truncate_after(self, step: int) -> int:
+        """Drop records of steps after `step`, which a resumed run will write again; return how many damaged lines went too."""
+        if not self.path.exists():
+            return 0
+        records, damaged = self._parsed()
+        kept = [record for record in records if record["step"] <= step]
+        write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+        return damaged
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the records; a last line cut short by a crash is left out."""
-        if not self.path.exists():
-            return []
-        records = []
-        for line in self.path.read_text(encoding="utf-8").split("\n"):
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            records.append(record)
-        return records
+        """Return the records; damaged lines are left out, such as a last one cut short by a crash."""
+        return self._parsed()[0] if self.path.exists() else []
+
+    def _parsed(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the records, and how many lines before the last are damaged."""
+        *lines, last = self.path.read_bytes().split(b"\n")
+        parsed = [_record(line) for line in lines]
+        damaged = parsed.count(None)
+        return [record for record in (*parsed, _record(last)) if record is not None], damaged
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """Return the record on a line of metrics.jsonl: a table of numbers, of which `step` is whole; None for anything else."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    numbers = isinstance(record, dict) and all(isinstance(v, int | float | None) for v in record.values())
+    return record if numbers and type(record.get("step")) is int else None
 
 
 class TensorBoard:
-    """Passes numbers of records on to TensorBoard."""
+    """A listener that writes the numbers of records for TensorBoard, and passes everything on to another."""
 
     def __init__(self, folder: Path, inner: Listener) -> None:
         from torch.utils.tensorboard import SummaryWriter

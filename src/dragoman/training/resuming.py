@@ -1,46 +1,87 @@
-"""What must not have changed when a run goes on: its recipe, but for the budget, and its corpora."""
+"""What must not have changed when a run is resumed: its recipe, but for a few settings of training, and its corpora."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import RunError, SettingsError
+from dragoman.training.budgets import BUDGETS
 
 MAY_CHANGE = frozenset(
-    {"steps", "epochs", "minutes", "tokens", "flops", "patience", "save_minutes", "log_every", "keep"}
-)
-MAY_CHANGE |= {"average", "threads", "learning_rate", "clip", "compile", "padding"}
-"""Settings of the section `training` that may differ when a run goes on."""
+    {*BUDGETS, "patience", "save_minutes", "log_every", "keep", "average", "learning_rate", "clip"}
+) | {
+    "threads",
+    "compile",
+    "padding",
+}
+"""Settings of the section `training` that may differ when a run is resumed."""
+
+SECTIONS_THAT_MAY_CHANGE = ("about", "decoding")
+"""Sections of a recipe that may differ when a run is resumed: training does not read them."""
+
+LOCATIONS = frozenset({"source", "target", "documents", "links", "tsv", "jsonl", "text"})
+"""Settings of a corpus that say where a file is; the files themselves are compared by their checksums."""
+
+FILE = "a file"
+"""What stands for the place of a file where recipes are compared."""
 
 
 def check_same_recipe(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Refuse to go on with another recipe than the one that the run `folder` began with. SettingsError names the place.
+    """Refuse to resume with another recipe than the one that the run `folder` began with. SettingsError names the place.
 
-    Recipes come as tables; of the section `training` only what changes the result counts.
+    Recipes come as tables. Where corpora are may differ, and in the section `training` what is in MAY_CHANGE.
     """
-    before, now = (
-        {**recipe, "training": {name: value for name, value in recipe["training"].items() if name not in MAY_CHANGE}}
-        for recipe in (old, new)
-    )
-    for place in _differences(before, now, ""):
+    for place in differences(_lasting(old), _lasting(new)):
         raise SettingsError(
-            f"{folder} was trained with another recipe: `{place}` differs; resume with the recipe it began with (only the "
-            "budget, learning_rate and clip in `training` may change), or choose another folder with --out"
+            f"{folder} was trained with another recipe: `{place}` differs; resume with the recipe it began with (of `training` "
+            f"only {', '.join(sorted(MAY_CHANGE))} may change), or choose another folder with --out"
         )
 
 
 def check_same_files(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Refuse to go on where a corpus file has another checksum than when the run `folder` began."""
+    """Refuse to resume where a corpus file is another than when the run `folder` began; it may have been moved.
+
+    Files come as checksums by path, in the order in which the recipe names them.
+    """
+    moved = len(before) == len(now) and before.keys() != now.keys()
+    expected = dict(zip(now, before.values(), strict=True)) if moved else before
     for path, checksum in now.items():
-        if before.get(path, checksum) != checksum:
-            raise RunError(f"{path} has changed since {folder} began; bring it back, or begin another run with --out")
+        if expected.get(path, checksum) != checksum:
+            raise RunError(f"{path} has changed since {folder} began; bring it back, or start another run with --out")
 
 
-def _differences(old: Any, new: Any, place: str) -> Iterator[str]:
-    """Name the places where two tables differ."""
+def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
+    """Name the places where two tables differ.
+
+    >>> list(differences({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 4}}))
+    ['b.c', 'b.d']
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in (*old, *(key for key in new if key not in old)):
             if old.get(key) != new.get(key):
-                yield from _differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
+                yield from differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
     elif old != new:
         yield place
+
+
+def _lasting(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what must stay the same of a recipe."""
+    kept = {name: section for name, section in recipe.items() if name not in SECTIONS_THAT_MAY_CHANGE}
+    training = {name: value for name, value in recipe["training"].items() if name not in MAY_CHANGE}
+    return {**kept, "training": training, "data": _without_locations(recipe["data"])}
+
+
+def _without_locations(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section `data` of a recipe without the places of its files."""
+    corpora = {part: _without_location(data[part]) for part in ("train", "dev", "test") if part in data}
+    return {**data, **corpora, "root": None}
+
+
+def _without_location(corpus: Any) -> Any:
+    """Return a corpus, or several, in which every file is only said to be there."""
+    if isinstance(corpus, list | tuple):
+        return [_without_location(one) for one in corpus]
+    if isinstance(corpus, dict):
+        files = {name for name in LOCATIONS & set(corpus) if corpus[name] not in (None, "blank lines")}
+        return {name: FILE if name in files else value for name, value in corpus.items()}
+    return None if corpus is None else FILE

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
+from dragoman.training.budgets import BUDGETS
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
@@ -125,12 +126,8 @@ class OptimisationSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "OptimisationSettings":
-        budgets = (self.steps, self.epochs, self.minutes, self.tokens, self.flops)
-        if all(budget is None for budget in budgets):
-            raise ValueError(
-                "`training` needs a budget: set `training.steps`, `training.epochs`, `training.minutes`, `training.tokens` or "
-                "`training.flops`"
-            )
+        if all(getattr(self, budget) is None for budget in BUDGETS):
+            raise ValueError(f"`training` needs a budget: set `training.{'`, `training.'.join(BUDGETS)}`")
         if any(first.after >= second.after for first, second in pairwise(self.phases)):
             raise ValueError("`training.phases` must begin one after the other; put them in order of `after`")
         for number in range(len(self.phases) + 1):

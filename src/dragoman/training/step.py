@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
-from dragoman.training.objectives import Objective
+from dragoman.training.contracts import Objective
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from dragoman.layers.linear import width_of
-from dragoman.training import precision
-from dragoman.training.precision import arithmetic, choose, cpu_gain
+from dragoman.machine import precision
+from dragoman.machine.precision import arithmetic, choose_training_precision, cpu_gain
 
 CPU = torch.device("cpu")
 
 
 def test_a_wish_is_granted() -> None:
-    assert choose("float32", CPU) == "float32"
-    assert choose("bfloat16", CPU) == "bfloat16"
+    assert choose_training_precision("float32", CPU) == "float32"
+    assert choose_training_precision("bfloat16", CPU) == "bfloat16"
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,16 @@ def test_a_cpu_gets_bfloat16_only_where_it_is_faster(
     gain: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "cpu_gain", lambda width: gain)
-    assert choose("auto", CPU) == expected
+    assert choose_training_precision("auto", CPU) == expected
 
 
 def test_a_narrow_model_is_measured_with_narrow_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "cpu_gain", lambda width: 3.0 if width == 512 else 1.0)
-    assert [choose("auto", CPU, width) for width in (32, 512, 2048)] == ["float32", "bfloat16", "bfloat16"]
+    assert [choose_training_precision("auto", CPU, width) for width in (32, 512, 2048)] == [
+        "float32",
+        "bfloat16",
+        "bfloat16",
+    ]
     model = torch.nn.Sequential(torch.nn.Embedding(1000, 32), torch.nn.Linear(32, 96))
     assert width_of(model) == 32
 

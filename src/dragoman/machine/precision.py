@@ -7,11 +7,16 @@ from typing import Any, Literal
 import torch
 
 PrecisionName = Literal["float32", "bfloat16"]
+"""Precisions in which a model can be trained."""
+InferencePrecisionName = Literal["float32", "bfloat16", "int8"]
+"""Precisions in which a trained model can be used."""
 WORTHWHILE = 1.2
-"""How many times faster a bfloat16 product must be on a CPU to be chosen."""
+"""How many times faster matrix products of fewer bits must be on a CPU to be chosen."""
 
 
-def choose(requested: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512) -> PrecisionName:
+def choose_training_precision(
+    requested: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512
+) -> PrecisionName:
     """Return the precision to train in. `auto` takes bfloat16 on a GPU that has it and on a CPU measured to be faster.
 
     `width` is that of the model (`width_of`): narrow products gain less than it costs to round what goes into them.
@@ -40,6 +45,15 @@ def cpu_gain(width: int = 512) -> float:
                 product()
             best[name] = min(best[name], time.perf_counter() - begin)
     return best["float32"] / best["bfloat16"]
+
+
+def dtype_of(precision: PrecisionName) -> torch.dtype:
+    """Return torch's type of a precision.
+
+    >>> dtype_of("bfloat16")
+    torch.bfloat16
+    """
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 
 def arithmetic(precision: PrecisionName, device: torch.device) -> AbstractContextManager[Any]:

@@ -1,0 +1,30 @@
+"""Averaging checkpoints: a new run whose weights are the mean of those that another run kept."""
+
+from pathlib import Path
+
+from dragoman.errors import InputError
+from dragoman.runs.folder import check_new, new_run, open_run
+from dragoman.runs.lock import run_lock
+from dragoman.training.checkpoint import average
+
+
+def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
+    """Average the last checkpoints of the run `folder` into the run `out` (RUN-average by default), and return that folder.
+
+    InputError where fewer than two are kept, RunError where `out` holds anything.
+    """
+    run = open_run(folder)
+    paths = run.files.kept()[-last:]
+    if len(paths) < 2:
+        raise InputError(
+            f"averaging needs at least two checkpoints, but {folder} has {len(paths)}; train with training.keep: 5"
+        )
+    target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
+    names = [path.stem for path in paths]
+    metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}
+    with run_lock(target):
+        check_new(target, resumable=False)
+        averaged = new_run(target, run.recipe, (run.source, run.target), metadata, dictionary=run.dictionary)
+        averaged.files.save(averaged.weights, average(paths), {"averaged": names})
+        averaged.save()
+    return target

@@ -1,0 +1,87 @@
+"""How damage and edits of a run's own files are noticed.
+
+manifest.json holds a checksum of itself and the recipe as training left it; weights and checkpoints hold the identity of their
+run (`training/files.py`), codecs their fingerprints. Runs of earlier versions have none of this, and are read as they are.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import RunError
+from dragoman.settings import Settings
+from dragoman.training.resuming import MAY_CHANGE, differences
+
+CHECKSUM, RECIPE, IDENTITY = "checksum", "recipe", "identity"
+"""Entries of manifest.json: a checksum of the others, the recipe as it was written, the identity of the run."""
+
+MAY_BE_EDITED = frozenset({"about", "data", "decoding"})
+"""Sections of a run's recipe.yaml that may be edited by hand, as well as what may change in `training` when a run is resumed:
+trained weights do not depend on them."""
+
+
+def run_identity(recipe: Settings, fingerprints: Sequence[str], data: Mapping[str, str]) -> str:
+    """Return the identity of a new run: a hash of everything that its first weights come from.
+
+    `fingerprints` are those of the codecs, `data` the checksums of the corpora by path. Equal trainings have equal identities,
+    wherever their files are; budgets do not count, as they may change when the run is resumed.
+    """
+    table = recipe.model_dump(mode="json")
+    training = {
+        name: value
+        for name, value in table["training"].items()
+        if name not in MAY_CHANGE or name in ("learning_rate", "clip")
+    }
+    parts = [table["seed"], table["text"], table["model"], training, list(fingerprints), list(data.values())]
+    return _digest(parts)[:32]
+
+
+def sealed(manifest: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with the recipe and the checksum that `unsealed` looks at."""
+    whole = {**manifest, RECIPE: recipe}
+    return {**whole, CHECKSUM: _digest(whole)}
+
+
+def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return what `sealed` was given; None as the recipe of a run of an earlier version. RunError where it was changed."""
+    rest = {name: value for name, value in manifest.items() if name != CHECKSUM}
+    recipe = rest.pop(RECIPE, None)
+    if CHECKSUM not in manifest and recipe is None and IDENTITY not in manifest:
+        return rest, None
+    if not isinstance(recipe, dict) or manifest.get(CHECKSUM) != _digest({**rest, RECIPE: recipe}):
+        raise RunError(f"{path} is damaged (its checksum does not match); copy it again from a good place")
+    return rest, recipe
+
+
+def check_recipe(path: Path, found: Mapping[str, Any], written: Mapping[str, Any]) -> None:
+    """Refuse (RunError) the recipe `path` of a run where weights depend on what was changed in it; say so elsewhere."""
+    for place in differences(written, found):
+        before, now = (_at(table, place) for table in (written, found))
+        change = f"{path} was changed after it was written: `{place}` is {now}, and was {before}"
+        section, _, name = place.partition(".")
+        if section not in MAY_BE_EDITED and not (section == "training" and name in MAY_CHANGE):
+            raise RunError(f"{change}; change it back, or copy the file again from where the run was trained")
+        _notice(f"{change}. The present value is used.")
+
+
+def _at(table: Any, place: str) -> str:
+    """Return the value at a place of a table, as a sentence shows it."""
+    for name in place.split("."):
+        table = table.get(name) if isinstance(table, dict) else None
+    text = "not there" if table is None else json.dumps(table, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def _digest(value: Any) -> str:
+    """Return a checksum of something that JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()
+
+
+@cache
+def _notice(sentence: str) -> None:
+    """Say something once: on standard error, or where a program that uses Dragoman lets its log go."""
+    logging.getLogger("dragoman").warning(sentence)

@@ -1,0 +1,27 @@
+"""How much training there is to be: budgets of steps, epochs, minutes, tokens and FLOPs, of which the first used up ends it."""
+
+from collections.abc import Mapping
+
+from dragoman.errors import TrainingError
+
+BUDGETS = ("steps", "epochs", "minutes", "tokens", "flops")
+"""Settings of the section `training` that are budgets; at least one must be given."""
+
+
+def shares(budgets: Mapping[str, int | float | None], used: Mapping[str, int | float]) -> dict[str, float]:
+    """Return how much of each budget that is given has been used; above 1 where a step exceeded it.
+
+    >>> shares({"steps": 10, "minutes": None}, {"steps": 4, "minutes": 3.0})
+    {'steps': 0.4}
+    """
+    return {name: used[name] / budget for name, budget in budgets.items() if budget}
+
+
+def check_first_step(budgets: Mapping[str, int | float | None], used: Mapping[str, int | float]) -> None:
+    """Refuse (TrainingError) a budget that one step has more than used up."""
+    name, share = max(shares(budgets, used).items(), key=lambda item: item[1])
+    if share > 1:
+        raise TrainingError(
+            f"the budget `training.{name}: {budgets[name]:g}` is too small for one step, which takes {used[name]:.3g}; set a "
+            f"larger training.{name}, or smaller steps with training.batch_tokens"
+        )

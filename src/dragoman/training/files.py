@@ -1,0 +1,78 @@
+"""The files that training writes into a run folder. Of several processes, one alone would write them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from dragoman.errors import RunError
+from dragoman.training.checkpoint import load_tensors, own_tensors, save_tensors
+from dragoman.training.reports import MetricsFile
+
+RUN = "run"
+"""Entry in the metadata of weights and checkpoints that says which run they belong to."""
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Weights, checkpoints and records of one run."""
+
+    folder: Path
+    identity: str | None = None
+    """Identity of the run, which its weights carry, so that those of another run are refused; None where it has none."""
+
+    @property
+    def weights(self) -> Path:
+        """Path of the best weights."""
+        return self.folder / "model.safetensors"
+
+    @property
+    def last(self) -> Path:
+        """Path of what a resumed run needs."""
+        return self.folder / "training" / "last.safetensors"
+
+    @property
+    def metrics(self) -> MetricsFile:
+        """The records."""
+        return MetricsFile(self.folder / "metrics.jsonl")
+
+    def kept(self) -> list[Path]:
+        """Return the paths of the weights kept for averaging, oldest first."""
+        return sorted((self.folder / "checkpoints").glob("step-*.safetensors"))
+
+    def kept_at(self, step: int) -> Path:
+        """Return the path of the weights kept after a step."""
+        return self.folder / "checkpoints" / f"step-{step:08d}.safetensors"
+
+    def save_weights(self, path: Path, model: nn.Module, metadata: Mapping[str, Any]) -> None:
+        """Write a model's weights; a tensor that several parameters share is written once."""
+        self.save(path, own_tensors(model), metadata)
+
+    def keep(self, model: nn.Module, step: int, count: int) -> None:
+        """Write the weights for averaging, and delete the oldest beyond `count`."""
+        if not count:
+            return
+        self.save_weights(self.kept_at(step), model, {"step": step})
+        for old in self.kept()[:-count]:
+            old.unlink()
+
+    def save(self, path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+        """Write tensors that belong to the run."""
+        own = {} if self.identity is None else {RUN: self.identity}
+        save_tensors(path, tensors, {**metadata, **own})
+
+    def load(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read what `save` wrote. RunError where it is missing, damaged, or belongs to another run."""
+        tensors, metadata = load_tensors(path)
+        self.check(path, metadata)
+        return tensors, metadata
+
+    def check(self, path: Path, metadata: Mapping[str, Any]) -> None:
+        """Refuse (RunError) the file `path` where its metadata says that it belongs to another run."""
+        if self.identity is not None and metadata.get(RUN) != self.identity:
+            raise RunError(
+                f"{path} belongs to another run than {self.folder}; copy the right file from where the run was trained, or "
+                "train again"
+            )

@@ -1,0 +1,102 @@
+"""How far training has come, and what it is doing now."""
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dragoman.interfaces import PAD, Batch
+from dragoman.training.flops import Meter
+from dragoman.training.step import StepResult
+
+
+@dataclass
+class Progress:
+    """How far training has come; saved with every checkpoint. Tokens and FLOPs are those of all processes together."""
+
+    step: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    best: float | None = None
+    best_step: int = 0
+    stale: int = 0
+    """Validations since the best one."""
+    finished: bool = False
+    phase: int = 0
+    began: int = 0
+    """Steps taken before this phase."""
+    cuts: int = 0
+    """Validations of this phase at which a plateau lowered the learning rate."""
+    cost: Meter = field(default_factory=Meter)
+    stopped_by: int = 0
+    """Signal that ended this session, 0 where none did; not saved."""
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations of all steps so far."""
+        return self.cost.flops
+
+    def used(self, epochs: float) -> dict[str, int | float]:
+        """Return what training has used of each budget, after so many passes over the corpus."""
+        return {
+            "steps": self.step,
+            "epochs": epochs,
+            "minutes": self.seconds / 60,
+            "tokens": self.tokens,
+            "flops": self.flops,
+        }
+
+    def costs(self) -> dict[str, int | float]:
+        """Return what training has cost so far, as records say it."""
+        return {"seconds": round(self.seconds, 3), "tokens": self.tokens, "flops": self.flops}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a table that `from_json` reads."""
+        table = asdict(self)
+        del table["stopped_by"]
+        return table
+
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> "Progress":
+        """Read what `to_json` gave. TypeError where it is something else."""
+        return cls(**{**table, "cost": Meter(**table.get("cost", {}))})
+
+
+@dataclass
+class RunningTotals:
+    """Sums since the last record in metrics.jsonl."""
+
+    total: float = 0.0
+    plain: float = 0.0
+    tokens: int = 0
+    padded: int = 0
+    cells: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, result: StepResult, batches: Iterable[Batch]) -> None:
+        """Count one step."""
+        self.total += result.total
+        self.plain += result.plain
+        self.tokens += result.tokens
+        for batch in batches:
+            for side in (batch.source, batch.target):
+                self.cells += side.mask.numel()
+                self.padded += int((side.ids == PAD).sum())
+
+    def record(self, progress: Progress, *, epochs: float, share: float, learning_rate: float) -> dict[str, Any]:
+        """Return the numbers of the progress line; `share` is the part of the budget that has been used."""
+        tokens = max(self.tokens, 1)
+        passed = max(time.monotonic() - self.began, 1e-9)
+        return {
+            "step": progress.step,
+            "epoch": round(epochs, 3),
+            **progress.costs(),
+            "loss": self.total / tokens,
+            "perplexity": math.exp(min(self.plain / tokens, 50)),
+            "learning_rate": learning_rate,
+            "tokens_per_second": self.tokens / passed,
+            "padding": self.padded / max(self.cells, 1),
+            "share": share,
+            "seconds_left": progress.seconds * (1 - share) / share if share > 0.001 else None,
+        }

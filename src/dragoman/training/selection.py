@@ -1,0 +1,113 @@
+"""Which weights are kept: the best on dev, and the last few for averaging; and when dev no longer improves."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import nn
+
+from dragoman.errors import RunError, TrainingError
+from dragoman.training.checkpoint import check_fits, load_tensors
+from dragoman.training.contracts import Validate
+from dragoman.training.files import RunFiles
+from dragoman.training.progress import Progress
+from dragoman.training.reports import MetricsFile
+from dragoman.training.settings import OptimisationSettings
+
+HOPELESS = 3.0
+"""A loss so many times that of guessing is no early stage of training: weights drawn at random are nearer to a guess."""
+
+
+def measure(validate: Validate, model: nn.Module) -> dict[str, Any]:
+    """Validate a model, in evaluation mode. TrainingError where its weights give nothing that can be measured."""
+    training = model.training
+    model.eval()
+    try:
+        scores = dict(validate(model))
+    except RunError:
+        scores = {"dev_loss": math.nan}
+    finally:
+        model.train(training)
+    if not math.isfinite(scores["dev_loss"]):
+        raise TrainingError("the model's probabilities on dev are not numbers")
+    return scores
+
+
+def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float:
+    """Return the number by which weights are compared: the larger, the better."""
+    return float(scores["dev_bleu"] if settings.metric == "bleu" else -scores["dev_loss"])
+
+
+def select(
+    files: RunFiles, model: nn.Module, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
+) -> bool:
+    """Keep the weights, note in `progress` whether they are the best so far, and return that."""
+    value = value_of(scores, settings)
+    better = progress.best is None or value > progress.best
+    progress.stale = 0 if better else progress.stale + 1
+    progress.cuts += not better and settings.schedule == "plateau"
+    if better:
+        progress.best, progress.best_step = value, progress.step
+        files.save_weights(files.weights, model, {"step": progress.step, **scores})
+    files.keep(model, progress.step, settings.kept_weights)
+    return better
+
+
+def out_of_patience(progress: Progress, settings: OptimisationSettings) -> bool:
+    """Return whether dev has not improved for `patience` validations."""
+    return settings.patience is not None and progress.stale >= settings.patience
+
+
+def check_learned(metrics: MetricsFile, guess: float, *, say: Callable[[str], None]) -> None:
+    """Refuse to call a training done that learned nothing; say so where it learned something, and forgot it again.
+
+    `guess` is the loss of guessing among all labels alike. TrainingError where the loss on dev of the best weights is HOPELESS
+    times as large, which comes of divergence alone; everything is saved by then.
+    """
+    validations = [record for record in metrics.read() if isinstance(record.get("dev_loss"), float)]
+    best = next((one for one in reversed(validations) if one.get("best") or "averaged" in one), None)
+    if best is None:
+        return
+    loss, last = best["dev_loss"], validations[-1]["dev_loss"]
+    remedy = "lower training.learning_rate or training.clip"
+    if loss > HOPELESS * guess:
+        raise TrainingError(
+            f"training diverged: the loss on dev of the best weights is {loss:.3g}, where guessing would give {guess:.3g}; "
+            f"{remedy}, and start another run with --out"
+        )
+    if last > HOPELESS * guess:
+        say(
+            f"Training diverged, and its best weights are those of an earlier step: the loss on dev was {last:.3g} at the end, "
+            f"where guessing would give {guess:.3g}; {remedy} for better ones."
+        )
+
+
+def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str | None:
+    """Make sure, when a run is resumed, that its best weights can be read; return a sentence where they could not.
+
+    A damaged file is replaced by the weights of the same step that were kept for averaging. Where the file is missing,
+    `progress` forgets the best so far, so that the next validation chooses again. RunError where the file is damaged and
+    there is nothing to replace it with, or where it belongs to another run or model.
+    """
+    if progress.best is None:
+        return None
+    if not files.weights.exists():
+        progress.best, progress.best_step, progress.stale = None, 0, 0
+        return f"{files.weights} is missing, so the best weights are chosen again, beginning with the present ones."
+    try:
+        tensors, metadata = load_tensors(files.weights)
+    except RunError:
+        kept = files.kept_at(progress.best_step)
+        try:
+            tensors, metadata = files.load(kept)
+        except RunError:
+            raise RunError(
+                f"{files.weights} is damaged; copy it again from a good place, or delete it, and training continues and chooses "
+                "the best weights again"
+            ) from None
+        check_fits(model, tensors, kept)
+        files.save(files.weights, tensors, metadata)
+        return f"{files.weights} was damaged, and is replaced by {kept}, which holds the same weights."
+    files.check(files.weights, metadata)
+    check_fits(model, tensors, files.weights)
+    return None

@@ -1,0 +1,128 @@
+"""Damage and edits of a run's own files are noticed; runs of earlier versions, which could not notice them, still open."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import recipe
+
+from dragoman.errors import DragomanError, RunError
+from dragoman.runs import integrity
+from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.text import WordsSettings, learn_codecs
+
+CPU = torch.device("cpu")
+DATA = {"train.en": "a" * 64, "train.vi": "b" * 64}
+
+
+def make(folder: Path, *assignments: str, words: str = "c") -> Run:
+    """Write a small run with weights."""
+    codecs = learn_codecs(WordsSettings(minimum_count=1), lambda: [("a b", "x y"), (f"b {words}", "y z")])
+    run = new_run(
+        folder, recipe("transformer", "text={kind: words}", "model.tied=target", *assignments), codecs, {"data": DATA}
+    )
+    run.save()
+    run.files.save_weights(run.weights, run.fresh_model(), {"step": 1})
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Write a small run."""
+    return make(tmp_path / "run")
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    """Change a file as an editor does."""
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        ("heads: 2", "heads: 1", "model.heads"),
+        ("positions: sinusoidal", "positions: none", "model.positions"),
+        ("score: scaled_dot", "score: dot", "model.self_score"),
+        ("seed: 1", "seed: 2", "seed"),
+        ("lower: false", "lower: true", "text.lower"),
+        ("batch_tokens: 400", "batch_tokens: 401", "training.batch_tokens"),
+    ],
+)
+def test_a_recipe_on_which_weights_depend_may_not_be_edited(run: Run, before: str, after: str, place: str):
+    edit(run.folder / "recipe.yaml", before, after)
+    with pytest.raises(RunError, match=rf"recipe\.yaml was changed .*`{place}` is .* and was .*change it back"):
+        open_run(run.folder)
+
+
+def test_an_edit_of_what_a_run_was_not_trained_with_is_said_once(run: Run, caplog: pytest.LogCaptureFixture):
+    integrity._notice.cache_clear()
+    edit(run.folder / "recipe.yaml", "beam: 3", "beam: 7")
+    edit(run.folder / "recipe.yaml", "steps: 20", "steps: 40")
+    for _ in range(2):
+        opened = open_run(run.folder)
+    assert (opened.recipe.decoding.beam, opened.recipe.training.steps) == (7, 40)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert "`decoding.beam` is 7, and was 3" in said[1] and "`training.steps` is 40, and was 20" in said[0]
+
+
+def test_a_recipe_that_was_cut_off_is_noticed(run: Run, caplog: pytest.LogCaptureFixture):
+    integrity._notice.cache_clear()
+    path = run.folder / "recipe.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index("beam:")] + "{}" * text[: text.index("beam:")].endswith(":\n"), encoding="utf-8")
+    with_settings = open_run(run.folder).recipe.decoding != run.recipe.decoding
+    assert with_settings == bool(caplog.records)
+
+
+def test_every_flipped_bit_of_the_manifest_is_noticed(run: Run):
+    path = run.folder / "manifest.json"
+    content = path.read_bytes()
+    for place in range(0, len(content), 37):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        try:
+            assert dict(open_run(run.folder).manifest) == dict(run.manifest)  # white space
+        except DragomanError as error:
+            assert "manifest.json is damaged" in str(error) or "has format" in str(error)
+
+
+def test_a_manifest_that_nests_deeply_is_damaged(run: Run):
+    (run.folder / "manifest.json").write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(RunError, match=r"manifest\.json is damaged"):
+        open_run(run.folder)
+
+
+@pytest.mark.parametrize("other", [("seed=2",), ("training.learning_rate=0.5",)], ids=["seed", "rate"])
+def test_weights_of_another_run_are_refused(run: Run, tmp_path: Path, other: tuple[str, ...]):
+    foreign = make(tmp_path / "other", *other)
+    run.weights.write_bytes(foreign.weights.read_bytes())
+    with pytest.raises(RunError, match=r"model\.safetensors belongs to another run"):
+        open_run(run.folder).load_model(CPU)
+
+
+def test_weights_that_were_trained_with_other_words_are_refused(run: Run, tmp_path: Path):
+    run.weights.write_bytes(make(tmp_path / "other", words="d").weights.read_bytes())
+    with pytest.raises(RunError, match="belongs to another run"):
+        open_run(run.folder).load_model(CPU)
+
+
+def test_equal_runs_have_equal_weights_to_the_byte_whatever_their_budget(run: Run, tmp_path: Path):
+    other = make(tmp_path / "other", "training.steps=99", "training.keep=0", "data.root=elsewhere")
+    assert other.weights.read_bytes() == run.weights.read_bytes()
+
+
+def test_a_run_of_an_earlier_version_is_read_as_it_is(run: Run):
+    path = run.folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    for name in (integrity.CHECKSUM, integrity.RECIPE, integrity.IDENTITY):
+        del manifest[name]
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    edit(run.folder / "recipe.yaml", "heads: 2", "heads: 1")
+    opened = open_run(run.folder)
+    opened.files.save_weights(opened.weights, opened.fresh_model(), {"step": 1})
+    assert opened.recipe.model.heads == 1 and opened.load_model(CPU)

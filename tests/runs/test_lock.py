@@ -1,0 +1,133 @@
+"""Locks: one process alone holds each; what the dead held is taken over."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import RunError
+from dragoman.runs import lock as module
+from dragoman.runs.lock import LOCK, claim, held, run_lock, stale
+
+
+def foreign(path: Path, *, host: str, age: float, pids: tuple[int, ...] = ()) -> None:
+    """Write the lock of another process."""
+    table = {"token": "other", "host": host, "pids": list(pids), "time": time.time() - age}
+    path.write_text(json.dumps(table), encoding="utf-8")
+
+
+def dead() -> int:
+    """Return the number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_lock_is_held_by_one_alone_until_it_is_given_back(tmp_path: Path):
+    mine = claim(tmp_path / "a" / "lock")
+    assert mine is not None and held(mine.path)
+    assert claim(mine.path) is None
+    mine.release()
+    assert not held(mine.path) and claim(mine.path) is not None
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path):
+    foreign(tmp_path / "lock", host=socket.gethostname(), age=0, pids=(dead(),))
+    assert stale(tmp_path / "lock")
+    mine = claim(tmp_path / "lock")
+    assert mine is not None and not stale(mine.path) and mine.refresh(now=True)
+
+
+def test_a_lock_counts_while_one_of_its_processes_lives(tmp_path: Path):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        foreign(tmp_path / "lock", host=socket.gethostname(), age=10**6, pids=(dead(), child.pid))
+        assert claim(tmp_path / "lock") is None
+        child.communicate(b"\n")
+
+
+@pytest.mark.parametrize(("age", "taken"), [(module.STALE - 60, False), (module.STALE + 60, True)])
+def test_the_lock_of_another_machine_counts_while_it_gives_signs_of_life(tmp_path: Path, age, taken):
+    foreign(tmp_path / "lock", host="elsewhere", age=age)
+    assert (claim(tmp_path / "lock") is not None) == taken
+
+
+def test_who_lost_a_lock_learns_it_and_leaves_it_alone(tmp_path: Path):
+    mine = claim(tmp_path / "lock")
+    assert mine is not None
+    foreign(mine.path, host="elsewhere", age=0)
+    assert not mine.refresh(now=True)
+    mine.release()
+    assert mine.path.exists()
+
+
+def test_a_lock_being_written_is_held(tmp_path: Path):
+    (tmp_path / "lock").touch()
+    assert held(tmp_path / "lock") and claim(tmp_path / "lock") is None
+
+
+def test_two_do_not_take_over_at_once(tmp_path: Path):
+    foreign(tmp_path / "lock", host="elsewhere", age=module.STALE + 60)
+    (tmp_path / "lock.takeover").touch()
+    assert claim(tmp_path / "lock") is None
+
+
+def test_a_number_that_another_process_has_by_now_is_no_sign_of_life(tmp_path: Path):
+    mine = claim(tmp_path / "lock")
+    assert mine is not None
+    table = json.loads(mine.path.read_text(encoding="utf-8"))
+    table["started"] = {str(os.getpid()): 1}
+    mine.path.write_text(json.dumps(table), encoding="utf-8")
+    assert stale(mine.path)
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "{", '{"token": "x"}', "[" * 5000])
+def test_a_damaged_lock_is_taken_over_after_a_while(tmp_path: Path, text: str):
+    path = tmp_path / "lock"
+    path.write_text(text, encoding="utf-8")
+    assert held(path)
+    os.utime(path, (0, 0))
+    assert claim(path) is not None
+
+
+def test_one_process_alone_trains_into_a_run(tmp_path: Path):
+    refused = pytest.raises(RunError, match=f"process {os.getpid()} on .* is training into it")
+    with run_lock(tmp_path / "run"), refused, run_lock(tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_was_written_to_stays_without_its_lock(tmp_path: Path):
+    with run_lock(tmp_path / "runs" / "run"):
+        (tmp_path / "runs" / "run" / "file").touch()
+    assert [path.name for path in (tmp_path / "runs" / "run").iterdir()] == ["file"]
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path):
+    foreign(tmp_path / LOCK, host=socket.gethostname(), age=0, pids=(dead(),))
+    (tmp_path / "training").mkdir()
+    left = [tmp_path / ".source.json.7.partial", tmp_path / "training" / ".last.safetensors.7.partial"]
+    for path in left:
+        path.touch()
+    with run_lock(tmp_path):
+        assert not any(path.exists() for path in left)
+
+
+def test_a_run_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "REFRESH", 0.01)
+    with run_lock(tmp_path):
+        table = json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))
+        until = time.monotonic() + 10
+        while json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))["time"] == table["time"]:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def test_a_file_is_no_run_folder(tmp_path: Path):
+    (tmp_path / "run").touch()
+    with pytest.raises(RunError, match="is a file; choose another folder"), run_lock(tmp_path / "run"):
+        pass
