@@ -233,9 +233,7 @@ def commands_that_load_a_run() -> list[str]:
     """Return the names of commands with an argument RUN, but for those that only rewrite files on the CPU."""
     found = dict(CommandFiles())
     found |= {f"classify {name}": command for name, command in found.pop("classify").commands.items()}
-    loading = [
-        name for name, command in found.items() if any(param.metavar in ("RUN", "RUN...") for param in command.params)
-    ]
+    loading = [name for name, command in found.items() if any(param.metavar == "RUN" for param in command.params)]
     return [name for name in loading if name not in ("average", "export", "shortlist")]
 
 

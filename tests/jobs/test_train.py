@@ -64,7 +64,7 @@ def test_training_tells_what_it_does(tmp_path: Path):
     progress = fit(recipe("rnn", "training.steps=6", "training.validate_every=3"), tmp_path / "run", listener=listener)
     assert progress.finished and progress.step == 6
     assert listener.steps == [1, 2, 3, 4, 5, 6]
-    assert listener.said == ["AttentionMap the corpus and learning its pieces.", "300 pairs kept, 0 left out"]
+    assert listener.said == ["Reading the corpus and learning the vocabulary.", "300 pairs kept, 0 left out"]
     assert [record["step"] for record in listener.records if "dev_bleu" in record] == [3, 6]
     assert listener.closed
     assert {path.name for path in (tmp_path / "run").iterdir()} == {

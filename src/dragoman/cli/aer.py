@@ -14,9 +14,14 @@ from dragoman.cli.word_links import check_lines, parse_lines, words
 
 def aer(
     found: Annotated[
-        Path, typer.Argument(help="Word alignments, one sentence pair per line, as `dragoman align` prints them.")
+        Path,
+        typer.Argument(
+            metavar="FOUND", help="Word alignments, one sentence pair per line, as `dragoman align` prints them."
+        ),
     ],
-    gold: Annotated[Path, typer.Argument(help="Manual word alignments: i-j is a sure link, ipj a possible one.")],
+    gold: Annotated[
+        Path, typer.Argument(metavar="GOLD", help="Manual word alignments: i-j is a sure link, ipj a possible one.")
+    ],
     words_only: Annotated[
         tuple[Path, Path] | None,
         typer.Option(metavar="SOURCE TARGET", help="Ignore links of punctuation, given the texts."),

@@ -13,7 +13,7 @@ from dragoman.errors import InputError
 
 def attend(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="Source sentence.")],
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="Source sentence.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .html.")],
     target: Annotated[str | None, typer.Option(help="Translation. [default: the model's own]")] = None,
     previous: Annotated[

@@ -14,8 +14,12 @@ from dragoman.errors import InputError
 
 
 def bleu(
-    hypothesis: Annotated[Path, typer.Argument(help="Translations, one per line; - is standard input.")],
-    references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
+    hypothesis: Annotated[
+        Path, typer.Argument(metavar="HYPOTHESIS", help="Translations, one per line; - is standard input.")
+    ],
+    references: Annotated[
+        list[Path], typer.Argument(metavar="REFERENCE", help="One or more files of reference translations.")
+    ],
     against: Annotated[
         Path | None,
         typer.Option(help="Translations of another system; test which system is better (paired bootstrap)."),

@@ -111,7 +111,7 @@ def evaluate(
 @classify.command()
 def explain(
     run: Run,
-    text: Annotated[str, typer.Argument(help="Document.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Document.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .html.")],
     device: Device = "auto",
 ) -> None:

@@ -27,7 +27,7 @@ Settings = Annotated[
 
 def distill(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="The teacher: a run, or several runs as an ensemble.")
+        list[Path], typer.Argument(metavar="RUN", help="The teacher: a run, or several runs as an ensemble.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of the student's run.")],
     recipe: Annotated[str, typer.Option(help="Recipe of the student: its model, training and decoding.")] = "student",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
 from dragoman.cli.loading import load_translator
 from dragoman.cli.options import Beam, Device, Documents, JsonObject, Run, SearchSettings, decoding_options
@@ -15,8 +16,10 @@ from dragoman.cli.quality import all_scores, print_scores, score_tables
 
 def evaluate(
     run: Run,
-    source: Annotated[Path, typer.Argument(help="Source sentences, one per line.")],
-    references: Annotated[list[Path], typer.Argument(help="One or more files of reference translations.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Source sentences, one per line.")],
+    references: Annotated[
+        list[Path], typer.Argument(metavar="REFERENCE", help="One or more files of reference translations.")
+    ],
     beam: Beam = None,
     settings: SearchSettings = None,
     documents: Documents = None,
@@ -30,7 +33,8 @@ def evaluate(
     sources, *sets = read_aligned(source, *references)
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
-    hypotheses = [translation.text for translation in translator.translate(sources, previous=previous)]
+    with announced(f"Translating {len(sources):,} sentences"):
+        hypotheses = [translation.text for translation in translator.translate(sources, previous=previous)]
     seconds = time.monotonic() - begin
     if output is not None:
         write_lines(output, hypotheses)

@@ -11,7 +11,8 @@ from dragoman.cli.console import announced, note, print_path
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of a Transformer.")],
     out: Annotated[
-        Path | None, typer.Argument(help="Output folder. [default: RUN/exports/ctranslate2-QUANTIZATION]")
+        Path | None,
+        typer.Argument(metavar="OUT", help="Output folder. [default: RUN/exports/ctranslate2-QUANTIZATION]"),
     ] = None,
     to: Annotated[Literal["ctranslate2"], typer.Option("--to", help="Inference engine.")] = "ctranslate2",
     quantization: Annotated[

@@ -18,7 +18,9 @@ def fill(
     run: Run,
     sentence: Annotated[
         str | None,
-        typer.Argument(help="Sentence that contains [MASK]. [default: each line of standard input]"),
+        typer.Argument(
+            metavar="SENTENCE", help="Sentence that contains [MASK]. [default: each line of standard input]"
+        ),
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of candidates to print for each [MASK].")] = 5,
     as_json: Annotated[

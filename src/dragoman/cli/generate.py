@@ -14,7 +14,8 @@ from dragoman.cli.options import CHUNK, Beam, Device, Run, SearchSettings, decod
 def generate(
     run: Run,
     text: Annotated[
-        str | None, typer.Argument(help="Beginning of the text. [default: each line of standard input]")
+        str | None,
+        typer.Argument(metavar="TEXT", help="Beginning of the text. [default: each line of standard input]"),
     ] = None,
     beam: Beam = None,
     sampling: Annotated[

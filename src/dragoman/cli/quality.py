@@ -9,10 +9,16 @@ if TYPE_CHECKING:
     from dragoman.metrics.scores import Score
 
 
+HARDLY_ANY = 1.0
+"""BLEU below which files are more likely to be wrong than translations."""
+ENOUGH = 50
+"""Fewest sentences of which that can be said."""
+
+
 def all_scores(
     hypotheses: list[str], references: list[list[str]], *, tokenize: str = "13a", lowercase: bool = False
 ) -> list["Score"]:
-    """Return BLEU, chrF and TER, with a note where the translations look tokenised."""
+    """Return BLEU, chrF and TER, with a note if the files look wrong: tokenised, the same, or not translations of each other."""
     from dragoman.metrics import scores
 
     tokenised = sum(hypothesis.endswith(" .") for hypothesis in hypotheses)
@@ -21,11 +27,12 @@ def all_scores(
             f"{tokenised} of {len(hypotheses)} translations end in a space and a full stop, so they look tokenised; compare "
             "these scores only with scores of tokenised text."
         )
-    return [
-        scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase),
-        scores.chrf(hypotheses, references),
-        scores.ter(hypotheses, references),
-    ]
+    if hypotheses in references:
+        note("The translations are the same as the references; is that the file you meant?")
+    bleu = scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
+    if bleu.score < HARDLY_ANY and len(hypotheses) >= ENOUGH:
+        note("BLEU is almost 0: are the files in the right order and the right languages, and do their lines match?")
+    return [bleu, scores.chrf(hypotheses, references), scores.ter(hypotheses, references)]
 
 
 def score_tables(scores: list["Score"]) -> dict[str, Any]:

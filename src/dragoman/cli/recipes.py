@@ -7,7 +7,8 @@ import typer
 
 def recipes(
     name: Annotated[
-        str | None, typer.Argument(help="Print this recipe with all its settings. [default: list all recipes]")
+        str | None,
+        typer.Argument(metavar="NAME", help="Print this recipe with all its settings. [default: list all recipes]"),
     ] = None,
 ) -> None:
     """List the recipes that come with Dragoman, or print one."""

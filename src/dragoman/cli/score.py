@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned
 from dragoman.cli.loading import load_translator
 from dragoman.cli.options import Device, Documents, Run
@@ -12,8 +13,8 @@ from dragoman.cli.options import Device, Documents, Run
 
 def score(
     run: Run,
-    source: Annotated[Path, typer.Argument(help="Source sentences, one per line.")],
-    target: Annotated[Path, typer.Argument(help="Their translations, one per line.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Source sentences, one per line.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="Their translations, one per line.")],
     per_token: Annotated[
         bool, typer.Option("--per-token", help="Divide by the number of tokens of the translation.")
     ] = False,
@@ -24,7 +25,8 @@ def score(
     translator = load_translator(run, device=device)
     check_languages(translator.languages, source, target)
     sources, targets = read_aligned(source, target)
-    for log_prob, tokens in translator.score(
-        sources, targets, previous=previous_sentences(translator, source, documents)
-    ):
+    previous = previous_sentences(translator, source, documents)
+    with announced(f"Scoring {len(sources):,} translations"):
+        scores = translator.score(sources, targets, previous=previous)
+    for log_prob, tokens in scores:
         print(f"{log_prob / tokens if per_token else log_prob:.6f}")

@@ -1,6 +1,7 @@
 """`dragoman translate`."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from dragoman.cli.options import CHUNK, Beam, Device, SearchSettings, decoding_o
 def translate(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="A run or an export, or several runs that translate as an ensemble."),
+        typer.Argument(metavar="RUN", help="A run or an export, or several runs that translate as an ensemble."),
     ],
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
@@ -53,13 +54,14 @@ def translate(
     before: list[str] = []
     for chunk in standard_input(CHUNK):
         lines = [*before, *chunk]
-        translations = translator.translate(
-            chunk,
-            attention=align,
-            replace_unknowns=unknown == "replace",
-            first=number + 1,
-            previous=translator.preceding(lines)[len(before) :],
-        )
+        with announced("Translating") if number == 0 else nullcontext():  # the first time, C++ may be compiled
+            translations = translator.translate(
+                chunk,
+                attention=align,
+                replace_unknowns=unknown == "replace",
+                first=number + 1,
+                previous=translator.preceding(lines)[len(before) :],
+            )
         before = lines[len(lines) - translator.previous :]
         for best in translations:
             for translation in (best, *best.alternatives):

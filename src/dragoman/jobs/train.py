@@ -226,7 +226,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Co
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     if codecs is None:
-        listener.say("AttentionMap the corpus and learning its pieces.")
+        listener.say("Reading the corpus and learning the vocabulary.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
     about: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
