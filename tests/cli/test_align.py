@@ -100,6 +100,6 @@ def test_odd_gold_links_are_refused_with_their_line(trained: Trained, texts: tup
 
 
 def test_a_run_without_attention_is_refused(trained: Trained, texts: tuple[Path, ...]):
-    run = trained("rnn", "model.decoder=plain", "training.steps=1")
+    run = trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1")
     sentence = refusal("align", run, *texts[:2])
     assert sentence == "this model has no attention over the source; choose a run whose model has one"

@@ -49,6 +49,6 @@ def test_a_folder_that_is_not_there_is_named(trained: Trained, tmp_path: Path):
 
 
 def test_a_run_without_attention_is_refused(trained: Trained, tmp_path: Path):
-    run = trained("rnn", "model.decoder=plain", "training.steps=1")
+    run = trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1")
     sentence = refusal("attend", run, "cats", "--target", "mèo", "-o", tmp_path / "a.png")
     assert sentence == "this model has no attention over the source; choose a run whose model has one"

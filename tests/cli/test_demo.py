@@ -45,7 +45,9 @@ def test_the_demo_leaves_a_report(tmp_path: Path):
 
 
 def test_a_demo_without_attention_has_no_alignments(tmp_path: Path):
-    found = dragoman("demo", *OPTIONS, "--set", "model.decoder=plain", "--out", tmp_path / "demo")
+    found = dragoman(
+        "demo", *OPTIONS, "--set", "model.decoder=plain", "--set", "model.score=additive", "--out", tmp_path / "demo"
+    )
     assert found.code == 0
     numbers = json.loads((tmp_path / "demo" / "report.json").read_text(encoding="utf-8"))
     assert "bleu" in numbers["test"] and "alignment_error_rate" not in numbers["test"]

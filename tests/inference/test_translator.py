@@ -128,7 +128,7 @@ def test_readings_are_kept_where_asked_for(trained: Trained):
 
 
 def test_a_model_knows_whether_it_attends(trained: Trained):
-    plain = Translator.load(trained("rnn", "model.decoder=plain", "training.steps=1"))
+    plain = Translator.load(trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1"))
     assert [Translator.load(trained(model)).attends for model in MODELS] == [True, True]
     assert not plain.attends
     assert len(plain.translate(["I love cats."])) == 1
