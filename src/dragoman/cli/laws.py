@@ -13,10 +13,13 @@ from dragoman.cli.console import note
 def laws(
     module: Annotated[
         str,
-        typer.Argument(metavar="MODULE", help="A Python module whose PLUGINS are tried, such as my_package.plugins."),
+        typer.Argument(metavar="MODULE", help="Python module with the list PLUGINS, such as my_package.plugins."),
     ],
 ) -> None:
-    """Run the laws of every architecture on the plugins of a module; exit with 1 where one is broken."""
+    """Test the plugins of a module against the laws.
+
+    The laws are what must hold for every architecture. The exit code is 1 if one is broken.
+    """
     from dragoman.laws.plugins import check, load_plugins
 
     sys.path.insert(0, str(Path.cwd()))
