@@ -4,9 +4,12 @@ import math
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dragoman import yaml_subset
 from dragoman.runs.recipe import shipped, shipped_arenas
-from dragoman.yaml_subset import DEEPEST, MOST_VALUES, YamlProblem, read
+from dragoman.yaml_subset import DEEPEST, YamlProblem, read
 
 SAME = """
 [~, null, Null, "", '', yes, No, ON, off, true, False, y, n, 0, -1, +1, 1_000, 010, 08, 0x1F, 0b11, 1.0, 1., .5, 1e5, 1.5e+3,
@@ -50,10 +53,31 @@ def test_block_scalars_keys_and_nothing_are_read() -> None:
     assert read("! 12") == "12"
 
 
-def test_depth_and_size_are_bounded() -> None:
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans() | st.none()
+values = st.recursive(
+    words | numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3)
+)
+
+
+@given(values, st.booleans())
+def test_what_is_written_is_read_back(value: object, flow: bool) -> None:
+    assert read(yaml.safe_dump(value, default_flow_style=flow, allow_unicode=True)) == value
+
+
+@given(st.text(max_size=40) | st.text("[]{}:,-?&*!|>%@`'\"# \n\ta1", max_size=40))
+def test_any_text_has_a_value_or_a_problem_with_a_line(text: str) -> None:
+    try:
+        read(text)
+    except YamlProblem as problem:
+        assert 1 <= problem.line <= len(text.splitlines()) + 1
+
+
+def test_depth_and_size_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_subset, "MOST_VALUES", 200)
     assert read("[" * DEEPEST + "]" * DEEPEST)
-    assert len(read(f"[{'x, ' * (MOST_VALUES - 1)}]")) == MOST_VALUES - 1
-    for text in ("[" * (DEEPEST + 1), f"[{'x, ' * MOST_VALUES}]", "- " * (DEEPEST + 1), f"{{a: {'[' * DEEPEST}"):
+    assert len(read(f"[{'x, ' * 199}]")) == 199
+    for text in ("[" * (DEEPEST + 1), f"[{'x, ' * 200}]", "- " * (DEEPEST + 1), f"{{a: {'[' * DEEPEST}"):
         with pytest.raises(YamlProblem):
             read(text)
 

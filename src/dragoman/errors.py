@@ -1,12 +1,13 @@
-"""What can go wrong because of what the user gave: one sentence each, saying what, where and what to do.
+"""Mistakes of the user: one sentence each, saying what is wrong, where, and what to do.
 
 DragomanError
 ├── SettingsError    a recipe or an override that does not fit
 ├── CorpusError      a corpus that is missing, unreadable or not parallel
 ├── TextError        a tokeniser or vocabulary that cannot be made or read
 ├── InputError       a sentence, file or option that this model or command cannot take
+│   └── ExportError  an export that cannot be made, or does not translate as its run does
 ├── RunError         a run folder that is missing, incomplete, damaged or newer than this program
-└── TrainingError    training that cannot go on (a loss that is not a number, a full disk)
+└── TrainingError    training that cannot continue (a loss that is not a number, a full disk)
 
 The command line prints the sentence and leaves with exit code 2. Any other exception is a defect of Dragoman.
 """
@@ -18,7 +19,7 @@ LONGEST_QUOTE = 80
 
 
 class DragomanError(Exception):
-    """A mistake that the user can mend; its text is one clear sentence."""
+    """A mistake that the user can correct; its text is one clear sentence."""
 
 
 class SettingsError(DragomanError):
@@ -41,8 +42,12 @@ class RunError(DragomanError):
     """A run folder that is missing, incomplete, damaged or newer than this program."""
 
 
+class ExportError(InputError):
+    """An export that cannot be made, or does not translate as its run does."""
+
+
 class TrainingError(DragomanError):
-    """Training that cannot go on."""
+    """Training that cannot continue."""
 
 
 def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:

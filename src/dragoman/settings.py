@@ -115,7 +115,7 @@ def override(table: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `changes` laid over it, table by table; a changed `kind` replaces the whole table.
+    """Return `base` updated by `changes`, table by table; a changed `kind` replaces the whole table.
 
     >>> merge({"model": {"kind": "rnn", "cell": "gru"}}, {"model": {"kind": "transformer"}})
     {'model': {'kind': 'transformer'}}
@@ -176,7 +176,7 @@ def _assign(table: Any, path: Sequence[str], value: Any, *, place: str) -> None:
 
 
 def _is_index(part: str) -> bool:
-    """Tell whether a part of a path counts the items of a list."""
+    """Return whether a part of a path counts the items of a list."""
     return part.isascii() and part.isdigit() and len(part) < 10
 
 
@@ -215,11 +215,11 @@ _PLAIN = {
     "model_type": "it must be a table of settings",
     "tuple_type": "it must be a list",
 }
-"""Misfits that pydantic tells in Python's words, in those of a recipe."""
+"""Pydantic's complaints that use the words of Python, in those of a recipe."""
 
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:
-    """Tell whether a part of a pydantic location is the tag of a union rather than a setting."""
+    """Return whether a part of a pydantic location is the tag of a union rather than a setting."""
     return isinstance(part, str) and part in _tags(kind)
 
 
@@ -256,13 +256,13 @@ def _fields_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]
 
 
 def _tags_at(kind: type[Settings], location: Sequence[str | int]) -> list[str]:
-    """Return the `kind` values among which a location of a pydantic error lets choose."""
+    """Return the `kind` values to choose from at a location of a pydantic error."""
     fields = (settings.model_fields["kind"] for settings in _classes_at(kind, location))
     return sorted({str(tag) for field in fields for tag in get_args(field.annotation)})
 
 
 def _classes_at(kind: type[Settings], location: Sequence[str | int]) -> set[type[Settings]]:
-    """Return the settings classes that may stand at a location of a pydantic error."""
+    """Return the settings classes that may be at a location of a pydantic error."""
     candidates: set[type[Settings]] = {kind}
     for part in location:
         inner: set[type[Settings]] = set()

@@ -1,10 +1,9 @@
 """Sentences into rectangles."""
 
 import numpy as np
-import pytest
 import torch
 
-from dragoman.data.collate import collate, pad, padding
+from dragoman.data.collate import collate, pad
 from dragoman.interfaces import BOS, EOS, PAD
 
 A, B, C = 11, 12, 13
@@ -60,8 +59,3 @@ def test_links_match_labels_and_source() -> None:
 
 def test_no_sentences_make_an_empty_rectangle() -> None:
     assert pad([]).ids.shape == (0, 0)
-
-
-def test_padding_is_measured_over_both_sides() -> None:
-    assert padding(collate([([A], [B]), ([A], [B])])) == 0
-    assert padding(collate([([A, A, A], [B]), ([A], [B])])) == pytest.approx(2 / 14)

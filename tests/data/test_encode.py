@@ -41,7 +41,7 @@ def test_rows_hold_links_and_the_way_back(codecs: tuple[Codec, Codec]) -> None:
 def test_all_pairs_are_encoded_in_order(
     workers: int, count: int, codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ROWS", 3)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 3)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
     pairs = [Row(f"the cat {'a ' * n}", str(n)) for n in range(count)]
     batches = list(encode_all(iter(pairs), codecs, workers))
@@ -52,13 +52,13 @@ def test_all_pairs_are_encoded_in_order(
 
 def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [Row(f"the cat {'a ' * (n % 7)}", str(n), parse_links("1-0") if n % 3 else None, n % 2) for n in range(40)]
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
     there = list(encode_all(pairs, codecs, 2))
     assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, 1)]
 
 
 def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 1)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
     read = 0
 
@@ -69,7 +69,7 @@ def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], m
             yield Row("the cat", "eht tac")
 
     list(itertools.islice(encode_all(long(), codecs, 2), 50))
-    assert read <= 50 + module.SMALL + 4
+    assert read <= 50 + module.SMALLEST_PARALLEL + 4
 
 
 class Here:

@@ -3,10 +3,13 @@
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.data.corpus import Pair
 from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, rejection_reason
 from dragoman.data.settings import FilterSettings
+from dragoman.text.normalize import normalize
 
 SETTINGS = FilterSettings(max_words=4, max_characters=20, max_ratio=2, drop_duplicates=True)
 
@@ -88,3 +91,16 @@ def test_hashes_are_new_once() -> None:
         assert seen.add(key) == (key not in expected)
         expected.add(key)
     assert len(seen) == len(expected)
+
+
+texts = st.text(alphabet="ab \u00a0\u200b", max_size=12)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=30), st.booleans())
+def test_every_pair_is_kept_or_counted_and_what_is_kept_passes_again(pairs: list[tuple[str, str]], once: bool) -> None:
+    settings = SETTINGS.model_copy(update={"drop_duplicates": once})
+    found, summary = kept(pairs, settings)
+    assert (summary.kept, summary.dropped.total()) == (len(found), len(pairs) - len(found))
+    assert kept(found, settings)[0] == found
+    assert all(rejection_reason(*map(normalize, pair), settings) is None for pair in found)
+    assert not once or len({tuple(map(normalize, pair)) for pair in found}) == len(found)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dragoman.data import lines as module
 from dragoman.data.lines import read_lines
@@ -29,8 +31,8 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 def test_lines_end_at_line_feeds_alone(
     suffix: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK", chunk)
-    monkeypatch.setattr(module, "ZSTD_CHUNK", chunk)
+    monkeypatch.setattr(module, "READ_SIZE", chunk)
+    monkeypatch.setattr(module, "ZSTD_READ_SIZE", chunk)
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESSIONS[suffix](TEXT.encode()))
     assert list(read_lines(path)) == LINES
@@ -106,13 +108,31 @@ def test_a_disk_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_file_without_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(module, "CHUNK", 100)
+    monkeypatch.setattr(module, "READ_SIZE", 100)
     path = tmp_path / "text"
     path.write_bytes(bytes(2000))
     with pytest.raises(
         CorpusError, match=r"text has a line of more than 0 MiB; a corpus is text with one sentence a line"
     ):
         list(read_lines(path))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(
+        st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=5), max_size=9
+    ),
+    size=st.integers(1, 9),
+    suffix=st.sampled_from(sorted(COMPRESSIONS)),
+)
+def test_any_lines_are_read_whatever_is_read_at_a_time(
+    lines: list[str], size: int, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "READ_SIZE", size)
+    monkeypatch.setattr(module, "ZSTD_READ_SIZE", size)
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSIONS[suffix]("".join(f"{line}\n" for line in lines).encode()))
+    assert list(read_lines(path)) == lines
 
 
 def test_a_small_file_that_becomes_large_is_refused_in_bounded_memory(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman.data.links import link_pieces, normalized_links
+from dragoman.data.links import link_tokens, normalized_links
 from dragoman.text import CharactersSettings, Codec, learn_codecs
 from dragoman.text.links import parse_links
 
@@ -35,11 +35,11 @@ def test_links_follow_the_words_of_normalised_text(
 def test_pieces_are_linked_where_their_words_are() -> None:
     links = np.array([[0, 1], [2, 0], [2, 1]], np.int32)
     source, target = [0, 0, 1, 2, 2], [0, 1, 1]
-    linked = link_pieces(links, source, target)
+    linked = link_tokens(links, source, target)
     expected = {(i, j) for i, j in links.tolist()}
     assert linked.tolist() == [[(i, j) in expected for i in source] for j in target]
 
 
 def test_a_link_to_a_word_without_pieces_links_nothing() -> None:
-    assert not link_pieces(np.array([[5, 7]], np.int32), [0, 1], [0]).any()
-    assert link_pieces(np.zeros((0, 2), np.int32), [], [0]).shape == (1, 0)
+    assert not link_tokens(np.array([[5, 7]], np.int32), [0, 1], [0]).any()
+    assert link_tokens(np.zeros((0, 2), np.int32), [], [0]).shape == (1, 0)

@@ -36,8 +36,8 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_store_gives_back_the_corpus(
     rows: int, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encode, "ROWS", rows)
-    monkeypatch.setattr(module, "ROWS", rows)
+    monkeypatch.setattr(encode, "ROWS_PER_BATCH", rows)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", rows)
     store, summary = build_store(cache, data, data.train, codecs=codecs)
     pairs = list(read_pairs(data.train[0], data))
     assert len(store) == summary.kept == len(pairs)
@@ -143,8 +143,8 @@ def test_a_name_that_comes_again_in_another_corpus_is_another_document(
 def test_a_store_keeps_links_where_they_are_known(
     talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encode, "ROWS", 50)
-    monkeypatch.setattr(module, "ROWS", 50)
+    monkeypatch.setattr(encode, "ROWS_PER_BATCH", 50)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 50)
     linked, _ = build_store(cache, talks, talks.train, codecs=codecs)
     assert linked.linked
     for index, pair in enumerate(read_pairs(talks.train[0], talks)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dragoman.data.encode import Row, encode_rows
-from dragoman.data.unknown import learn_dictionary, placed_unknowns, read_dictionary, split_links
+from dragoman.data.unknown import learn_dictionary, mark_unknown_positions, read_dictionary, split_links
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.links import Links, parse_links
@@ -50,7 +50,7 @@ def test_of_several_links_the_nearest_is_told_and_of_two_equally_near_the_earlie
         links = np.zeros((3, 4), bool)
         links[1, list(linked)] = True
         target = codecs()[1]
-        return target.pieces(placed_unknowns([UNK] * 3, links, target))
+        return target.pieces(mark_unknown_positions([UNK] * 3, links, target))
 
     assert told(3, 2) == ["<unk>", "<unk-1>", "<unk>"]
     assert told(2, 0) == ["<unk>", "<unk+1>", "<unk>"]

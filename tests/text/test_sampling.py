@@ -65,7 +65,7 @@ def test_samples_differ(tokenizer: SentencePiece) -> None:
 
 def test_forgetting_changes_no_sample(tokenizer: SentencePiece, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [tokenizer.sample(text, random.Random(1), 0.5) for text in TEXT]
-    monkeypatch.setattr(sampling, "REMEMBERED", 32)
+    monkeypatch.setattr(sampling, "CACHED_TOKENS", 32)
     forgetful = SentencePiece(tokenizer.model, tokenizer.algorithm)
     assert [forgetful.sample(text, random.Random(1), 0.5) for text in TEXT] == expected
 

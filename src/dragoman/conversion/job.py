@@ -12,7 +12,7 @@ from dragoman.atomic import replacing
 from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
 from dragoman.data.corpus import read_pairs
-from dragoman.errors import DragomanError, InputError, RunError
+from dragoman.errors import DragomanError, ExportError, RunError
 from dragoman.inference.ctranslate2.folder import (
     EXPORTS,
     FORMAT,
@@ -38,16 +38,16 @@ SAMPLE = 40
 def export(run: Path, out: Path | None = None, *, quantization: Quantization = "int8") -> tuple[Path, Agreement]:
     """Export a run for CTranslate2 and return the folder, by default in the run's own, and how far both engines agree.
 
-    Nothing is left where the export does not translate as the run does. InputError says what CTranslate2 cannot express.
+    Nothing is left where the export does not translate as the run does. ExportError says what CTranslate2 cannot express.
     """
     opened = open_run(run)
     opened.require("translate")
     refuse(opened.recipe.model)
     if not can_be_used():
-        raise InputError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
+        raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
     if place.exists() and not (is_export(place) or (place.is_dir() and not any(place.iterdir()))):
-        raise InputError(f"{place} is there and is no export; choose another folder")
+        raise ExportError(f"{place} is there and is no export; choose another folder")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.errors import InputError
+from dragoman.errors import ExportError
 from dragoman.inference.ctranslate2.search import Engine
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
 from dragoman.inference.translation import Translation
@@ -67,13 +67,13 @@ def compare(
 
 
 def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> None:
-    """Refuse an export that does not translate as the run does. InputError."""
+    """Refuse an export that does not translate as the run does. ExportError."""
     if quantization == "float32" and beyond:
-        raise InputError(
+        raise ExportError(
             f"the export does not translate as the run does, so it was not kept: {beyond[0]}; this is a defect, please report it"
         )
     if agreement.mean_difference > INT8_MEAN:
-        raise InputError(
+        raise ExportError(
             f"in {quantization} the log-probability of a token changes by {agreement.mean_difference:.2f} in the mean, more "
             f"than {INT8_MEAN}, so the export was not kept; export with `--quantization float32`"
         )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import REACH, Shaw
 from dragoman.attention.scores import Dot, General
-from dragoman.errors import InputError
+from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import LearnedPositions, SinusoidalPositions, sinusoids
 from dragoman.layers.residual import Residual
@@ -30,9 +30,9 @@ POSITIONS = 1024
 
 
 def refuse(settings: ModelSettings) -> None:
-    """Refuse, by name, what CTranslate2 cannot express. InputError."""
+    """Refuse, by name, what CTranslate2 cannot express. ExportError."""
     for what in obstacles(settings):
-        raise InputError(
+        raise ExportError(
             f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a "
             "Transformer without it"
         )
@@ -67,7 +67,7 @@ def describe(
 ) -> Any:
     """Return the `TransformerSpec` of a model with the vocabularies `source` and `target`, not yet quantised.
 
-    `attends` is the decoder layer (from 1) whose weights make word links; by default the last. InputError where CTranslate2
+    `attends` is the decoder layer (from 1) whose weights make word links; by default the last. ExportError where CTranslate2
     cannot express the model.
     """
     refuse(settings)

@@ -6,11 +6,11 @@ from jaxtyping import Int, Int32
 POOL = 1 << 17
 """Pairs that are sorted together; a corpus of no more is one pool, so that its batches are drawn from all of it."""
 
-RUN = 1 << 10
+BLOCK = 1 << 10
 """Neighbouring pairs of a larger corpus that go into the same pool."""
 
-BITS = 16
-"""A full batch is put together from about so many bits of neighbouring pairs."""
+SEGMENTS = 16
+"""A full batch is put together from about this many segments of neighbouring pairs."""
 
 OVERHEAD = 0.2
 """What another batch costs beyond its cells, as a share of a full side: more means larger batches and more padding."""
@@ -21,31 +21,31 @@ Members = Int[np.ndarray, " _"]
 """Indices of the pairs of one batch."""
 
 
-def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, run: int = RUN) -> list[list[range]]:
-    """Deal the runs of a corpus out at random into pools of like sizes, of about `pool` pairs or fewer.
+def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, block: int = BLOCK) -> list[list[range]]:
+    """Deal the blocks of a corpus out at random into pools of similar sizes, of about `pool` pairs or fewer.
 
     >>> pools(5, np.random.default_rng(1), pool=10)
     [[range(0, 5)]]
     """
     if pairs <= pool:
         return [[range(pairs)]]
-    starts = rng.permutation(np.arange(0, pairs, run)).tolist()
-    runs = [range(start, min(start + run, pairs)) for start in starts]
+    starts = rng.permutation(np.arange(0, pairs, block)).tolist()
+    blocks = [range(start, min(start + block, pairs)) for start in starts]
     count = -(-pairs // pool)
-    return [runs[first::count] for first in range(count)]
+    return [blocks[first::count] for first in range(count)]
 
 
 def batches(
     indices: Indices, source: Lengths, target: Lengths, *, tokens: int, rng: np.random.Generator
 ) -> list[Members]:
-    """Group pairs of like lengths into batches, in random order, of at most `tokens` in rows times longest sentence.
+    """Group pairs of similar lengths into batches, in random order, of at most `tokens` in rows times longest sentence.
 
-    `source` and `target` are the lengths of the pairs `indices`, special pieces included. The longer side counts, so
+    `source` and `target` are the lengths of the pairs `indices`, special tokens included. The longer side counts, so
     that neither side of a batch is larger than `tokens`; a pair that alone is larger makes a batch of its own. Pairs of
-    equal lengths are dealt anew by each `rng`.
+    equal lengths are shuffled by `rng`.
     """
     order = sort_by_length(source, target, rng)
-    groups = np.split(indices[order], cut(source[order], target[order], tokens))
+    groups = np.split(indices[order], batch_boundaries(source[order], target[order], tokens))
     return [groups[at] for at in rng.permutation(len(groups))]
 
 
@@ -55,16 +55,16 @@ def sort_by_length(source: Lengths, target: Lengths, rng: np.random.Generator) -
     return np.lexsort((rng.random(len(source)), direction * source, target))
 
 
-def cut(source: Lengths, target: Lengths, tokens: int) -> list[int]:
-    """Return where to cut a sequence of pairs into batches so that the cost is least.
+def batch_boundaries(source: Lengths, target: Lengths, tokens: int) -> list[int]:
+    """Return where a sequence of pairs is split into batches so that the cost is least.
 
-    The cost is the cells of all rectangles, padding included, and for each batch OVERHEAD of `tokens`. Cuts are sought
-    between bits of a batch, by dynamic programming over where the last batch before each bit begins.
+    The cost is the cells of all rectangles, padding included, and for each batch OVERHEAD of `tokens`. Boundaries
+    are chosen among those of segments, by dynamic programming over where the last batch before each of them begins.
 
-    >>> cut(np.int32([3, 3, 3, 9, 9]), np.int32([3, 3, 3, 8, 9]), tokens=18)
+    >>> batch_boundaries(np.int32([3, 3, 3, 9, 9]), np.int32([3, 3, 3, 8, 9]), tokens=18)
     [3]
     """
-    edges = np.array([0, *_fill(np.maximum(source, target), tokens // BITS), len(source)])
+    edges = np.array([0, *_segment_ends(np.maximum(source, target), tokens // SEGMENTS), len(source)])
     source, target = np.maximum.reduceat(source, edges[:-1]), np.maximum.reduceat(target, edges[:-1])
     best, begins, first = np.zeros(len(edges)), [0], 0
     for end in range(1, len(edges)):
@@ -77,24 +77,24 @@ def cut(source: Lengths, target: Lengths, tokens: int) -> list[int]:
         begins.append(first + int(cost.argmin()))
         best[end] = cost.min()
         first += int(fits.argmax())
-    cuts, end = list[int](), begins[-1]
+    boundaries, end = list[int](), begins[-1]
     while end > 0:
-        cuts.append(int(edges[end]))
+        boundaries.append(int(edges[end]))
         end = begins[end]
-    return cuts[::-1]
+    return boundaries[::-1]
 
 
-def _fill(lengths: Lengths, tokens: int) -> list[int]:
-    """Cut a sequence so that in each part rows times longest is at most `tokens`, or there is one row.
+def _segment_ends(lengths: Lengths, tokens: int) -> list[int]:
+    """Return where a sequence is split so that in each segment rows times longest is at most `tokens`, or there is one row.
 
-    >>> _fill(np.int32([2, 2, 3, 4, 9, 1]), tokens=6)
+    >>> _segment_ends(np.int32([2, 2, 3, 4, 9, 1]), tokens=6)
     [2, 3, 4, 5]
     """
-    cuts = []
+    boundaries = []
     start, longest = 0, 0
     for at, length in enumerate(lengths.tolist()):
         longest = max(longest, length)
         if at > start and longest * (at - start + 1) > tokens:
-            cuts.append(at)
+            boundaries.append(at)
             start, longest = at, length
-    return cuts
+    return boundaries

@@ -37,7 +37,7 @@ class Checksums:
         return str(known[2])
 
     def save(self) -> None:
-        """Write what is known, whole or not at all; a folder that cannot be written costs but time."""
+        """Write what is known, whole or not at all; a folder that cannot be written costs only time."""
         if self._memory is None:
             return
         with suppress(OSError):

@@ -5,26 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
+from dragoman.data.links import TokenLinks
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded, Previous
 
 Ids = Sequence[int] | Int[np.ndarray, " _"]
-"""One sentence, without special pieces."""
-
-PieceLinks = Bool[np.ndarray, "_ _"]
-"""Which source pieces (second axis) each target piece (first axis) translates, without special pieces."""
+"""One sentence, without special tokens."""
 
 
 def collate(
     pairs: Sequence[tuple[Ids, Ids]],
     *,
     previous: Sequence[Sequence[Ids | None]] | None = None,
-    links: Sequence[PieceLinks | None] | None = None,
+    links: Sequence[TokenLinks | None] | None = None,
 ) -> Batch:
-    """Make a batch of sentence pairs given without special pieces: source + EOS, BOS + target + EOS.
+    """Make a batch of sentence pairs given without special tokens: source + EOS, BOS + target + EOS.
 
-    `previous` is that of `pad`. `links` says of each pair which pieces are linked, where it is known; EOS never is.
+    `previous` is that of `pad`. `links` holds the token alignment of each pair, where it is known; EOS is never linked.
 
     >>> batch = collate([([7, 8], [9]), ([7], [9, 9])])
     >>> batch.source.ids.tolist(), batch.target.ids.tolist()
@@ -34,17 +32,17 @@ def collate(
     linked = None
     if links is not None:
         linked = torch.zeros((len(pairs), target.ids.shape[1] - 1, source.ids.shape[1]), dtype=torch.bool)
-        for row, pieces in zip(linked, links, strict=True):
-            if pieces is not None:
-                row[: pieces.shape[0], : pieces.shape[1]] = torch.from_numpy(pieces)
+        for row, alignment in zip(linked, links, strict=True):
+            if alignment is not None:
+                row[: alignment.shape[0], : alignment.shape[1]] = torch.from_numpy(alignment)
     return Batch(source, target, linked)
 
 
 def pad(sentences: Sequence[Ids], previous: Sequence[Sequence[Ids | None]] | None = None) -> Padded:
-    """Put source sentences, given without special pieces, in one rectangle, EOS after each.
+    """Put source sentences, given without special tokens, in one rectangle, EOS after each.
 
-    `previous` gives for each sentence equally many that stand before it in its document, nearest last, and None where
-    there is none.
+    `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, and None
+    where there is none.
 
     >>> pad([[7], []]).mask.tolist()
     [[True, True], [True, False]]
@@ -57,22 +55,12 @@ def pad(sentences: Sequence[Ids], previous: Sequence[Sequence[Ids | None]] | Non
     return replace(padded, previous=Previous(before.ids.reshape(shape), before.mask.reshape(shape)))
 
 
-def padding(batch: Batch) -> float:
-    """Return the share of a batch's cells, both sides together, that are padding.
-
-    >>> round(padding(collate([([7, 8], [9]), ([7], [9])])), 3)
-    0.083
-    """
-    masks = (batch.source.mask, batch.target.mask)
-    return 1 - sum(int(mask.sum()) for mask in masks) / sum(mask.numel() for mask in masks)
-
-
 def _rectangle(sentences: Sequence[Ids | None], before: Sequence[int], *, least: int = 0) -> Padded:
     """Pad sentences on the right, with `before` ahead of each and EOS after it; None gives padding alone.
 
     The rectangle has at least `least` columns.
     """
-    lengths = np.array([0 if one is None else len(before) + len(one) + 1 for one in sentences], dtype=np.int64)
+    lengths = np.array([0 if ids is None else len(before) + len(ids) + 1 for ids in sentences], dtype=np.int64)
     ids = np.full((len(sentences), lengths.max(initial=least)), PAD, dtype=np.int64)
     for row, sentence, length in zip(ids, sentences, lengths, strict=True):
         if sentence is None:

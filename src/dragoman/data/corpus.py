@@ -159,7 +159,7 @@ def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Ite
         if len(cells) <= last:
             raise CorpusError(
                 f"{place} has {len(cells)} tab-separated columns, but column {last} is asked for "
-                f"(counted from 0); mend the line or set `{'columns' if last in columns else 'document'}`"
+                f"(counted from 0); correct the line or set `{'columns' if last in columns else 'document'}`"
             )
         name = None if document is None else _document(cells[document], place)
         yield Pair(cells[columns[0]], cells[columns[1]], place, name)

@@ -8,25 +8,25 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dragoman.data.links import normalized_links
-from dragoman.data.unknown import placed_unknowns, split_links
+from dragoman.data.unknown import mark_unknown_positions, split_links
 from dragoman.text.codec import Codec
 from dragoman.text.links import Links
 
-ROWS = 8192
+ROWS_PER_BATCH = 8192
 """Pairs in each record batch of a store but the last."""
 
-SMALL = 8
-"""A corpus of fewer record batches is encoded here: starting processes would take longer."""
+SMALLEST_PARALLEL = 8
+"""A corpus of fewer record batches is encoded in this process: starting others would take longer."""
 
 
 class Row(NamedTuple):
-    """What the store is made from: a pair, its word links, and how many rows ahead the sentence before it stands."""
+    """What the store is made from: a pair, its word alignment, and how many rows earlier the sentence before it is."""
 
     source: str
     target: str
     links: Links | None = None
     back: int | None = None
-    """None where no sentence stands before it in its document."""
+    """None for the first sentence of a document."""
 
 
 def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
@@ -50,19 +50,19 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
 
 
 def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:
-    """Encode a target; where the codec has them, its unknown words tell which source words they are linked to."""
+    """Encode a target; where the codec has them, its unknown words say which source words they are aligned to."""
     ids = codecs[1].encode(pair.target)
     if pair.links is None or not codecs[1].positional:
         return ids
-    return placed_unknowns(ids, split_links(pair.links, pair[:2], codecs), codecs[1])
+    return mark_unknown_positions(ids, split_links(pair.links, pair[:2], codecs), codecs[1])
 
 
 def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
-    """Encode pairs in order, ROWS at a time, with a bounded number of rows in memory."""
+    """Encode pairs in order, ROWS_PER_BATCH at a time, with a bounded number of rows in memory."""
     rest = iter(pairs)
-    chunks: Iterator[list[Row]] = iter(lambda: list(islice(rest, ROWS)), [])
-    first = list(islice(chunks, SMALL))
-    if workers < 2 or len(first) < SMALL:
+    chunks: Iterator[list[Row]] = iter(lambda: list(islice(rest, ROWS_PER_BATCH)), [])
+    first = list(islice(chunks, SMALLEST_PARALLEL))
+    if workers < 2 or len(first) < SMALLEST_PARALLEL:
         yield from (encode_rows(chunk, codecs) for chunk in chain(first, chunks))
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
@@ -70,7 +70,7 @@ def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], workers: int) 
 
 
 def _in_order(chunks: Iterable[list[Row]], submit: Callable[[list[Row]], Future[Any]], most: int) -> Iterator[Any]:
-    """Keep at most `most` chunks in work, and give the results in the order of the chunks."""
+    """Keep at most `most` chunks in progress, and give the results in the order of the chunks."""
     working: deque[Future[Any]] = deque()
     try:
         for chunk in chunks:

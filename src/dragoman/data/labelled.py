@@ -1,4 +1,4 @@
-"""Documents with labels: read from a table, cut into sentences and pieces, and put in batches."""
+"""Documents with labels: read from a table, split into sentences, tokenised, and put in batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from dragoman.text.sentences import split_sentences
 
 
 class Labelled(NamedTuple):
-    """A document, its label, and where it stands: "reviews.tsv, line 7"."""
+    """A document, its label, and where it is: "reviews.tsv, line 7"."""
 
     label: str
     text: str
@@ -47,10 +47,10 @@ def read_labelled(path: Path) -> list[Labelled]:
 
 
 def labels_of(documents: Sequence[Labelled], path: Path) -> tuple[str, ...]:
-    """Return the labels that occur, in order. CorpusError where there is but one: nothing could be learned."""
+    """Return the labels that occur, in order. CorpusError where there is only one: nothing could be learned."""
     labels = tuple(sorted({document.label for document in documents}))
     if len(labels) < 2:
-        raise CorpusError(f"{path} has but one label, `{labels[0]}`; a classifier learns to tell at least two apart")
+        raise CorpusError(f"{path} has only one label, `{labels[0]}`; a classifier needs at least two")
     return labels
 
 
@@ -90,10 +90,10 @@ def collate_documents(documents: Sequence[Ids], labels: Sequence[int]) -> Batch:
 
 
 class DocumentStream(Iterator[Batch]):
-    """Batches of at most `tokens` pieces, padding included; each document once in an epoch, without end.
+    """Batches of at most `tokens` tokens, padding included; each document once in an epoch, without end.
 
-    A function of documents, `tokens` and `seed`: a stream that is sent to the `position` of another goes on as it does. A
-    document of more than `tokens` pieces makes a batch of its own.
+    A function of documents, `tokens` and `seed`: a stream that is sent to the `position` of another continues as it does. A
+    document of more than `tokens` tokens makes a batch of its own.
     """
 
     def __init__(self, documents: Sequence[Ids], labels: Sequence[int], tokens: int, *, seed: int) -> None:
@@ -113,7 +113,7 @@ class DocumentStream(Iterator[Batch]):
 
     @property
     def position(self) -> dict[str, int]:
-        """Where the next batch stands: its epoch, and its index in the epoch."""
+        """Where the next batch is: its epoch, and its index in the epoch."""
         return {"epoch": self._epoch, "index": self._index}
 
     @property
@@ -128,8 +128,8 @@ class DocumentStream(Iterator[Batch]):
             self._enter(epoch)
         if epoch < 0 or not 0 <= index < len(self._plan):
             raise RunError(
-                f"there is no batch {index} in epoch {epoch}, for the documents or the batch size have changed since "
-                "training began; begin a new run"
+                f"the saved position (epoch {epoch}, batch {index}) does not exist: the documents or the batch size have "
+                "changed since training began; start a new run"
             )
         self._index = index
 

@@ -1,4 +1,4 @@
-"""Which target pieces each source piece is likely to become, learned from pairs alone by IBM model 1."""
+"""Which target tokens each source token is likely to become, learned from pairs alone by IBM model 1."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,27 +7,27 @@ from jaxtyping import Int32, Int64
 
 from dragoman.text.vocabulary import PAD
 
-ROUNDS = 5
+ITERATIONS = 5
 """Passes of expectation and maximisation."""
 
 
 def likely_targets(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], sizes: tuple[int, int], count: int
 ) -> Int32[np.ndarray, "source {count}"]:
-    """Return the `count` likeliest target ids of each source id, likeliest first; PAD stands where there are fewer.
+    """Return the `count` likeliest target ids of each source id, likeliest first, and PAD where there are fewer.
 
     `sizes` are those of the two vocabularies. t(e | f) is learned by expectation-maximisation from equal values
-    (Brown et al. 1993, section 4.1). The row of PAD belongs to the empty source word, which stands in every sentence.
+    (Brown et al. 1993, section 4.1). The row of PAD belongs to the empty source word, which is part of every sentence.
     """
-    keys, places = _combinations(pairs, sizes[1])
+    keys, positions = _combinations(pairs, sizes[1])
     known, index = np.unique(keys, return_inverse=True)
-    sources, chances = known // sizes[1], np.ones(len(known))
-    for _ in range(ROUNDS if len(known) else 0):
-        shares = chances[index]
-        shares /= np.bincount(places, shares)[places]
+    sources, probabilities = known // sizes[1], np.ones(len(known))
+    for _ in range(ITERATIONS if len(known) else 0):
+        shares = probabilities[index]
+        shares /= np.bincount(positions, shares)[positions]
         expected = np.bincount(index, shares, len(known))
-        chances = expected / np.bincount(sources, expected)[sources]
-    order = np.lexsort((known, -chances, sources))
+        probabilities = expected / np.bincount(sources, expected)[sources]
+    order = np.lexsort((known, -probabilities, sources))
     sources, targets = sources[order], (known % sizes[1])[order]
     rank = np.arange(len(order)) - np.searchsorted(sources, sources)
     table = np.full((sizes[0], count), PAD, np.int32)
@@ -41,7 +41,7 @@ def frequent_targets(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], count
     >>> frequent_targets([([4], [7, 8, 7]), ([5], [8, 7])], 1).tolist()
     [7]
     """
-    counts = np.bincount([piece for _, target in pairs for piece in target])
+    counts = np.bincount([token for _, target in pairs for token in target])
     order = np.argsort(-counts, kind="stable")[:count]
     return order[counts[order] > 0].astype(np.int32)
 
@@ -49,11 +49,11 @@ def frequent_targets(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], count
 def _combinations(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], targets: int
 ) -> tuple[Int64[np.ndarray, " links"], Int64[np.ndarray, " links"]]:
-    """Return each source id (or the empty word) with each target id of its pair, as one number, and the place of the target."""
-    keys, places, before = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    """Return each source id (or the empty word) with each target id of its pair, as one number, and the target's position."""
+    keys, positions, before = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
     for source, target in pairs:
         words = np.array([PAD, *source], np.int64)
         keys.append((words[:, None] * targets + np.array(target, np.int64)).ravel())
-        places.append(np.tile(np.arange(before, before + len(target)), len(words)))
+        positions.append(np.tile(np.arange(before, before + len(target)), len(words)))
         before += len(target)
-    return np.concatenate(keys), np.concatenate(places)
+    return np.concatenate(keys), np.concatenate(positions)

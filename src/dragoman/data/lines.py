@@ -9,10 +9,10 @@ from pathlib import Path
 
 from dragoman.errors import CorpusError
 
-CHUNK = 1 << 18
+READ_SIZE = 1 << 18
 """Bytes read at a time."""
 
-ZSTD_CHUNK = 1 << 10
+ZSTD_READ_SIZE = 1 << 10
 """Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
 
 LONGEST_LINE = 1 << 24
@@ -37,7 +37,7 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
     """Read lines, turning what may go wrong into sentences."""
     try:
         with _open(path) as stream:
-            chunks = _decompress(stream) if path.suffix == ".zst" else iter(lambda: stream.read(CHUNK), b"")
+            chunks = _decompress(stream) if path.suffix == ".zst" else iter(lambda: stream.read(READ_SIZE), b"")
             yield from _split(chunks, path)
     except FileNotFoundError:
         raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
@@ -70,7 +70,7 @@ def _decompress(stream: BufferedIOBase) -> Iterator[bytes]:
 
     decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
     try:
-        while chunk := stream.read(ZSTD_CHUNK):
+        while chunk := stream.read(ZSTD_READ_SIZE):
             while chunk:
                 fresh = False
                 yield decoder.decompress(chunk)

@@ -1,4 +1,4 @@
-"""Word links as the model meets them: between the pieces of a pair."""
+"""Word alignments between the tokens of a pair, as the model needs them."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -10,11 +10,14 @@ from dragoman.text.codec import Codec
 from dragoman.text.links import Links
 
 WordLinks = Int32[np.ndarray, "links 2"]
-"""Links (source word, target word) of one pair, by the words of its normalised texts."""
+"""Word alignment of one pair: (source word, target word), numbered in its normalised texts."""
+
+TokenLinks = Bool[np.ndarray, "_ _"]
+"""Token alignment of one pair: whether each target token (first axis) translates each source token, special ones left out."""
 
 
 def spaced(text: str) -> list[str]:
-    """Cut text where word links count words: at spaces, and not at other signs of white space.
+    """Split text where word alignments count words: at spaces, and not at other white space.
 
     >>> spaced(" a b\u00a0c ")
     ['a', 'b\xa0c']
@@ -23,7 +26,7 @@ def spaced(text: str) -> list[str]:
 
 
 def normalized_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, Codec]) -> list[tuple[int, int]]:
-    """Return links, sure or only possible, between the words of the normalised texts.
+    """Return the alignment, sure or only possible, between the words of the normalised texts.
 
     Normalising may make several words of one, at a no-break space for instance, or none.
     """
@@ -31,10 +34,10 @@ def normalized_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, 
     return sorted({(i, j) for before, after in links.possible for i in source[before] for j in target[after]})
 
 
-def link_pieces(links: WordLinks, source: Sequence[int], target: Sequence[int]) -> Bool[np.ndarray, "target source"]:
-    """Link pieces where their words are linked; `source` and `target` hold the word of each piece.
+def link_tokens(links: WordLinks, source: Sequence[int], target: Sequence[int]) -> Bool[np.ndarray, "target source"]:
+    """Align tokens whose words are aligned; `source` and `target` hold the word of each token.
 
-    >>> link_pieces(np.int32([[0, 1]]), source=[0, 0, 1], target=[0, 1]).astype(int).tolist()
+    >>> link_tokens(np.int32([[0, 1]]), source=[0, 0, 1], target=[0, 1]).astype(int).tolist()
     [[0, 0, 0], [1, 1, 0]]
     """
     words = np.zeros((1 + max([*target, *links[:, 1]], default=0), 1 + max([*source, *links[:, 0]], default=0)), bool)

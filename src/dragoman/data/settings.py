@@ -221,8 +221,12 @@ class DataSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":
+        for corpus in (*self.dev, *self.test):
+            if corpus.repeat != 1:
+                raise ValueError(f"`repeat` is only for `data.train`, but {corpus.name} in dev or test has it; leave it out")
         languages = {self.source, self.target}
-        reads_phrasebook = any(isinstance(one, PhrasebookSettings) for one in (*self.train, *self.dev, *self.test))
+        corpora = (*self.train, *self.dev, *self.test)
+        reads_phrasebook = any(isinstance(corpus, PhrasebookSettings) for corpus in corpora)
         if reads_phrasebook and not (languages <= {"en", "vi"} or languages <= {"en", "fr"}):
             raise ValueError(
                 f"the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but `data.source` is "

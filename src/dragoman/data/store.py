@@ -24,7 +24,7 @@ from jaxtyping import Int32
 from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
-from dragoman.data.encode import ROWS, Row, encode_all, encode_rows
+from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
@@ -38,7 +38,7 @@ FORMAT = 3
 PAIRS, LENGTHS, DESCRIPTION = "pairs.arrow", "lengths.int32", "store.json"
 """Files of a store."""
 
-CHUNK = 1 << 20
+READ_SIZE = 1 << 20
 """Bytes of a file that are read at a time."""
 
 Ids = Int32[np.ndarray, " _"]
@@ -113,7 +113,7 @@ class Store:
         """Return the record batch that holds a pair, and its row there."""
         if not 0 <= index < len(self):
             raise IndexError(index)
-        return self._rows(index // ROWS), index % ROWS
+        return self._rows(index // ROWS_PER_BATCH), index % ROWS_PER_BATCH
 
 
 def build_store(
@@ -234,7 +234,7 @@ def _file_checksums(folder: Path) -> list[int]:
     for name in (PAIRS, LENGTHS):
         checksum = 0
         with (folder / name).open("rb") as stream:
-            while chunk := stream.read(CHUNK):
+            while chunk := stream.read(READ_SIZE):
                 checksum = zlib.crc32(chunk, checksum)
         checksums.append(checksum)
     return checksums

@@ -1,4 +1,4 @@
-"""An endless stream of training batches that can be left and taken up at any batch."""
+"""An endless stream of training batches that can be resumed at any batch."""
 
 import random
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from dragoman.data.buckets import Indices, Members, batches, pools
-from dragoman.data.collate import PieceLinks, collate
-from dragoman.data.links import link_pieces
+from dragoman.data.collate import collate
+from dragoman.data.links import TokenLinks, link_tokens
 from dragoman.data.store import Ids, Store
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.text.codec import Codec
 
-Cut = tuple[Ids, Ids]
+EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
 
 
@@ -23,8 +23,8 @@ class BatchStream(Iterator[Batch]):
     """Batches of at most `tokens` tokens on either side, padding included; each pair once in an epoch, without end.
 
     The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream that is sent to the `position` of
-    another goes on exactly as it does. `sampling` above 0 cuts the texts anew in each epoch (see `Codec.sample`), a pool
-    at a time, so that batches are grouped by the lengths they really have. The next batch is made in the background.
+    another continues exactly as it does. `sampling` above 0 tokenises the texts differently in each epoch (see
+    `Codec.sample`), a pool at a time, so that batches are grouped by true lengths. The next batch is made in the background.
     `tokens` smaller than a sentence gives it a batch of its own.
     """
 
@@ -39,7 +39,7 @@ class BatchStream(Iterator[Batch]):
         bounds: tuple[int | None, int | None] = (None, None),
         previous: int = 0,
     ) -> None:
-        """Begin at the first batch; a sampled cut of more than `bounds` (source, target) pieces gives way to the usual one.
+        """Begin at the first batch; where sampling gives more than `bounds` (source, target) tokens, `Codec.encode` is used.
 
         Each sentence comes with the `previous` ones before it in its document, which are never sampled.
         """
@@ -65,7 +65,7 @@ class BatchStream(Iterator[Batch]):
 
     @property
     def position(self) -> dict[str, int]:
-        """Where the next batch stands: its epoch and its index in the epoch, its pool and its index in the pool."""
+        """Where the next batch is: its epoch and its index in the epoch, its pool and its index in the pool."""
         return {"epoch": self._epoch, "index": self._index, "pool": self._pool, "batch": self._batch}
 
     @property
@@ -73,12 +73,6 @@ class BatchStream(Iterator[Batch]):
         """Passes over the corpus so far, in pairs given out."""
         here = self._plan[: self._batch]
         return self._epoch + (self._before + sum(len(indices) for indices in here)) / len(self.store)
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """Batches in the current epoch; for a corpus of several pools, an estimate from the current one."""
-        pairs = sum(len(indices) for indices in self._plan)
-        return round(len(self._plan) * len(self.store) / pairs)
 
     def seek(self, position: dict[str, Any]) -> None:
         """Go to a position that a stream over the same corpus had. RunError where there is no such position."""
@@ -92,13 +86,13 @@ class BatchStream(Iterator[Batch]):
                 fits = False
         if not fits:
             raise RunError(
-                f"the corpus has no batch {index} in epoch {epoch}, for it or the batch size has changed since "
-                "training began; begin a new run"
+                f"the saved position (epoch {epoch}, batch {index}) does not exist: the corpus or the batch size has changed "
+                "since training began; start a new run"
             )
         self._index, self._batch, self._next = index, batch, None
 
     def close(self) -> None:
-        """Wait for the batch in the making, and end the background thread."""
+        """Wait for the batch being made, and end the background thread."""
         self._worker.shutdown(cancel_futures=True)
 
     def _enter(self, epoch: int, pool: int) -> None:
@@ -106,9 +100,11 @@ class BatchStream(Iterator[Batch]):
         runs = pools(len(self.store), np.random.default_rng((self.seed, epoch)))
         chosen = runs[pool]
         indices = np.concatenate([np.arange(run.start, run.stop) for run in chosen])
-        self._cuts = self._sample(indices, epoch, pool) if self.sampling else {}
+        self._sampled = self._sample(indices, epoch, pool) if self.sampling else {}
         if self.sampling:
-            source, target = np.array([[len(side) for side in self._cuts[at]] for at in indices.tolist()], np.int32).T
+            source, target = np.array(
+                [[len(side) for side in self._sampled[at]] for at in indices.tolist()], np.int32
+            ).T
         else:
             source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
             target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
@@ -132,33 +128,33 @@ class BatchStream(Iterator[Batch]):
 
     def _prepare(self) -> Future[Batch]:
         """Begin to make the next batch."""
-        return self._worker.submit(self._make, self._plan[self._batch], self._cuts)
+        return self._worker.submit(self._make, self._plan[self._batch], self._sampled)
 
-    def _make(self, indices: Members, cuts: dict[int, Cut]) -> Batch:
+    def _make(self, indices: Members, sampled: dict[int, EncodedPair]) -> Batch:
         """Read and pad the pairs of one batch, with what else is known of them."""
         rows = indices.tolist()
-        pairs = [cuts[at] if cuts else self.store.pair(at) for at in rows]
+        pairs = [sampled[at] if sampled else self.store.pair(at) for at in rows]
         previous = [self.store.previous(at, self.previous) for at in rows] if self.previous else None
         links = [self._links(at, *pair) for at, pair in zip(rows, pairs, strict=True)] if self.store.linked else None
         return collate(pairs, previous=previous, links=links)
 
-    def _links(self, index: int, source: Ids, target: Ids) -> PieceLinks | None:
-        """Return the links between the pieces of a pair as they are cut here."""
+    def _links(self, index: int, source: Ids, target: Ids) -> TokenLinks | None:
+        """Return the alignment between the tokens of a pair as it is encoded here."""
         links = self.store.links(index)
         if links is None:
             return None
         sides = zip(self.codecs, (source, target), strict=True)
-        return link_pieces(links, *(codec.piece_words(ids.tolist()) for codec, ids in sides))
+        return link_tokens(links, *(codec.piece_words(ids.tolist()) for codec, ids in sides))
 
-    def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, Cut]:
-        """Cut the texts of one pool anew, as the seed, the epoch and the pool say."""
+    def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
+        """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
         rng = random.Random(f"{self.seed} {epoch} {pool}")
-        cuts: dict[int, Cut] = {}
+        sampled: dict[int, EncodedPair] = {}
         for at in indices.tolist():
             drawn = [
                 codec.sample(text, rng, self.sampling)
                 for codec, text in zip(self.codecs, self.store.text(at), strict=True)
             ]
             fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
-            cuts[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
-        return cuts
+            sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
+        return sampled

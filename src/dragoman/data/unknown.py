@@ -1,33 +1,30 @@
-"""What word links tell of unknown words: which source word each translates, and how words are mostly translated."""
+"""What word alignments say about unknown words: which source word each translates, and how words are usually translated."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool
 
 from dragoman.data.lines import read_lines
-from dragoman.data.links import link_pieces, normalized_links
+from dragoman.data.links import TokenLinks, link_tokens, normalized_links
 from dragoman.errors import CorpusError
 from dragoman.interfaces import UNK
 from dragoman.text.codec import Codec
 from dragoman.text.links import Links
 from dragoman.text.unknown import positional_piece
 
-PieceLinks = Bool[np.ndarray, "target source"]
 
-
-def split_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, Codec]) -> PieceLinks:
-    """Return the links between the pieces of `Codec.split`: of unknown words too, as they are spelled."""
+def split_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, Codec]) -> TokenLinks:
+    """Return the alignment between the tokens of `Codec.split`: of unknown words too, as they are spelled."""
     words = np.array(normalized_links(links, texts, codecs), np.int32).reshape(-1, 2)
-    return link_pieces(words, *(codec.owners(text) for codec, text in zip(codecs, texts, strict=True)))
+    return link_tokens(words, *(codec.owners(text) for codec, text in zip(codecs, texts, strict=True)))
 
 
-def placed_unknowns(ids: Sequence[int], links: PieceLinks, codec: Codec) -> list[int]:
-    """Turn unknown words of a target into those that tell where in the source the word is that they are linked to.
+def mark_unknown_positions(ids: Sequence[int], links: TokenLinks, codec: Codec) -> list[int]:
+    """Turn unknown words of a target into those that say where in the source the word is that they are aligned to.
 
-    Of several such words the nearest is told, the earlier in the source of two equally near. An unknown word without links,
+    Of several such words the nearest counts, the earlier in the source of two equally near. An unknown word without links,
     or with links out of the codec's reach, stays as it is (Luong et al. 2015, section 3.3).
     """
     placed = list(ids)
@@ -39,7 +36,7 @@ def placed_unknowns(ids: Sequence[int], links: PieceLinks, codec: Codec) -> list
 
 
 def learn_dictionary(pairs: Iterable[tuple[str, str, Links | None]], codecs: tuple[Codec, Codec]) -> dict[str, str]:
-    """Return the word that each source word is most often linked to, the first in the alphabet of equally frequent ones.
+    """Return the word that each source word is most often aligned to, the first in the alphabet of equally frequent ones.
 
     Luong et al. 2015, section 3.3, whose dictionary comes from the aligner too. Punctuation marks are left out.
     """
@@ -51,7 +48,7 @@ def learn_dictionary(pairs: Iterable[tuple[str, str, Links | None]], codecs: tup
         for place, origin in np.argwhere(split_links(links, (texts[0], texts[1]), codecs)).tolist():
             if source[origin].isalnum() and target[place].isalnum():
                 counts[source[origin]][target[place]] += 1
-    return {word: min(found, key=lambda one: (-found[one], one)) for word, found in sorted(counts.items())}
+    return {word: min(found, key=lambda target: (-found[target], target)) for word, found in sorted(counts.items())}
 
 
 def read_dictionary(path: Path) -> dict[str, str]:

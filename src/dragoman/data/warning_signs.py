@@ -106,11 +106,11 @@ def repeated_corpora(corpora: Sequence[CorpusSettings], described: Sequence[Mapp
 
 
 def _is_quoted(text: str) -> bool:
-    """Tell whether a spreadsheet has put a text in quotation marks."""
+    """Return whether a spreadsheet has put a text in quotation marks."""
     text = text.strip()
     return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 def _has_no_letters(text: str) -> bool:
-    """Tell whether there is something in a text, but no letter."""
+    """Return whether there is something in a text, but no letter."""
     return bool(text.strip()) and not any(map(str.isalpha, text))

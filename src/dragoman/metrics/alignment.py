@@ -30,7 +30,7 @@ def words_only(links: Links, source: Sequence[str], target: Sequence[str]) -> Li
     check_links(links, len(source), len(target))
     kept = [{i for i, token in enumerate(side) if any(map(str.isalnum, token))} for side in (source, target)]
     return Links(
-        *(frozenset((i, j) for i, j in one if i in kept[0] and j in kept[1]) for one in (links.sure, links.possible))
+        *(frozenset((i, j) for i, j in some if i in kept[0] and j in kept[1]) for some in (links.sure, links.possible))
     )
 
 
@@ -55,10 +55,10 @@ def alignment_scores(found: Sequence[Links], gold: Sequence[Links]) -> Alignment
     """
     if len(found) != len(gold):
         raise InputError(f"there are {len(found)} alignments but {len(gold)} gold ones; they must match line by line")
-    pairs = [(one.possible, links.sure, links.possible) for one, links in zip(found, gold, strict=True)]
-    links, sure = sum(len(one) for one, _, _ in pairs), sum(len(one) for _, one, _ in pairs)
-    right_sure = sum(len(one & sure) for one, sure, _ in pairs)
-    right = sum(len(one & possible) for one, _, possible in pairs)
+    pairs = [(own.possible, links.sure, links.possible) for own, links in zip(found, gold, strict=True)]
+    links, sure = sum(len(own) for own, _, _ in pairs), sum(len(gold_sure) for _, gold_sure, _ in pairs)
+    right_sure = sum(len(own & gold_sure) for own, gold_sure, _ in pairs)
+    right = sum(len(own & possible) for own, _, possible in pairs)
     if links + sure == 0:
         raise InputError(
             "there is no link in the alignments or the gold ones, so there is no error rate; check the files"

@@ -14,7 +14,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True)
 class NGram:
-    """How often an n-gram stands in the candidate, and how much of that counts: at most its count in any reference."""
+    """How often an n-gram occurs in the candidate, and how much of that counts: at most its count in any reference."""
 
     words: tuple[str, ...]
     count: int
@@ -40,7 +40,7 @@ class Precision:
 
     @property
     def unclipped(self) -> int:
-        """Count those found in a reference, each as often as it stands in the candidate."""
+        """Count those found in a reference, each as often as it occurs in the candidate."""
         return sum(ngram.count for ngram in self.ngrams if ngram.clipped)
 
     @property
@@ -103,7 +103,7 @@ def explain(
     candidate = str(tokens(lower(hypothesis).rstrip())).split()
     others = [str(tokens(lower(reference).rstrip())).split() for reference in references]
     tables = [_count(candidate, others, size) for size in range(1, order + 1)]
-    length = min((len(reference) for reference in others), key=lambda one: (abs(one - len(candidate)), one))
+    length = min((len(reference) for reference in others), key=lambda words: (abs(words - len(candidate)), words))
     precisions = [Precision(table, value) for table, value in zip(tables, _smooth(tables), strict=True)]
     penalty = brevity_penalty(len(candidate), length)
     return Explanation(candidate, others, precisions, length, penalty, penalty * _geometric_mean(precisions))

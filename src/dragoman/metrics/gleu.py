@@ -10,7 +10,7 @@ ORDER = 4
 def sentence_gleu(hypothesis: Sequence[Hashable], reference: Sequence[Hashable]) -> float:
     """Return the smaller of precision and recall of all n-grams of 1 to 4 tokens, from 0 (none shared) to 1 (all shared).
 
-    An n-gram matches at most as often as it stands in the other sentence; sentences without any give 0. Tokens may be words
+    An n-gram matches at most as often as it occurs in the other sentence; sentences without any give 0. Tokens may be words
     or ids. Source: Wu et al. 2016, section 5.
 
     >>> sentence_gleu("the cat sat".split(), "the cat sat down".split())

@@ -91,7 +91,7 @@ def ter_metric() -> Any:
 def scored(metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     """Apply a sacreBLEU metric to whole corpora."""
     check_counts(hypotheses, references)
-    result = metric.corpus_score(list(hypotheses), [list(one) for one in references])
+    result = metric.corpus_score(list(hypotheses), [list(reference) for reference in references])
     return Score(result.name, float(result.score), str(metric.get_signature()))
 
 

@@ -88,7 +88,7 @@ def _paired(
     signatures, results = PairedTest(
         [(str(number), list(output)) for number, output in enumerate(outputs)],
         {metric: metrics[metric]()},
-        [list(one) for one in references],
+        [list(reference) for reference in references],
         test_type={"bootstrap": "bs", "randomisation": "ar"}[test],
         n_samples=samples,
         n_ar_confidence=-1 if test == "bootstrap" else 1000,

@@ -20,18 +20,18 @@ def symmetrise(forward: Links, backward: Links, how: Symmetrisation = "grow-diag
     >>> sorted(symmetrise(forward, backward).sure)
     [(0, 0), (0, 1), (1, 1)]
     """
-    one, other = forward.possible, backward.possible
+    there, back = forward.possible, backward.possible
     match how:
         case "grow-diag-final-and":
-            return Links(grow_diag_final_and(one, other))
+            return Links(grow_diag_final_and(there, back))
         case "intersection":
-            return Links(one & other)
+            return Links(there & back)
         case "union":
-            return Links(one | other)
+            return Links(there | back)
 
 
 def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> frozenset[Link]:
-    """Start from links that both have, and add those of either that lie beside them (Koehn et al. 2003, 2005).
+    """Start from links that both have, and add those of either that are next to them (Koehn et al. 2003, 2005).
 
     grow-diag: while it adds any, go through the links by source, then target position, also those that were just added; from
     each, take in the neighbouring links, diagonal ones too, of which a word has no link yet. final-and: go through the links

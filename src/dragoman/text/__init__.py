@@ -1,4 +1,4 @@
-"""Text and its pieces: normalisation, tokenisers, vocabularies, and the codec that joins them."""
+"""Text and its tokens: normalisation, tokenisers, vocabularies, and the codec that joins them."""
 
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.normalize import normalize

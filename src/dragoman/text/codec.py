@@ -27,7 +27,7 @@ Pairs = Callable[[], Iterable[tuple[str, str]]]
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Cuts normalised text into pieces of a vocabulary and says how pieces are spelled together."""
+    """Segments normalised text into the pieces of a vocabulary, and says how pieces are spelled together."""
 
     vocabulary: Vocabulary
 
@@ -40,7 +40,7 @@ class Tokenizer(Protocol):
         ...
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Cut `text` at random, farther from `encode` the higher the rate."""
+        """Segment `text` at random, less like `encode` the higher the rate."""
         ...
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
@@ -78,10 +78,10 @@ class Codec:
         return self.tokenizer.encode(self.normalize(text))
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Return the ids of one of the ways to cut `text`, chosen by `rng` alone; a rate of 0 gives `encode(text)`.
+        """Return the ids of one segmentation of `text`, chosen by `rng` alone; a rate of 0 gives `encode(text)`.
 
         Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
-        characters can be cut in one way only.
+        characters have only one segmentation.
         """
         return self.tokenizer.sample(self.normalize(text), rng, rate)
 
@@ -103,13 +103,13 @@ class Codec:
         return [self.tokenizer.vocabulary.piece(index) for index in ids]
 
     def words(self, text: str) -> list[str]:
-        """Return the words of normalised `text`, cut at spaces."""
+        """Return the words of normalised `text`, split at spaces."""
         return self.normalize(text).split()
 
     def piece_words(self, ids: Sequence[int]) -> list[int]:
         """Return for each id which space-separated word of the text it belongs to, counted from 0.
 
-        PAD, BOS and EOS belong to none: -1. A piece that is but a space belongs to the word after it.
+        PAD, BOS and EOS belong to none: -1. A piece that is only a space belongs to the word after it.
         """
         real = [index for index in ids if index not in (PAD, BOS, EOS)]
         owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
@@ -121,7 +121,7 @@ class Codec:
 
     @property
     def positional(self) -> bool:
-        """Tell whether unknown words may tell where in the source they come from."""
+        """Whether unknown words may say where in the source they come from."""
         return self.tokenizer.vocabulary.id(positional_piece(0)) != UNK
 
     def save(self, folder: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Links between the words of a sentence and those of its translation, in the Pharaoh format."""
+"""Word alignments: links between the words of a sentence and those of its translation, in the Pharaoh format."""
 
 import re
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad\ud800-\udfff\x00-\x08\x0e-\x1
 """Zero-width spaces, byte order marks, soft hyphens, lone surrogates and control characters that separate nothing."""
 
 _RESERVED = str.maketrans({"▁": "_", "▅": "▄", "￭": "■"})
-"""Marks that tokenisers use for themselves, and what stands for them."""
+"""Marks that tokenisers use for themselves, and what replaces them in text."""
 
 _HAS_RESERVED = re.compile("[▁▅￭]")
 

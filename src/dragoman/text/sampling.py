@@ -1,7 +1,7 @@
-"""Subword regularisation: one word cut in many ways, each a pure function of the random numbers given.
+"""Subword regularisation: one word segmented in many ways, each a pure function of the random numbers given.
 
 SentencePiece can sample too, but from a generator of its own that cannot be read or put back, so that a resumed run
-would see other cuts than an unbroken one.
+would see other segmentations than an unbroken one.
 """
 
 import math
@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from dragoman.text.vocabulary import UNK, Vocabulary
 
-REMEMBERED = 1 << 19
-"""Pieces in the cuts kept in memory, some 80 MB; frequent words come early, so those that come later are not kept."""
+CACHED_TOKENS = 1 << 19
+"""Pieces in the segmentations kept in memory, some 80 MB; frequent words come early, so those that come later are not kept."""
 
 UNKNOWN_PENALTY = 10.0
 """By how much an unknown character scores below the worst piece, as in SentencePiece."""
@@ -37,7 +37,7 @@ class _State:
 class BpeDropout:
     """Cuts words by byte pair encoding in which each merge is dropped with probability `rate`.
 
-    Provilkov et al. 2020, algorithm 1: before each merge, every merge possible is dropped or kept anew, and the best
+    Provilkov et al. 2020, algorithm 1: before each merge, every merge possible is dropped or kept, and the best
     one kept is done; the word is finished when none is kept. A piece learned earlier is a better merge, and of two
     equal ones the one further left.
     """
@@ -46,7 +46,7 @@ class BpeDropout:
         self._vocabulary = vocabulary
         self._words: dict[str, _State] = {}
         self._states: dict[tuple[str, ...], _State] = {}
-        self._remembered = 0
+        self._cached = 0
 
     def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
         """Sample the ids of `word`."""
@@ -62,7 +62,7 @@ class BpeDropout:
     def _start(self, word: str) -> _State:
         """Return the state of a word not met before."""
         state = self._state(tuple(word))
-        if self._remembered < REMEMBERED:
+        if self._cached < CACHED_TOKENS:
             self._words[word] = state
         return state
 
@@ -70,7 +70,7 @@ class BpeDropout:
         """Return the state after one of the merges possible."""
         at, pieces = state.merges[choice], state.pieces
         merged = self._state((*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]))
-        if self._remembered < REMEMBERED:
+        if self._cached < CACHED_TOKENS:
             state.merged[choice] = merged
         return merged
 
@@ -79,8 +79,8 @@ class BpeDropout:
         state = self._states.get(pieces)
         if state is None:
             state = _State(pieces, self._vocabulary)
-            if self._remembered < REMEMBERED:
-                self._remembered += len(pieces)
+            if self._cached < CACHED_TOKENS:
+                self._cached += len(pieces)
                 self._states[pieces] = state
         return state
 
@@ -102,7 +102,7 @@ class UnigramSampler:
         """Sample the ids of `word`."""
         ends = self._ends.get((word, rate))
         if ends is None:
-            if len(self._ends) > REMEMBERED // 16:
+            if len(self._ends) > CACHED_TOKENS // 16:
                 self._ends.clear()
             ends = self._ends[word, rate] = self._filter(word, rate)
         ids, end = [], len(word)
@@ -113,7 +113,7 @@ class UnigramSampler:
         return merge_unknown(ids[::-1])
 
     def _filter(self, word: str, rate: float) -> list[list[tuple[float, int, int]]]:
-        """Return for each end the pieces that may stand before it: cumulative probability, start and id."""
+        """Return for each end the pieces that may end there: cumulative probability, start and id."""
         totals, ends = [0.0], [list[tuple[float, int, int]]()]
         for end in range(1, len(word) + 1):
             found = [

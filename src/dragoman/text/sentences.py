@@ -1,22 +1,22 @@
-"""A document cut into sentences."""
+"""Documents split into sentences."""
 
 import re
 
 from dragoman.text.normalize import normalize
 
 _MARKS = re.compile(r"\\n|<eos>")
-"""What may stand between sentences where whoever made the text has cut it already."""
+"""What separates sentences in text that was split by whoever made it."""
 
 _ENDS = re.compile(r"(\w*)([.!?…]+[\"'”’»)\]]*) (?=(\S))|[。！？]+[”’」』）]* ?")
 """Signs that may end a sentence: those that need a space after them, with the word before and the sign behind; and the others."""
 
 
 def split_sentences(text: str) -> list[str]:
-    """Cut a normalised document into sentences, none of them empty.
+    """Split a normalised document into sentences, none of them empty.
 
-    Where the text holds marks, `<eos>` or a backslash with n, it is cut there and nowhere else. Otherwise a sentence ends with
+    Where the text holds marks, `<eos>` or a backslash with n, it is split there and nowhere else. Otherwise a sentence ends with
     ".", "!", "?" or "…", closing quotes and brackets included, before a space that no small letter follows; the point after
-    a single capital, as in "J. Smith", ends none. "。", "！" and "？" need no space. "Mr. Smith" is cut after "Mr.".
+    a single capital, as in "J. Smith", ends none. "。", "！" and "？" need no space. "Mr. Smith" is split after "Mr.".
 
     >>> split_sentences('He left. "Why?" asked J. Smith. Nobody knew...')
     ['He left.', '"Why?" asked J. Smith.', 'Nobody knew...']

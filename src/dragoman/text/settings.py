@@ -57,16 +57,18 @@ class WordsSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
+        if self.unknown != "positional" and self.reach != type(self).model_fields["reach"].default:
+            raise ValueError(f"`text.reach` is only for `text.unknown: positional`, not {self.unknown}; leave it out")
         needed = len(SPECIAL) + len(self.positional) + 1
         if self.size is not None and self.size < needed:
             raise ValueError(
-                f"`text.size` is {self.size}, but {needed - 1} pieces are taken before the first word; set at least {needed}"
+                f"`text.size` is {self.size}, but {needed - 1} tokens come before the first word; set at least {needed}"
             )
         return self
 
     @property
     def positional(self) -> list[str]:
-        """Names of the unknown words that tell where they come from."""
+        """Names of the unknown words that say where they come from."""
         return positional_pieces(self.reach) if self.unknown == "positional" else []
 
 

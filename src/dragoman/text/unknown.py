@@ -1,4 +1,4 @@
-"""Unknown words that tell how far away in the source stands the word that they translate."""
+"""Unknown words that say how far away in the source the word is that they translate."""
 
 import re
 
@@ -9,7 +9,7 @@ def positional_pieces(reach: int) -> list[str]:
     """Return the names of unknown words that are translations of a source word at most `reach` positions away.
 
     The PosUnk model of Luong et al. 2015 ("Addressing the rare word problem in neural machine translation"), section 3.3;
-    what has no such source word stays <unk>. No text is ever cut into such pieces, so they cannot be mistaken for words.
+    what has no such source word stays <unk>. No text is ever tokenised into these, so they cannot be mistaken for words.
 
     >>> positional_pieces(1)
     ['<unk-1>', '<unk+0>', '<unk+1>']
@@ -23,7 +23,7 @@ def positional_piece(offset: int) -> str:
 
 
 def offset_of(piece: str) -> int | None:
-    """Return the offset of an unknown word that tells one.
+    """Return the offset in the name of an unknown word, where there is one.
 
     >>> offset_of("<unk-3>"), offset_of("<unk>")
     (-3, None)

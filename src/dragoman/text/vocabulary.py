@@ -1,4 +1,4 @@
-"""Numbers for pieces."""
+"""Vocabularies: tokens and their ids."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 class Vocabulary:
     """Pieces and their ids: 0 to 3 are the special pieces, the others follow in the order given.
 
-    TextError where a piece stands twice.
+    TextError where a piece is given twice.
 
     >>> vocabulary = Vocabulary(["cat", "dog"])
     >>> vocabulary.id("dog"), vocabulary.piece(5), vocabulary.id("bird"), len(vocabulary)
@@ -26,7 +26,7 @@ class Vocabulary:
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
         if len(self._ids) < len(self._pieces):
             twice = next(piece for index, piece in enumerate(self._pieces) if self._ids[piece] != index)
-            raise TextError(f"the piece {twice!r} stands twice in a vocabulary; each piece may stand once")
+            raise TextError(f"the piece {twice!r} is in a vocabulary twice; each piece may be there once")
 
     def __len__(self) -> int:
         return len(self._pieces)

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from dragoman.errors import TextError
 from dragoman.text.settings import CharactersSettings, WordsSettings
-from dragoman.text.vocabulary import Vocabulary
+from dragoman.text.vocabulary import SPECIAL, Vocabulary
 
 JOINER = "￭"
-"""On the side of a punctuation mark where no space stands; `normalize` leaves none in text."""
+"""On the side of a punctuation mark that has no space; `normalize` leaves none in text."""
 
 SPACE = "▁"
 """A space, as a piece or part of one; `normalize` leaves none in text."""
@@ -32,7 +32,7 @@ class Words:
         return split_words(text)
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Return `encode(text)`: words can be cut in one way only."""
+        """Return `encode(text)`: words have only one segmentation."""
         return self.encode(text)
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
@@ -64,7 +64,7 @@ class Characters:
 
 
 def split_words(text: str) -> list[str]:
-    """Cut normalised text into words and single punctuation marks, from which `join_words` makes the same text.
+    """Split normalised text into words and single punctuation marks, from which `join_words` makes the same text.
 
     >>> split_words('He said: "don\\'t (yet)"')
     ['He', 'said', '￭:', '"￭', 'don', "￭'￭", 't', '(￭', 'yet', '￭)', '￭"']
@@ -102,18 +102,18 @@ def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Char
 
 
 def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
-    """Return the pieces counted at least `minimum` times, `size` of them with the special pieces at the most."""
+    """Return the pieces counted at least `minimum` times, at most `size` of them including the special ones."""
     if not counts:
         raise TextError("there is no text to learn a vocabulary from; are the training files empty?")
     kept = sorted((piece for piece, count in counts.items() if count >= minimum), key=lambda p: (-counts[p], p))
     if not kept:
         raise TextError(f"no piece of the text occurs {minimum} times; set text.minimum_count to 1")
-    return kept if size is None else kept[: size - 4]
+    return kept if size is None else kept[: size - len(SPECIAL)]
 
 
 @lru_cache(maxsize=1 << 16)
 def _split_chunk(chunk: str) -> tuple[str, ...]:
-    """Cut text without spaces; at each cut one of the marks beside it carries the joiner."""
+    """Split text without spaces; at each boundary one of the marks next to it carries the joiner."""
     pieces: list[str] = []
     inside = False
     for character in chunk:
