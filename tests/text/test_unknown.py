@@ -46,7 +46,7 @@ def test_the_size_of_a_vocabulary_counts_them() -> None:
 
 
 def test_a_vocabulary_without_room_for_a_word_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"`text\.size` is 19, but 19 pieces are taken before the first word"):
+    with pytest.raises(SettingsError, match=r"`text\.size` is 19, but 19 tokens come before the first word"):
         parse(WordsSettings, {"unknown": "positional", "size": 19})
 
 
