@@ -57,8 +57,6 @@ class WordsSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
-        if self.unknown != "positional" and self.reach != type(self).model_fields["reach"].default:
-            raise ValueError(f"`text.reach` is only for `text.unknown: positional`, not {self.unknown}; leave it out")
         needed = len(SPECIAL) + len(self.positional) + 1
         if self.size is not None and self.size < needed:
             raise ValueError(
