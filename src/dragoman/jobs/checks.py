@@ -241,6 +241,11 @@ MODELS = (
         lambda _, model: getattr(model, "decoder", None) != "plain",
         "needs attention, but `model.decoder: plain` has none",
     ),
+    Rule(
+        "model.marginal",
+        lambda _, model: model.decoder != "posterior",
+        "adds nothing to `model.decoder: posterior`, which predicts from each source position anyway",
+    ),
     Rule("model.attention_dropout", _can("drops_attention"), "works only where an average of the source is taken"),
     Rule(
         "model.dropout",

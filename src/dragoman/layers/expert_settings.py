@@ -10,7 +10,7 @@ from dragoman.settings import Settings
 class ExpertSettings(Settings):
     """Mixture of experts: many feed-forward networks, a few of which process each token (Shazeer et al. 2017)."""
 
-    experts: int = Field(default=8, ge=2)
+    experts: int = Field(default=8, ge=2, le=200_000)
     """Number of experts."""
     active: int = Field(default=2, ge=1)
     """k: number of experts per token; with `groups`, number of groups per token and of experts in each of them."""

@@ -27,7 +27,7 @@ class ByteNetSettings(Settings):
     kind: Literal["bytenet"] = "bytenet"
     channels: int = Field(128, ge=1)
     """Channels inside each block; between blocks there are twice as many."""
-    sets: int = Field(2, ge=1)
+    sets: int = Field(2, ge=1, le=1000)
     """How many times encoder and decoder each repeat `dilations`."""
     dilations: tuple[Annotated[int, Field(ge=1)], ...] = Field((1, 2, 4, 8, 16), min_length=1)
     """Dilation of each block of a set."""

@@ -30,7 +30,7 @@ class ClassifierSettings(Settings):
     """Size of word vectors."""
     hidden: int = Field(50, ge=1)
     """Size of each direction of the recurrent layers, at both levels."""
-    layers: int = Field(1, ge=1)
+    layers: int = Field(1, ge=1, le=1000)
     """Recurrent layers at each level."""
     score: Literal["additive", "dot", "scaled_dot", "general", "concat", "cosine"] = "additive"
     """How words and sentences are scored; additive is the paper's."""

@@ -33,9 +33,9 @@ class DeepAttSettings(Settings):
     """Size of token embeddings."""
     hidden: int = Field(512, ge=1)
     """Cells of each LSTM layer."""
-    encoder_layers: int = Field(9, ge=1)
+    encoder_layers: int = Field(9, ge=1, le=1000)
     """Layers of each of the encoder's two columns."""
-    decoder_layers: int = Field(7, ge=1)
+    decoder_layers: int = Field(7, ge=1, le=1000)
     """Layers of the decoder."""
     annotation: int | None = Field(None, ge=1)
     """Size of the projected encoder outputs that are attended to; by default a quarter of the columns' output."""

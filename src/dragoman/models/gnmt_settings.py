@@ -14,9 +14,9 @@ class GnmtSettings(Settings):
     """Google's recurrent system of 2016: deep LSTM stacks with residual connections that attend from the lowest decoder layer."""
 
     kind: Literal["gnmt"] = "gnmt"
-    encoder_layers: int = Field(8, ge=2)
+    encoder_layers: int = Field(8, ge=2, le=1000)
     """LSTM layers of the encoder; the lowest is bidirectional and counts as one."""
-    decoder_layers: int = Field(8, ge=1)
+    decoder_layers: int = Field(8, ge=1, le=1000)
     """LSTM layers of the decoder."""
     hidden: int = Field(1024, ge=1)
     """Size of every LSTM layer (of each direction of the lowest) and of embeddings."""

@@ -27,7 +27,7 @@ class RecurrentSettings(Settings):
     """Size of the decoder's state."""
     encoder_hidden: int | None = Field(None, ge=1)
     """Size of each encoder direction; by default encoder outputs have the size of the decoder's state."""
-    layers: int = Field(1, ge=1)
+    layers: int = Field(1, ge=1, le=1000)
     """Recurrent layers of encoder and decoder."""
     bidirectional: bool = True
     """Use a bidirectional encoder."""

@@ -71,14 +71,14 @@ class BlockSettings(Settings):
 class EncoderSettings(BlockSettings):
     """A stack that reads a sentence from both sides."""
 
-    encoder_layers: int = Field(6, ge=1)
+    encoder_layers: int = Field(6, ge=1, le=1000)
     """Layers of the encoder."""
 
 
 class DecoderSettings(BlockSettings):
     """A stack that reads a sentence from left to right."""
 
-    decoder_layers: int = Field(6, ge=1)
+    decoder_layers: int = Field(6, ge=1, le=1000)
     """Layers of the decoder."""
 
 
