@@ -52,7 +52,7 @@ WORDS = {"kind": "words", "minimum_count": 1}
 SMALL: dict[str, Any] = {"heads": 2, "width": 8, "feed_forward": 12, "dropout": 0.1}
 LINES = {"source": "a.en", "target": "a.vi"}
 DECODING = ("decoding.",)
-SETTABLE = {"train", "demo", "distill", "compare", "classify train", "translate", "evaluate", "continue"}
+SETTABLE = {"train", "demo", "distill", "compare", "classify train", "translate", "evaluate", "generate"}
 """Commands with `--set`; the first five read recipes, the others the section `decoding`."""
 
 
@@ -218,7 +218,7 @@ def makes_a_difference(recipe: Any, leaf: Leaf, before: str) -> bool:
 
 
 @pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
-@pytest.mark.parametrize(("command", "kind"), [("translate", "rnn bahdanau"), ("continue", "decoder_only")])
+@pytest.mark.parametrize(("command", "kind"), [("translate", "rnn bahdanau"), ("generate", "decoder_only")])
 def test_decoding_reads_or_refuses_every_setting(command: str, kind: str, method: str, folder: Path) -> None:
     assert ignored_by(kind, method, searched(command, kind, method, folder), folder) == []
 
@@ -265,8 +265,8 @@ def test_no_other_command_takes_settings() -> None:
 
 
 def test_comparing_refuses_what_a_system_would_not_read() -> None:
-    arena = load_arena("arena-phrasebook", ["systems.moe.set.training.recurrence=native"])
-    with pytest.raises(SettingsError, match=r"system `moe`.*`training\.recurrence: native`"):
+    arena = load_arena("arena-phrasebook", ["systems.transformer.set.training.recurrence=native"])
+    with pytest.raises(SettingsError, match=r"system `transformer`.*`training\.recurrence: native`"):
         make_plan(arena)
 
 
@@ -313,9 +313,9 @@ def test_settings_of_translators_in_a_classifier_would_be_found(folder: Path, mo
     )
 
 
-def test_settings_of_translators_given_to_continue_would_be_found(
+def test_settings_of_translators_given_to_generate_would_be_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoding_checks, "MODEL", ())
-    reads = searched("continue", "decoder_only", "beam", folder)
+    reads = searched("generate", "decoder_only", "beam", folder)
     assert {"shortlist", "dictionary"} <= set(ignored_by("decoder_only", "beam", reads, folder))

@@ -77,6 +77,7 @@ def test_every_shipped_recipe_passes(name: str) -> None:
         ("transformer", ["model.hard={training: reinforce, temperature: 2}"], ["`model.hard.temperature: 2.0`"]),
         ("rnn", ["model.deep_output=false"], ["`model.deep_output: false`", "not luong"]),
         ("rnn", ["model.decoder=plain", "model.score=dot"], ["`model.score: dot`", "plain"]),
+        ("rnn", ["model.decoder=posterior", "model.marginal=true"], ["`model.marginal: true`", "posterior"]),
         ("rnn", ["model.marginal=true", "model.attention_dropout=0.1"], ["`model.attention_dropout: 0.1`"]),
         ("rnn", ["model.outer_dropout=0.1", "model.dropout=0.3"], ["`model.dropout: 0.3`", "`model.layers` is 1"]),
         ("rnn", ["model.decoder=plain", "model.score=additive", "decoding.coverage_penalty=1"], ["attention over the"]),
@@ -124,6 +125,12 @@ def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
     assert "`training.warmup` is 20" in sentence and "`training.steps`" in sentence
     assert remarks(recipe("rnn", "training.warmup=19")) == []
     assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
+
+
+def test_first_weights_too_small_for_the_layers_are_remarked() -> None:
+    (sentence,) = remarks(load_recipe("gnmt-small", ["model.initial_range=0.04"]))
+    assert "`model.initial_range: null`" in sentence and "256" in sentence
+    assert remarks(load_recipe("gnmt-small")) == remarks(load_recipe("gnmt")) == []
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
     **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
 }
 """Values that do not come from a plugin."""
+LARGEST_OF_PAPER = 0.04
+"""GNMT's `initial_range`; with it, layers below `ENOUGH` units hardly learn."""
+ENOUGH = 512
+"""Units of a layer that learns from first weights of that size."""
 SMALLEST = 5
 """Size of the smallest vocabulary."""
 
@@ -296,14 +300,30 @@ def _refusals(recipe: Settings) -> list[str]:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return what is worth saying of a recipe that is trained as it is."""
+    return [remark for remark in (_about_warmup(recipe), _about_first_weights(recipe)) if remark]
+
+
+def _about_warmup(recipe: Settings) -> str:
+    """Say where the learning rate never reaches its peak."""
     training = _training(recipe)
     first = training.phases[0].after if training.phases else 1.0
     if training.steps is None or training.warmup < training.steps * first:
-        return []
-    return [
+        return ""
+    return (
         f"The learning rate never reaches its peak: `training.warmup` is {training.warmup} steps, and `training.steps` ends it "
         f"after {round(training.steps * first)}."
-    ]
+    )
+
+
+def _about_first_weights(recipe: Any) -> str:
+    """Say where first weights are too small for the layers to pass anything on."""
+    bound, hidden = getattr(recipe.model, "initial_range", None), getattr(recipe.model, "hidden", ENOUGH)
+    if bound is None or bound > LARGEST_OF_PAPER or hidden >= ENOUGH:
+        return ""
+    return (
+        f"Layers of {hidden} learn little from weights that start as small as `model.initial_range: {bound}`, which is for "
+        "layers of 1024; set `model.initial_range: null`."
+    )
 
 
 def check_machine(recipe: Settings, device: torch.device) -> None:
