@@ -4,19 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tests.tiny import ROOT
 
+from dragoman.errors import SettingsError
 from dragoman.interfaces import Batch
 from dragoman.laws.examples import batch
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.native.compilation import find_compiler
-from dragoman.training.compiling import round_up, rounded
+from dragoman.training.compiling import Compiled, round_up, rounded
 from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import TrainingSettings
 
@@ -105,3 +107,17 @@ def gradients(model: Seq2Seq, pairs: Batch) -> list[torch.Tensor]:
     loss = translation_loss(model, pairs, smoothing=0.1)
     loss.total.backward()
     return [loss.total, loss.plain, *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def test_compiled_code_is_never_loaded_from_a_folder_that_others_may_write_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "shared"))
+    with pytest.raises(SettingsError, match=r"`training\.compile: model`.*shared is writable by other users.*none"):
+        Compiled(torch.nn.Linear(1, 1), "model", print)
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Compiled(torch.nn.Linear(1, 1), "model", print)
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "dragoman" / "inductor")

@@ -8,8 +8,7 @@ from dragoman.laws.examples import source, target
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.native import compilation
-from dragoman.native.compilation import DECODING, RECURRENCE, NativeError, Part
+from dragoman.native.compilation import NativeError
 from dragoman.training import recurrence
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
 
@@ -64,11 +63,3 @@ def test_a_run_of_earlier_days_is_plain() -> None:
     model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17))
     use_recurrence(None, model, print)
     assert not model.decoder.stack.native
-
-
-@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
-def test_a_compiler_that_fails_is_named(part: Part, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("CXX", "false")
-    with pytest.raises(NativeError, match="false refused"):
-        compilation._compiled(part, print)

@@ -16,6 +16,7 @@ from dragoman.cli.console import note
 from dragoman.cli.signals import INTERRUPTED, signals_as_interrupts
 from dragoman.errors import DragomanError, InputError
 from dragoman.machine.openmp import load_average, set_wait_policy
+from dragoman.machine.private_cache import CacheError, set_compiler_cache
 
 COMMANDS = (
     "demo",
@@ -102,6 +103,8 @@ def dragoman() -> None:
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and exit code 2, Ctrl-C in 130."""
     set_wait_policy(os.environ, load_average())  # nothing has imported torch yet
+    with suppress(CacheError):
+        set_compiler_cache(os.environ)
     try:
         with signals_as_interrupts():
             _run()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import torch
+
+from dragoman.machine.private_cache import CacheError, locked, private_folder, require_private
 
 FLAGS = (
     "-O3",
@@ -28,6 +31,10 @@ FLAGS = (
 )
 
 
+SILENT_SECONDS = 1.0
+"""Seconds of compiling after which it is said."""
+
+
 class NativeError(Exception):
     """Why a C++ part cannot be used here."""
 
@@ -37,7 +44,7 @@ class Part:
     """What is compiled into one library."""
 
     name: str
-    about: str
+    description: str
     """What it is, and about how long compiling takes."""
     operation: tuple[str, str]
     """Namespace and name under which torch knows the first of its operations."""
@@ -45,7 +52,7 @@ class Part:
 
     @property
     def sources(self) -> list[Path]:
-        """The files it is made of, the one to compile first."""
+        """The files it is made of; the first is the one to compile."""
         return [Path(__file__).with_name(name) for name in (f"{self.name}.cpp", *self.headers)]
 
 
@@ -64,9 +71,9 @@ DECODING = Part(
 
 
 def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> None:
-    """Load a C++ part, compiled first where this machine has not done so; says that it compiles through `say`.
+    """Load a C++ part, compiled first where this machine has not done so; says so through `say` if it takes over a second.
 
-    NativeError where it cannot be had: nothing but speed is lost.
+    NativeError where it is unavailable: nothing but speed is lost.
     """
     if not loaded(part):
         path = _compiled(part, say)
@@ -74,19 +81,19 @@ def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> Non
             torch.ops.load_library(path)
         except OSError as error:
             raise NativeError(
-                f"the compiled library {path} cannot be loaded ({error}); delete it to compile it anew"
+                f"the compiled library {path} cannot be loaded ({error}); delete it to compile it again"
             ) from None
         loaded.cache_clear()
 
 
 @cache
 def available(part: Part) -> bool:
-    """Load a C++ part if it can be had, and tell whether it is there: for what is done in either case, sooner with it.
+    """Load a C++ part if possible, and tell whether it is there: for what is done in either case, faster with it.
 
-    Nothing is said of it, neither while it compiles nor why it cannot be had; `prepare` says both.
+    If it is compiled first, a terminal on standard error is told after a second; why it is unavailable only `prepare` says.
     """
     try:
-        prepare(part)
+        prepare(part, _tell_terminal)
     except NativeError:
         return False
     return True
@@ -107,36 +114,43 @@ def find_compiler() -> str | None:
 def _compiled(part: Part, say: Callable[[str], object]) -> Path:
     """Return the library of a part for this source, this torch and this processor."""
     if sys.platform != "linux":
-        raise NativeError(f"C++ parts are compiled on Linux alone, and this is {sys.platform}")
+        raise NativeError(f"C++ parts are compiled only on Linux, and this is {sys.platform}")
     compiler = find_compiler()
     if not compiler:
-        raise NativeError("there is no C++ compiler here (g++ or c++)")
+        raise NativeError("no C++ compiler (g++ or c++) was found")
     try:
-        given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        home = given if given.is_absolute() else Path.home() / ".cache"
-        path = home / "dragoman" / "native" / _fingerprint(part, compiler) / f"{part.name}.so"
+        folder = private_folder("native", _fingerprint(part, compiler))
+        path = folder / f"{part.name}.so"
         if not path.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _alone(path.with_suffix(".lock")):
+            with _announced(f"Compiling {part.description}.", say), locked(path.with_suffix(".lock")):
                 if not path.exists():
-                    say(f"Compiling {part.about}.")
                     _compile(part, compiler, path)
-        strangers = [place for place in (path.parent, path) if not _is_ours(place)]
-    except (OSError, RuntimeError) as error:
+        require_private(path)
+    except (OSError, CacheError) as error:
         raise NativeError(f"the cache folder of compiled parts cannot be used: {error}") from None
-    if strangers:
-        raise NativeError(f"others may write to {strangers[0]}, and what is loaded from there runs as you")
     return path
 
 
-def _is_ours(place: Path) -> bool:
-    """Tell whether nobody but this user, or root, can have put there what is there."""
-    about = place.stat()
-    return about.st_uid in (os.getuid(), 0) and not about.st_mode & 0o022
+@contextmanager
+def _announced(sentence: str, say: Callable[[str], object]) -> Iterator[None]:
+    """Say what is being done if it takes longer than a second."""
+    timer = threading.Timer(SILENT_SECONDS, say, [sentence])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _tell_terminal(sentence: str) -> None:
+    """Print a sentence where somebody waits for standard error."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(sentence, file=sys.stderr, flush=True)
 
 
 def _compile(part: Part, compiler: str, path: Path) -> None:
-    """Run the compiler beside `path` and rename the result into its place."""
+    """Run the compiler in a temporary folder next to `path`, and rename the result to it."""
     torch_home = Path(torch.__file__).parent
     includes = [torch_home / "include", torch_home / "include" / "torch" / "csrc" / "api" / "include"]
     libraries = ["-L", str(torch_home / "lib"), "-ltorch_cpu", "-lc10"]
@@ -164,15 +178,5 @@ def _fingerprint(part: Part, compiler: str) -> str:
         else ()
     )
     texts = [source.read_text(encoding="utf-8") for source in part.sources]
-    about = (texts, FLAGS, compiler, torch.__version__, torch.__file__)
-    return hashlib.sha256(repr((about, platform.machine(), features)).encode()).hexdigest()[:16]
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time in; a lock goes with the process that holds it."""
-    import fcntl
-
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    dependencies = (texts, FLAGS, compiler, torch.__version__, torch.__file__)
+    return hashlib.sha256(repr((dependencies, platform.machine(), features)).encode()).hexdigest()[:16]

@@ -13,7 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dragoman.errors import SettingsError
 from dragoman.interfaces import EOS, PAD, Batch, Loss, Padded
+from dragoman.machine.private_cache import COMPILER_CACHE, CacheError, require_compiler_cache
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.contracts import Objective, Objectives
@@ -46,7 +48,17 @@ class Compiled:
         backend: str | Callable[..., Any] | None = None,
         most: int | None = None,
     ) -> None:
-        """Compile nothing yet: that begins with the first batch. `backend` is torch's name of what makes programs."""
+        """Compile nothing yet: that begins with the first batch. `backend` is torch's name of what makes programs.
+
+        SettingsError where others could write what the compiler would load.
+        """
+        try:
+            require_compiler_cache()
+        except (CacheError, OSError) as error:
+            raise SettingsError(
+                f"`training.compile: {way}` keeps compiled code in a folder that only you can write to, but {error}; "
+                f"remove what is there, set {COMPILER_CACHE} to a folder of your own, or set `training.compile: none`"
+            ) from None
         whole = model.encoder if isinstance(model, MaskedLanguageModel) else model
         part: Any = model.decoder if way == "graphs" and isinstance(model, Seq2Seq) else whole
         self.part = part
