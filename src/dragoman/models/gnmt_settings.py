@@ -25,9 +25,9 @@ class GnmtSettings(Settings):
     tied: bool = False
     """Tie the output layer to the target embedding."""
     initial_range: float | None = Field(0.04, gt=0)
-    """Initial weights are uniform between minus and plus this; null: orthogonal and Xavier initialisation. The paper's 0.04 is for
-    layers of 1024: through smaller ones hardly any signal passes (with 256 units, the first gradient of the source embeddings
-    is 500 times smaller than with null), and they learn little but word frequencies; set null for them."""
+    """Initial weights are uniform between minus and plus this; null: orthogonal and Xavier initialisation. The paper's 0.04 is
+    for layers of 1024: through smaller ones hardly any signal passes (with 256 units, the first gradient of the source
+    embeddings is 500 times smaller than with null), and they learn little but word frequencies; set null for them."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropout on the input of every layer and before the output layer."""
     max_positions: int = Field(512, ge=1)
