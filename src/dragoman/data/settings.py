@@ -221,11 +221,6 @@ class DataSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":
-        for corpus in (*self.dev, *self.test):
-            if corpus.repeat != 1:
-                raise ValueError(
-                    f"`repeat` is only for `data.train`, but {corpus.name} in dev or test has it; leave it out"
-                )
         languages = {self.source, self.target}
         corpora = (*self.train, *self.dev, *self.test)
         reads_phrasebook = any(isinstance(corpus, PhrasebookSettings) for corpus in corpora)
