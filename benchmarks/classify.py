@@ -89,8 +89,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         if len(sys.argv) == 3:
-            compare(sys.argv[1], Path(sys.argv[1]), Path(sys.argv[2]), folder / "run")
+            compare(sys.argv[1], Path(sys.argv[1]), Path(sys.argv[2]), targets=folder / "run")
         for task in ("kind", "place") if len(sys.argv) == 1 else ():
             for split, count in (("train", 1000), ("test", 500)):
                 (folder / f"{task}.{split}.tsv").write_text("".join(phrasebook(task, split, count)), encoding="utf-8")  # type: ignore[arg-type]
-            compare(task, folder / f"{task}.train.tsv", folder / f"{task}.test.tsv", folder / task)
+            compare(task, folder / f"{task}.train.tsv", folder / f"{task}.test.tsv", targets=folder / task)

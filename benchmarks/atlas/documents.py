@@ -58,7 +58,7 @@ def translation(folder: Path, picture: Path) -> None:
     sentences = ["I see a horse .", "the sun shines .", "it sleeps ."]
     translated = translator.translate(sentences)[-1].text
     print(f"{' '.join(sentences)} → {translated}")
-    reading = read_previous(translator.models[0], translator.source, sentences[-1], sentences[:-1])
+    reading = read_previous(translator.models[0], translator.source, sentences[-1], previous=sentences[:-1])
     draw(reading.picture_of_words(f"it sleeps .  →  {translated}"), picture)
 
 
@@ -66,7 +66,7 @@ def classification(folder: Path, picture: Path) -> None:
     """Train a classifier that says which of four sentences asks, and draw what it looks at."""
     generator = random.Random(1)
     kinds: dict[bool, list[str]] = {True: [], False: []}
-    for example in derive("vi", "train", 2500, 1):
+    for example in derive("vi", "train", 2500, seed=1):
         kinds[example.source.endswith("?")].append(example.source)
     lines = []
     for _ in range(1000):

@@ -50,7 +50,7 @@ def test_dropout_touches_the_average_and_not_the_weights_returned() -> None:
 @pytest.mark.parametrize("mask", [None, causal(3, 5)[None], from_lengths(torch.tensor([2, 0]), 5)[:, None]])
 def test_the_fused_kernel_is_the_open_path(mask: Tensor | None) -> None:
     queries, keys, values = numbers(2, 2, 3, 4), numbers(2, 2, 5, 4, seed=2), numbers(2, 2, 5, 6, seed=3)
-    fused = attend_scaled_dot(queries, keys, values, mask)
+    fused = attend_scaled_dot(queries, keys, values, mask=mask)
     context, _ = attend(ScaledDot()(queries, keys), values, mask)
     torch.testing.assert_close(fused, context, rtol=1e-5, atol=1e-6)
 
@@ -65,7 +65,7 @@ def test_on_a_cpu_bfloat16_gives_what_float32_gives_within_rounding(
     for dtype in (torch.float32, torch.bfloat16):
         own = [numbers(2, 2, 3, 4, seed=seed).bfloat16().to(dtype).requires_grad_() for seed in (1, 2, 3)]
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16):
-            context = attend_scaled_dot(own[0], own[1], own[2], mask)
+            context = attend_scaled_dot(own[0], own[1], own[2], mask=mask)
         assert context.dtype == (torch.bfloat16 if dtype is torch.bfloat16 and short == 3 else torch.float32)
         context.float().square().sum().backward()
         results.append([context.float(), *(one.grad.float() for one in own if one.grad is not None)])
@@ -77,4 +77,4 @@ def test_on_a_cpu_bfloat16_gives_what_float32_gives_within_rounding(
 def test_nothing_is_attended_to_by_nobody(shape: tuple[int, ...]) -> None:
     queries, keys = numbers(*shape).bfloat16(), numbers(*shape[:2], 5, 4).bfloat16()
     for mask in (None, torch.ones(1, 1, 1, 5, dtype=torch.bool)):
-        assert attend_scaled_dot(queries, keys, keys, mask).shape == shape
+        assert attend_scaled_dot(queries, keys, keys, mask=mask).shape == shape

@@ -20,7 +20,7 @@ def example() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("name", get_args(WeightsName))
 def test_without_window_and_choice_it_is_attend(name: WeightsName) -> None:
     queries, scores, values, mask = example()
-    found = Lookup(4, LookupOptions(name))(queries, scores, values, mask)
+    found = Lookup(4, LookupOptions(name))(queries, scores, values, mask=mask)
     context, weights = attend(scores, values, mask, normalizer=name)
     assert torch.equal(found.context, context) and torch.equal(found.weights, weights)
 
@@ -38,24 +38,28 @@ def test_only_softmax_and_average_alone_may_be_fused() -> None:
 def test_the_context_is_the_value_chosen(training: str) -> None:
     queries, scores, values, mask = example()
     lookup = Lookup(4, LookupOptions(hard=HardSettings(training=training, soft_share=0)))
-    found = lookup(queries, scores, values, mask)
+    found = lookup(queries, scores, values, mask=mask)
     chosen = found.weights.detach().argmax(-1)
     expected = values.gather(2, chosen[..., None].expand(-1, -1, -1, 6))
     torch.testing.assert_close(found.context, expected)
     assert (found.choice is not None) == (training == "reinforce")
-    assert lookup.eval()(queries, scores, values, mask).choice is None
+    assert lookup.eval()(queries, scores, values, mask=mask).choice is None
 
 
 def test_a_choice_is_made_within_the_window() -> None:
     queries, scores, values, _ = example()
     kind = LookupOptions("entmax15", WindowSettings(kind="monotonic", reach=1), HardSettings(training="gumbel"))
-    weights = Lookup(4, kind).eval()(queries, scores, values, None, first=0).weights
+    weights = Lookup(4, kind).eval()(queries, scores, values, mask=None, first=0).weights
     assert weights.argmax(-1).amax((0, 1)).tolist() <= [1, 2, 3]
 
 
 def test_dropout_is_for_training_only() -> None:
     queries, scores, values, mask = example()
     lookup = Lookup(4, LookupOptions(), dropout=0.5)
-    assert not torch.equal(lookup(queries, scores, values, mask).context, lookup(queries, scores, values, mask).context)
+    assert not torch.equal(
+        lookup(queries, scores, values, mask=mask).context, lookup(queries, scores, values, mask=mask).context
+    )
     lookup.eval()
-    assert torch.equal(lookup(queries, scores, values, mask).context, lookup(queries, scores, values, mask).context)
+    assert torch.equal(
+        lookup(queries, scores, values, mask=mask).context, lookup(queries, scores, values, mask=mask).context
+    )

@@ -79,8 +79,8 @@ def test_without_padding_averages_and_gradients_are_those_of_the_mask(
     mask = from_lengths(torch.tensor(lengths), 5)[:, None]
     results = []
     for way in (
-        lambda q, k, v: attend_packed(q, k, v, mask[:, 0, 0]),
-        lambda q, k, v: attend_scaled_dot(q, k, v, mask),
+        lambda q, k, v: attend_packed(q, k, v, real=mask[:, 0, 0]),
+        lambda q, k, v: attend_scaled_dot(q, k, v, mask=mask),
     ):
         own = [numbers(4, 2, count, 8, seed=count + at).requires_grad_() for at, count in enumerate((3, 5, 5))]
         context = way(*own)
@@ -93,8 +93,8 @@ def test_without_padding_averages_and_gradients_are_those_of_the_mask(
 def test_real_keys_may_stand_anywhere_and_one_mask_may_serve_all_rows(kernel: list[tuple[int, int]]) -> None:
     queries, keys, values = (numbers(3, 2, 4, 8, seed=seed) for seed in range(3))
     mask = torch.tensor([[[[True, False, True, False]]]])
-    expected = attend_scaled_dot(queries, keys, values, mask)
-    torch.testing.assert_close(attend_packed(queries, keys, values, mask[:, 0, 0]), expected)
+    expected = attend_scaled_dot(queries, keys, values, mask=mask)
+    torch.testing.assert_close(attend_packed(queries, keys, values, real=mask[:, 0, 0]), expected)
 
 
 def test_a_transformer_gives_the_same_without_padding(

@@ -54,7 +54,7 @@ def test_exporting_leaves_the_weights_of_the_model_alone(trained: Trained):
     model = run.load_model(torch.device("cpu"))
     before = {name: value.clone() for name, value in model.state_dict().items()}
     pieces = list(run.source.tokenizer.vocabulary)
-    specification.describe(model, run.recipe.model, pieces, pieces).optimize("int8")
+    specification.describe(model, run.recipe.model, pieces, target=pieces).optimize("int8")
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 

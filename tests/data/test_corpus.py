@@ -137,7 +137,7 @@ def test_the_phrasebook_is_read_in_both_directions() -> None:
     back = parse(DataSettings, {"source": "vi", "target": "en", "train": [corpus], "dev": [corpus]})
     pairs = list(read_pairs(there.train[0], there))
     assert [(pair.source, pair.target) for pair in pairs] == [
-        (example.source, example.target) for example in phrasebook.derive("vi", "dev", 20, 1)
+        (example.source, example.target) for example in phrasebook.derive("vi", "dev", 20, seed=1)
     ]
     assert [(pair.target, pair.source) for pair in read_pairs(back.train[0], back)] == [pair[:2] for pair in pairs]
     assert pairs[4].place == "phrasebook dev, sentence 5"
@@ -149,7 +149,7 @@ def test_the_phrasebook_is_read_in_one_language(language: str) -> None:
     phrasebook = pytest.importorskip("dragoman.data.phrasebook")
     corpus = {"phrasebook": "dev", "pairs": 20}
     data = parse(DataSettings, {"source": language, "target": language, "train": [corpus], "dev": [corpus]})
-    examples = phrasebook.derive("vi" if language == "en" else language, "dev", 20, 1)
+    examples = phrasebook.derive("vi" if language == "en" else language, "dev", 20, seed=1)
     expected = [example.source if language == "en" else example.target for example in examples]
     assert [pair[:2] for pair in read_pairs(data.train[0], data)] == [(text, text) for text in expected]
 

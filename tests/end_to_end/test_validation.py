@@ -16,7 +16,7 @@ SAME_LIMITS = ("--beam", 1, "--set", "maximum_ratio=1.5", "--set", "maximum_extr
 @pytest.mark.parametrize("model", MODELS)
 def test_dev_bleu_is_what_evaluate_says_of_the_same_weights(trained: Trained, tmp_path: Path, model, settings):
     run = trained(model, *settings)
-    examples = derive("vi", "train", 20, 2)
+    examples = derive("vi", "train", 20, seed=2)
     for name, lines in (("dev.en", [e.source for e in examples]), ("dev.vi", [e.target for e in examples])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     records = [record for record in MetricsFile(run / "metrics.jsonl").read() if "dev_bleu" in record]

@@ -47,7 +47,7 @@ def translator(trained: Trained) -> Translator:
 
 def test_the_nearest_sentences_with_words_are_shown(translator: Translator) -> None:
     model, codec = translator.models[0], translator.source
-    found = read_previous(model, codec, "I love cats.", ["Far away.", "No.", "", "This is a book."])
+    found = read_previous(model, codec, "I love cats.", previous=["Far away.", "No.", "", "This is a book."])
     assert [side.words for side in found.previous] == [["No."], ["This", "is", "a", "book."]]
     assert found.sentence.words == ["I", "love", "cats."]
     for weights, side in zip(found.words, found.previous, strict=True):
@@ -55,13 +55,13 @@ def test_the_nearest_sentences_with_words_are_shown(translator: Translator) -> N
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
     torch.testing.assert_close(found.sentences.sum(-1), torch.ones(2, len(found.sentence.pieces)))
     with pytest.raises(InputError, match="no previous sentence is given; give at least one that is not empty"):
-        read_previous(model, codec, "I love cats.", [" "])
+        read_previous(model, codec, "I love cats.", previous=[" "])
 
 
 def test_a_model_that_reads_no_previous_sentences_is_refused(trained: Trained) -> None:
     plain = Translator.load(trained("transformer"))
     with pytest.raises(InputError, match="this run does not read previous sentences"):
-        read_previous(plain.models[0], plain.source, "I love cats.", ["No."])
+        read_previous(plain.models[0], plain.source, "I love cats.", previous=["No."])
 
 
 def test_a_previous_sentence_that_is_too_long_is_named(translator: Translator) -> None:

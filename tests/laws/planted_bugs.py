@@ -161,7 +161,7 @@ def turns_from_the_start(right: Any, kind: relative.Relative, states: Tensor, fi
 
 
 def counts_from_top_left(right: Any, first: int, queries: int, keys: int, device: Any = None) -> Tensor:
-    return right(0, queries, keys, device)
+    return right(0, queries, keys, device=device)
 
 
 def averages_from_the_start(right: Any, kind: relative.Relative, weights: Tensor, first: int) -> Tensor:

@@ -29,7 +29,7 @@ EMBEDDED = torch.randn(2, 6, EMBEDDING, generator=torch.Generator().manual_seed(
 def cell_of(entering: int = HIDDEN) -> RecurrentStack:
     """A GRU that reads an embedding and something else."""
     torch.manual_seed(2)
-    return RecurrentStack("gru", EMBEDDING + entering, HIDDEN, 1, 0.0)
+    return RecurrentStack("gru", EMBEDDING + entering, HIDDEN, layers=1, dropout=0.0)
 
 
 def attention_of(score: ScoreName = "additive", **options: Any) -> SingleHead:

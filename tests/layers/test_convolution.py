@@ -22,14 +22,14 @@ def by_torch(convolution: Convolution, states: Tensor, left: int, right: int) ->
 
 @pytest.mark.parametrize(("width", "dilation"), SHAPES)
 def test_a_centred_convolution_is_torch_s(width: int, dilation: int) -> None:
-    convolution, states = Convolution(4, 6, width, dilation), torch.randn(2, 7, 4)
+    convolution, states = Convolution(4, 6, width, dilation=dilation), torch.randn(2, 7, 4)
     left, right = (width - 1) // 2 * dilation, width // 2 * dilation
     torch.testing.assert_close(convolution(states), by_torch(convolution, states, left, right))
 
 
 @pytest.mark.parametrize(("width", "dilation"), SHAPES)
 def test_a_causal_convolution_is_torch_s_in_any_chunks(width: int, dilation: int) -> None:
-    convolution, states = Convolution(4, 6, width, dilation), torch.randn(2, 7, 4)
+    convolution, states = Convolution(4, 6, width, dilation=dilation), torch.randn(2, 7, 4)
     expected = by_torch(convolution, states, convolution.span, 0)
     for chunks in ([7], [1] * 7, [3, 1, 3]):
         past = convolution.nothing(states)

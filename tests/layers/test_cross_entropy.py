@@ -8,7 +8,7 @@ from dragoman.layers.cross_entropy import _rare_surprise, _softmax_loss, linear_
 
 def test_no_tokens_cost_nothing() -> None:
     weight = torch.randn(5, 3, requires_grad=True)
-    total, plain = linear_cross_entropy(torch.zeros(0, 3), weight, None, torch.zeros(0, dtype=torch.int64))
+    total, plain = linear_cross_entropy(torch.zeros(0, 3), weight, None, labels=torch.zeros(0, dtype=torch.int64))
     total.backward()
     assert total.item() == plain.item() == 0
     assert not weight.grad.any()
@@ -16,7 +16,7 @@ def test_no_tokens_cost_nothing() -> None:
 
 def test_the_plain_sum_has_no_gradient() -> None:
     total, plain = linear_cross_entropy(
-        torch.randn(2, 3), torch.randn(5, 3, requires_grad=True), None, torch.tensor([1, 4])
+        torch.randn(2, 3), torch.randn(5, 3, requires_grad=True), None, labels=torch.tensor([1, 4])
     )
     assert total.requires_grad and not plain.requires_grad
 
@@ -24,13 +24,13 @@ def test_the_plain_sum_has_no_gradient() -> None:
 def test_it_works_without_gradients() -> None:
     features, weight = torch.randn(2, 3), torch.randn(5, 3)
     with torch.inference_mode():
-        total, plain = linear_cross_entropy(features, weight, None, torch.tensor([1, 4]))
+        total, plain = linear_cross_entropy(features, weight, None, labels=torch.tensor([1, 4]))
     assert total.item() == pytest.approx(plain.item())
 
 
 def test_extreme_logits_do_not_overflow() -> None:
     features = torch.tensor([[1e4]], requires_grad=True)
-    total, _ = linear_cross_entropy(features, torch.tensor([[1.0], [-1.0]]), None, torch.tensor([1]))
+    total, _ = linear_cross_entropy(features, torch.tensor([[1.0], [-1.0]]), None, labels=torch.tensor([1]))
     total.backward()
     assert total.item() == pytest.approx(2e4)
     assert features.grad.item() == pytest.approx(2.0)
@@ -44,7 +44,7 @@ def test_it_trains_in_bfloat16_with_sums_in_float32() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         own = weight.clone().requires_grad_()
         with torch.autocast("cpu", dtype, enabled=dtype is torch.bfloat16):
-            total, _ = linear_cross_entropy(features.to(dtype), own, None, labels, smoothing=0.1)
+            total, _ = linear_cross_entropy(features.to(dtype), own, None, labels=labels, smoothing=0.1)
         total.backward()
         assert total.dtype == own.grad.dtype == torch.float32
         results.append((total.detach(), own.grad))

@@ -28,7 +28,7 @@ def projected_inputs(stack: RecurrentStack, inputs: torch.Tensor) -> torch.Tenso
 @CELLS
 @pytest.mark.parametrize("layers", [1, 3])
 def test_a_state_has_one_row_per_sentence_and_one_part_per_layer(cell: CellName, layers: int) -> None:
-    stack = RecurrentStack(cell, 3, 5, layers, 0.0)
+    stack = RecurrentStack(cell, 3, 5, layers=layers, dropout=0.0)
     inputs = torch.randn(2, 4, 3)
     outputs, state = stack(inputs, zero_state(stack, inputs))
     assert outputs.shape == (2, 4, 5)
@@ -38,7 +38,7 @@ def test_a_state_has_one_row_per_sentence_and_one_part_per_layer(cell: CellName,
 
 @CELLS
 def test_inputs_may_be_projected_in_parts(cell: CellName) -> None:
-    stack = RecurrentStack(cell, 5, 4, 1, 0.0)
+    stack = RecurrentStack(cell, 5, 4, layers=1, dropout=0.0)
     for parameter in stack.parameters():
         torch.nn.init.normal_(parameter)
     inputs = torch.randn(2, 3, 5)
@@ -50,7 +50,7 @@ def test_inputs_may_be_projected_in_parts(cell: CellName) -> None:
 @CELLS
 def test_steps_drop_between_layers_in_training(cell: CellName) -> None:
     torch.manual_seed(1)
-    stack = RecurrentStack(cell, 3, 64, 2, 0.5)
+    stack = RecurrentStack(cell, 3, 64, layers=2, dropout=0.5)
     inputs = torch.randn(1, 1, 3)
     projected, state = projected_inputs(stack, inputs)[:, 0], zero_state(stack, inputs)
     (one, first), (other, second) = stack.step(projected, state), stack.step(projected, state)
@@ -60,7 +60,7 @@ def test_steps_drop_between_layers_in_training(cell: CellName) -> None:
 
 @CELLS
 def test_a_step_keeps_a_float32_state_where_products_are_in_bfloat16(cell: CellName) -> None:
-    stack = RecurrentStack(cell, 3, 4, 2, 0.0)
+    stack = RecurrentStack(cell, 3, 4, layers=2, dropout=0.0)
     inputs = torch.randn(2, 1, 3)
     with torch.autocast("cpu", torch.bfloat16):
         output, state = stack.step(projected_inputs(stack, inputs)[:, 0], zero_state(stack, inputs))
@@ -72,7 +72,7 @@ def test_a_step_keeps_a_float32_state_where_products_are_in_bfloat16(cell: CellN
 @CELLS
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_final_states_join_the_directions_of_each_layer(cell: CellName, bidirectional: bool) -> None:
-    stack = BidirectionalStack(cell, 3, 4, 2, dropout=0.0, bidirectional=bidirectional)
+    stack = BidirectionalStack(cell, 3, 4, layers=2, dropout=0.0, bidirectional=bidirectional)
     outputs, final = stack(torch.randn(3, 5, 3), torch.tensor([2, 5, 1]))
     size = 8 if bidirectional else 4
     assert outputs.shape == (3, 5, size)
@@ -84,7 +84,7 @@ def test_final_states_join_the_directions_of_each_layer(cell: CellName, bidirect
 
 @CELLS
 def test_recurrent_matrices_start_orthogonal_gate_by_gate(cell: CellName) -> None:
-    stack = RecurrentStack(cell, 3, 6, 1, 0.0)
+    stack = RecurrentStack(cell, 3, 6, layers=1, dropout=0.0)
     for gate in stack.stack.weight_hh_l0.split(6):
         torch.testing.assert_close(gate @ gate.T, torch.eye(6), rtol=0, atol=1e-5)
     assert not stack.stack.bias_ih_l0.any() and not stack.stack.bias_hh_l0.any()
@@ -102,7 +102,7 @@ def test_an_encoder_drops_between_its_layers_in_training_alone(
     cell: CellName, bidirectional: bool, native: bool
 ) -> None:
     for layers in (1, 2):
-        stack = BidirectionalStack(cell, 3, 16, layers, dropout=0.5, bidirectional=bidirectional)
+        stack = BidirectionalStack(cell, 3, 16, layers=layers, dropout=0.5, bidirectional=bidirectional)
         use(stack, native)
         inputs, lengths = torch.randn(2, 4, 3), torch.tensor([4, 3])
         assert differ(partial(stack, inputs, lengths)) == (layers > 1)
@@ -113,7 +113,7 @@ def test_an_encoder_drops_between_its_layers_in_training_alone(
 @CELLS
 def test_a_stack_drops_between_its_layers_in_training_alone(cell: CellName, native: bool) -> None:
     for layers in (1, 2):
-        stack = RecurrentStack(cell, 3, 16, layers, 0.5)
+        stack = RecurrentStack(cell, 3, 16, layers=layers, dropout=0.5)
         use(stack, native)
         inputs = torch.randn(2, 4, 3)
         state = zero_state(stack, inputs)

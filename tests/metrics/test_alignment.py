@@ -36,7 +36,7 @@ def test_links_beyond_the_sentences_are_refused() -> None:
     check_links(parse_links("1-2"), 2, 3)
     for line in ("2-0", "0p3"):
         with pytest.raises(InputError) as caught:
-            check_links(parse_links(f"0-0 {line}"), 2, 3, "gold, line 4")
+            check_links(parse_links(f"0-0 {line}"), 2, 3, where="gold, line 4")
         assert str(caught.value) == (
             f"gold, line 4: the link {line.replace('p', '-')} points beyond a sentence pair of 2 and 3 words, which count "
             "from 0; check that the links belong to this text"

@@ -23,7 +23,7 @@ def example(tokens: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 def test_the_sums_are_the_equation(smoothing: float) -> None:
     features, weight, bias, labels = example(6)
-    total, plain = linear_cross_entropy(features, weight, bias, labels, smoothing=smoothing)
+    total, plain = linear_cross_entropy(features, weight, bias, labels=labels, smoothing=smoothing)
     logits = [loops.affine(weight.tolist(), x, bias.tolist()) for x in features.tolist()]
     rows = list(zip(logits, labels.tolist(), strict=True))
     assert total.item() == pytest.approx(sum(loops.smoothed_cross_entropy(*row, smoothing) for row in rows), rel=1e-5)
@@ -41,7 +41,7 @@ def test_loss_and_gradients_are_torch_s(
     inputs = [features, weight, bias] if has_bias else [features, weight]
     for tensor in inputs:
         tensor.requires_grad_()
-    own, _ = linear_cross_entropy(features, weight, bias if has_bias else None, labels, smoothing=smoothing)
+    own, _ = linear_cross_entropy(features, weight, bias if has_bias else None, labels=labels, smoothing=smoothing)
     logits = F.linear(features, weight, bias if has_bias else None)
     torchs = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(own, torchs, rtol=1e-5, atol=1e-5)

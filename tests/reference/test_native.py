@@ -308,7 +308,7 @@ def test_the_loss_in_one_pass_is_that_of_autograd(dtype: torch.dtype, bias: bool
         if native:
             with torch.autocast("cpu", torch.bfloat16, enabled=low):
                 loss, plain = linear_cross_entropy(
-                    leaves[0], leaves[1], shift, labels, smoothing=smoothing, native=native
+                    leaves[0], leaves[1], shift, labels=labels, smoothing=smoothing, native=native
                 )
         else:
             logits = torch.nn.functional.linear(leaves[0], leaves[1], shift)
@@ -325,7 +325,7 @@ def test_the_loss_in_one_pass_is_that_of_autograd(dtype: torch.dtype, bias: bool
 def test_the_loss_without_gradients_is_the_same() -> None:
     features, weight, labels = torch.randn(9, 6), torch.randn(40, 6), torch.randint(0, 40, (9,))
     native, plain = (
-        linear_cross_entropy(features, weight, None, labels, smoothing=0.1, native=on) for on in (True, False)
+        linear_cross_entropy(features, weight, None, labels=labels, smoothing=0.1, native=on) for on in (True, False)
     )
     torch.testing.assert_close(native, plain)
 
@@ -333,7 +333,7 @@ def test_the_loss_without_gradients_is_the_same() -> None:
 def test_a_loss_that_is_no_number_says_so() -> None:
     features, weight = torch.randn(3, 6), torch.randn(40, 6)
     features[1, 2] = torch.nan
-    total, plain = linear_cross_entropy(features, weight, None, torch.tensor([1, 2, 3]), native=True)
+    total, plain = linear_cross_entropy(features, weight, None, labels=torch.tensor([1, 2, 3]), native=True)
     assert total.isnan() and plain.isnan()
 
 
@@ -363,7 +363,7 @@ def test_gradients_with_dropout_follow_the_same_mask() -> None:
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_the_encoder_never_sees_padding(cell: Any, bidirectional: bool) -> None:
     torch.manual_seed(1)
-    stack = BidirectionalStack(cell, 3, 4, 2, dropout=0.0, bidirectional=bidirectional)
+    stack = BidirectionalStack(cell, 3, 4, layers=2, dropout=0.0, bidirectional=bidirectional)
     inputs, lengths = torch.randn(3, 5, 3), torch.tensor([5, 2, 1])
     outputs, last = stack(inputs, lengths)
     switch_native(stack, on=True)

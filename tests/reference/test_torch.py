@@ -93,7 +93,7 @@ def test_multi_head_attention_is_torch_s(asked: bool) -> None:
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_a_recurrent_stack_is_torch_s_all_at_once_and_step_by_step(cell: str, layers: int) -> None:
     torchs = large((nn.GRU if cell == "gru" else nn.LSTM)(WIDTH, 6, layers, batch_first=True))
-    own = RecurrentStack(cell, WIDTH, 6, layers, 0.0).eval()
+    own = RecurrentStack(cell, WIDTH, 6, layers=layers, dropout=0.0).eval()
     own.stack.load_state_dict(torchs.state_dict())
     inputs = states(2, 5)
     expected, _ = torchs(inputs)
@@ -108,7 +108,7 @@ def test_a_recurrent_stack_is_torch_s_all_at_once_and_step_by_step(cell: str, la
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_a_bidirectional_stack_is_torch_s_on_each_sentence_alone(cell: str) -> None:
     torchs = large((nn.GRU if cell == "gru" else nn.LSTM)(WIDTH, 6, 2, batch_first=True, bidirectional=True))
-    own = BidirectionalStack(cell, WIDTH, 6, 2, dropout=0.0, bidirectional=True).eval()
+    own = BidirectionalStack(cell, WIDTH, 6, layers=2, dropout=0.0, bidirectional=True).eval()
     own.stack.load_state_dict(torchs.state_dict())
     inputs = states(2, 5)
     outputs, final = own(inputs, REAL.sum(1))
@@ -138,7 +138,7 @@ def test_a_decoder_layer_is_torch_s(norm: str) -> None:
     copy_decoder_layer(own, torchs)
     target, source = states(2, 4), states(2, 5, 2)
     prepared = own.cross_attention.prepare(source, source)
-    step = own(target, None, prepared, masks.to_source(REAL), need_weights=False)
+    step = own(target, None, prepared, mask=masks.to_source(REAL), need_weights=False)
     future = ~masks.causal(4, 4)[0]
     expected = torchs(target, source, tgt_mask=future, memory_key_padding_mask=~REAL)
     torch.testing.assert_close(step.states, expected, **CLOSE)

@@ -55,7 +55,7 @@ def test_pooling_over_equal_keys_averages_the_values_in_sight(name: str, query_d
 
 def test_the_fused_kernel_averages_the_values_in_sight() -> None:
     keys = torch.ones(2, 10, 2)
-    context = attend_scaled_dot(torch.ones(2, 1, 2), keys, VALUES, masks.from_lengths(LENGTHS, 10))
+    context = attend_scaled_dot(torch.ones(2, 1, 2), keys, VALUES, mask=masks.from_lengths(LENGTHS, 10))
     torch.testing.assert_close(context, AVERAGES)
 
 
@@ -64,7 +64,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_a_gradient_of_zeros(fused: boo
     queries, keys = (torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(s)).requires_grad_() for s in (1, 2))
     mask = masks.from_lengths(torch.tensor([0, 2]), 3)
     if fused:
-        context = attend_scaled_dot(queries, keys, keys, mask)
+        context = attend_scaled_dot(queries, keys, keys, mask=mask)
     else:
         context, weights = attend(ScaledDot()(queries, keys), keys, mask)
         assert not weights[0].any()
@@ -81,7 +81,7 @@ def test_the_output_of_a_padded_query_is_zero(fused: bool) -> None:
     real = torch.tensor([[True, True, False], [True, False, False]])
     mask = masks.of_real_queries(real, masks.from_lengths(LENGTHS, 10))
     if fused:
-        context = attend_scaled_dot(queries, keys, VALUES, mask)
+        context = attend_scaled_dot(queries, keys, VALUES, mask=mask)
     else:
         context, weights = attend(ScaledDot()(queries, keys), VALUES, mask)
         torch.testing.assert_close(weights.sum(-1), real.float())

@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 def fresh(tmp_path: Path) -> Run:
     """Make a run that is not on disk."""
     codecs = learn_codecs(WordsSettings(minimum_count=1), lambda: [("a b", "x y"), ("b c", "y z")])
-    return new_run(tmp_path / "run", recipe("rnn", "text={kind: words}"), codecs, {"precision": "float32"})
+    return new_run(tmp_path / "run", recipe("rnn", "text={kind: words}"), codecs, metadata={"precision": "float32"})
 
 
 def test_a_new_run_is_not_on_disk_before_it_is_saved(fresh: Run):

@@ -20,7 +20,10 @@ def make(folder: Path, *assignments: str, words: str = "c") -> Run:
     """Write a small run with weights."""
     codecs = learn_codecs(WordsSettings(minimum_count=1), lambda: [("a b", "x y"), (f"b {words}", "y z")])
     run = new_run(
-        folder, recipe("transformer", "text={kind: words}", "model.tied=target", *assignments), codecs, {"data": DATA}
+        folder,
+        recipe("transformer", "text={kind: words}", "model.tied=target", *assignments),
+        codecs,
+        metadata={"data": DATA},
     )
     run.save()
     run.files.save_weights(run.weights, run.fresh_model(), {"step": 1})

@@ -93,7 +93,7 @@ def test_a_document_model_starts_from_a_translator_of_sentences(trained: Trained
     settings = DocumentSettings(**first.recipe.model.model_dump() | {"kind": "document", "previous": 2})
     model = build_model(settings, Vocabularies(len(first.source), len(first.target), shared=True))
     given = _named(first.load_any(CPU))
-    _copy(given, _named(model), "whole", first.folder)
+    _copy(given, _named(model), "whole", folder=first.folder)
     assert all(torch.equal(_named(model)[name], tensor) for name, tensor in given.items())
 
 

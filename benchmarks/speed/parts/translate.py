@@ -142,7 +142,7 @@ def model(
     key = [settings.model_dump(mode="json"), dict(size), TARGET, code()]
     folder = own_folder(bench.work / "models", f"{name}-{layers[0]}+{layers[1]}", key)
     if not (folder / "model.safetensors").exists():
-        run = new_run(folder, settings, (codec(size), codec(size)), {"data": {}})
+        run = new_run(folder, settings, (codec(size), codec(size)), metadata={"data": {}})
         drawn = run.fresh_model()
         decoder = drawn.decoder if hasattr(drawn, "decoder") else None
         assert isinstance(decoder, TransformerDecoder | LuongDecoder)

@@ -69,7 +69,7 @@ def make_plan(arena: ArenaSettings) -> Plan:
     """
     base = _base(arena)
     recipes = {
-        name: _recipe(name, system, base, arena) for name, system in arena.systems.items() if not system.ensemble
+        name: _recipe(name, system, base, arena=arena) for name, system in arena.systems.items() if not system.ensemble
     }
     for name, recipe in recipes.items():
         checked = parse(Recipe, recipe, where=f"the system `{name}`")
@@ -139,7 +139,7 @@ def _own(name: str) -> dict[str, Any]:
     return {name: part for name, part in own.items() if name in OWN}
 
 
-def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], arena: ArenaSettings) -> dict[str, Any]:
+def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], *, arena: ArenaSettings) -> dict[str, Any]:
     """Lay a system over the base, and the arena's budget over both."""
     try:
         own = {} if system.recipe is None else _own(system.recipe)

@@ -113,7 +113,7 @@ def half_width(values: Sequence[float]) -> float:
 def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
     """Read what all jobs found, and compare every system with the best."""
     pairs = tested_pairs(parse(Recipe, next(iter(plan.recipes.values()))))
-    standings = [_standing(name, plan, folder, worker) for name in plan.arena.systems]
+    standings = [_standing(name, plan, folder, worker=worker) for name in plan.arena.systems]
     plain = Outcome(plan, standings, [pair.source for pair in pairs], [pair.target for pair in pairs], "")
     signature, compared = "", []
     for standing in standings:
@@ -133,7 +133,7 @@ def against(best: SystemResult, other: SystemResult, references: Sequence[str]) 
     return (max(one.p_value for one in found), found[0].signature) if found else None
 
 
-def _standing(name: str, plan: Plan, folder: Folder, worker: Worker) -> SystemResult:
+def _standing(name: str, plan: Plan, folder: Folder, *, worker: Worker) -> SystemResult:
     """Put together what is known of a system."""
     system, trials = plan.arena.systems[name], [folder.result(job) for job in plan.trials(name)]
     spent = [trial for trial in trials if trial is not None]

@@ -131,7 +131,9 @@ class Worker:
                 mine.release()  # another process ended it between the look and the lock
                 continue
             environment = self.free.pop(0)
-            process = _start(self.describe(job), self.folder.file(job, ".log"), environment, self.plan.arena.threads)
+            process = _start(
+                self.describe(job), self.folder.file(job, ".log"), environment, threads=self.plan.arena.threads
+            )
             mine.add(process.pid)
             self.running.append(Running(job, mine, process, environment))
 
@@ -235,7 +237,7 @@ def last_record(path: Path) -> dict[str, Any]:
     return found if bleu is None else {**found, "dev_bleu": bleu}
 
 
-def _start(described: Path, log: Path, place: Mapping[str, str], threads: int) -> "subprocess.Popen[bytes]":
+def _start(described: Path, log: Path, place: Mapping[str, str], *, threads: int) -> "subprocess.Popen[bytes]":
     """Start a job's process, out of reach of the terminal's Ctrl-C; it ends when this process does."""
     kept = {name: value for name, value in os.environ.items() if name not in LAUNCHER}
     here = str(Path(__file__).resolve().parents[2])

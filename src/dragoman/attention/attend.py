@@ -72,8 +72,8 @@ def attend_scaled_dot(
     queries: Float[Tensor, "*batch query dim"],
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key value_dim"],
-    mask: Bool[Tensor, "*#batch #query key"] | None = None,
     *,
+    mask: Bool[Tensor, "*#batch #query key"] | None = None,
     dropout: float = 0.0,
     causal: bool = False,
 ) -> Float[Tensor, "*batch query value_dim"]:
@@ -92,7 +92,7 @@ def attend_scaled_dot(
     with torch.autocast("cpu", enabled=False) if on_cpu and torch.is_autocast_enabled("cpu") else nullcontext():
         if on_cpu and torch.bfloat16 in (queries.dtype, keys.dtype, values.dtype):
             if keys.shape[-2] <= SHORT and not dropout:
-                context = _by_products(queries.bfloat16(), keys.bfloat16(), values.bfloat16(), open_mask)
+                context = _by_products(queries.bfloat16(), keys.bfloat16(), values.bfloat16(), mask=open_mask)
                 return context if sees_any is None else context * sees_any
             queries, keys, values = queries.float(), keys.float(), values.float()
         context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=open_mask, dropout_p=dropout)
@@ -103,6 +103,7 @@ def _by_products(
     queries: Float[Tensor, "*batch query dim"],
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key value_dim"],
+    *,
     mask: Bool[Tensor, "*#batch #query key"] | None,
 ) -> Float[Tensor, "*batch query value_dim"]:
     """Attend by two products and a softmax between them; every query sees a key. Sums are in float32, results are rounded."""

@@ -50,8 +50,8 @@ class Lookup(nn.Module):
         queries: Float[Tensor, "batch head query query_dim"],
         scores: Float[Tensor, "batch head query key"],
         values: Float[Tensor, "batch head key dim"],
-        mask: Bool[Tensor, "#batch #head #query key"] | None,
         *,
+        mask: Bool[Tensor, "#batch #head #query key"] | None,
         first: int = 0,
         copies: int = 1,
     ) -> LookupResult:

@@ -97,7 +97,7 @@ class MultiHead(nn.Module):
             scores = self.score(split, memory.keys)
             bias = self.relative.bias(split, first, memory.keys.shape[2])
             biased = scores if bias is None else scores + bias
-            found = self.lookup(split, biased, memory.values, every_head, first=first, copies=copies)
+            found = self.lookup(split, biased, memory.values, mask=every_head, first=first, copies=copies)
             from_distances = self.relative.values(found.weights, first)
             context = found.context if from_distances is None else found.context + from_distances
             return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
@@ -115,8 +115,8 @@ class MultiHead(nn.Module):
         """Attend in one kernel: without padding where that was switched on and the kernel can, else with the mask."""
         dropout = self.lookup.dropout if self.training else 0.0
         if self.packs and mask is not None and not dropout and can_pack(queries, memory.values, mask):
-            return attend_packed(queries, memory.keys, memory.values, mask[:, 0, 0])
-        return attend_scaled_dot(queries, memory.keys, memory.values, mask, dropout=dropout, causal=causal)
+            return attend_packed(queries, memory.keys, memory.values, real=mask[:, 0, 0])
+        return attend_scaled_dot(queries, memory.keys, memory.values, mask=mask, dropout=dropout, causal=causal)
 
     def _split(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch head time head_dim"]:
         """Cut features into heads."""

@@ -37,6 +37,7 @@ def attend_packed(
     queries: Float[Tensor, "batch head query dim"],
     keys: Float[Tensor, "batch head key dim"],
     values: Float[Tensor, "batch head key dim"],
+    *,
     real: Bool[Tensor, "#batch key"],
 ) -> Float[Tensor, "batch head query dim"]:
     """Average `values` with the softmax of scaled dot products, over real keys alone; without any, the average is zeros.
@@ -71,13 +72,13 @@ def kernel_works(device: torch.device) -> bool:
         with torch.enable_grad(), torch.autocast(device.type, enabled=False):
             for way in (attend_packed, _attend):
                 parts = [part.clone().requires_grad_() for part in given]
-                context = way(parts[0], parts[1], parts[2], real)
+                context = way(parts[0], parts[1], parts[2], real=real)
                 results.append([context, *torch.autograd.grad(context.float().square().sum(), parts)])
     except RuntimeError:
         return False
     return all(torch.allclose(one, other, rtol=0.05, atol=0.05) for one, other in zip(*results, strict=True))
 
 
-def _attend(queries: Tensor, keys: Tensor, values: Tensor, real: Tensor) -> Tensor:
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, *, real: Tensor) -> Tensor:
     """Attend with scores, mask and average."""
     return attend(queries @ keys.mT * queries.shape[-1] ** -0.5, values, real[:, None, None])[0]

@@ -55,7 +55,9 @@ class Relative(nn.Module):
         return None
 
 
-def distances(first: int, queries: int, keys: int, device: torch.device | None = None) -> Int[Tensor, "queries keys"]:
+def distances(
+    first: int, queries: int, keys: int, *, device: torch.device | None = None
+) -> Int[Tensor, "queries keys"]:
     """Return how far each key, from position 0 on, stands after each query, from position `first` on.
 
     >>> distances(1, queries=2, keys=3).tolist()
@@ -100,7 +102,7 @@ class Shaw(Relative):
 
     def _index(self, first: int, queries: int, keys: int) -> Int[Tensor, "queries keys"]:
         """Return the row of the vectors for each pair of positions."""
-        return distances(first, queries, keys, self.keys.device).clamp(-REACH, self.ahead) + REACH
+        return distances(first, queries, keys, device=self.keys.device).clamp(-REACH, self.ahead) + REACH
 
 
 class T5(Relative):
@@ -124,9 +126,9 @@ class T5(Relative):
         self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
     ) -> Float[Tensor, "1 head query {keys}"]:
         """Look up the number of each pair of positions."""
-        return self.table[self.buckets(distances(first, queries.shape[2], keys, self.table.device))].permute(2, 0, 1)[
-            None
-        ]
+        return self.table[self.buckets(distances(first, queries.shape[2], keys, device=self.table.device))].permute(
+            2, 0, 1
+        )[None]
 
     def buckets(self, distance: Int[Tensor, "queries keys"]) -> Int[Tensor, "queries keys"]:
         """Return the bucket of each distance: of the past, and in the second half of the future where it is seen."""
@@ -170,7 +172,7 @@ class Alibi(Relative):
     ) -> Float[Tensor, "1 head query {keys}"]:
         """Multiply distances by the slope of each head."""
         steep = self.get_buffer("slopes")
-        return -steep[None, :, None, None] * distances(first, queries.shape[2], keys, steep.device).abs()
+        return -steep[None, :, None, None] * distances(first, queries.shape[2], keys, device=steep.device).abs()
 
 
 def slopes(heads: int) -> list[float]:

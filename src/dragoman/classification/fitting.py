@@ -63,15 +63,15 @@ def fit_classifier(
         listener.say(f"Ignored, as when the run began: {sentence}.")
     train, dev = read_documents(recipe)
     with run_lock(folder):
-        return _fit(recipe, folder, train, dev, resume=begun is not None, listener=listener)
+        return _fit(recipe, folder, train, dev=dev, resume=begun is not None, listener=listener)
 
 
 def _fit(
     recipe: ClassifierRecipe,
     folder: Path,
     train: Sequence[Labelled],
-    dev: Sequence[Labelled],
     *,
+    dev: Sequence[Labelled],
     resume: bool,
     listener: Listener,
 ) -> Progress:
@@ -82,7 +82,7 @@ def _fit(
         f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
         + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
     )
-    trainer = _trainer(run, train, dev, listener)
+    trainer = _trainer(run, train, dev, listener=listener)
     run.save()
     if recipe.training.tensorboard:
         listener = trainer.listener = TensorBoard(folder / "tensorboard", listener)
@@ -147,7 +147,7 @@ class LabelValidation:
         return {"dev_loss": loss / total, "dev_accuracy": right / total}
 
 
-def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], listener: Listener) -> Trainer:
+def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], *, listener: Listener) -> Trainer:
     """Encode the documents, make the model, and put together what trains it."""
     settings = run.recipe.training
     device = choose_device(settings.device)

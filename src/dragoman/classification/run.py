@@ -62,7 +62,7 @@ class ClassifierRun:
 
     def save(self) -> None:
         """Write everything but the weights."""
-        write_run(self.folder, self.recipe, {"text": self.codec}, self.manifest)
+        write_run(self.folder, self.recipe, {"text": self.codec}, manifest=self.manifest)
 
 
 def new_classifier_run(

@@ -38,8 +38,8 @@ def aer(
     found_links, gold_links = parse_lines(found, found_lines), parse_lines(gold, gold_lines)
     if words_only is not None:
         sources, targets = texts
-        check_lines(found, found_links, sources, targets)
-        check_lines(gold, gold_links, sources, targets)
+        check_lines(found, found_links, sources, targets=targets)
+        check_lines(gold, gold_links, sources, targets=targets)
         pairs = list(zip(words(sources), words(targets), strict=True))
         found_links, gold_links = (
             [without_punctuation(one_line, *pair) for one_line, pair in zip(links, pairs, strict=True)]

@@ -81,7 +81,7 @@ def align(
     source, target = texts
     check_languages(forward.languages, source, target)
     sources, targets = read_aligned(source, target)
-    known = _read_gold(*choose_on, forward.languages) if choose_on is not None else None
+    known = _read_gold(*choose_on, languages=forward.languages) if choose_on is not None else None
     links = _links(run, forward, (sources, targets), requested=requested, known=known)
     if backward is not None and reverse is not None:
         known = known and known.flipped()
@@ -113,10 +113,10 @@ def _links(
     return [view.links(reading) for reading in translator.read(*texts)]
 
 
-def _read_gold(source: Path, target: Path, gold: Path, languages: tuple[str, str]) -> Aligned:
+def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str, str]) -> Aligned:
     """Read texts and the links that people gave them."""
     check_languages(languages, source, target)
     sources, targets, lines = read_aligned(source, target, gold)
     links = parse_lines(gold, lines)
-    check_lines(gold, links, sources, targets)
+    check_lines(gold, links, sources, targets=targets)
     return Aligned(sources, targets, links)

@@ -38,7 +38,7 @@ def attend(
     if previous:
         from dragoman.inference.context_attention import read_previous
 
-        document = read_previous(translator.models[0], translator.source, sentence, previous)
+        document = read_previous(translator.models[0], translator.source, sentence, previous=previous)
     context = [previous or []]
     translation = target if target is not None else translator.translate([sentence], previous=context)[0].text
     if not translation.strip():

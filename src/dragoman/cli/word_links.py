@@ -14,13 +14,13 @@ def parse_lines(path: Path, lines: list[str]) -> list["Links"]:
     return [parse_links(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)]
 
 
-def check_lines(path: Path, links: list["Links"], sources: list[str], targets: list[str]) -> None:
+def check_lines(path: Path, links: list["Links"], sources: list[str], *, targets: list[str]) -> None:
     """Refuse links that point beyond their sentences; InputError names file and line."""
     from dragoman.metrics.alignment import check_links
 
     sentences = zip(links, words(sources), words(targets), strict=True)
     for number, (one_line, source, target) in enumerate(sentences, start=1):
-        check_links(one_line, len(source), len(target), f"{path}, line {number}")
+        check_links(one_line, len(source), len(target), where=f"{path}, line {number}")
 
 
 def words(sentences: list[str]) -> list[list[str]]:

@@ -67,17 +67,18 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
     run.target.save(folder, "target")
     if run.dictionary:
         shutil.copy(run.folder / DICTIONARY, folder / DICTIONARY)
-    vocabularies = [list(codec.tokenizer.vocabulary) for codec in (run.source, run.target)]
+    source, target = (list(codec.tokenizer.vocabulary) for codec in (run.source, run.target))
     guided = run.recipe.training.guided
     sources, targets = sample(run, settings)
     kinds: tuple[Quantization, ...] = ("float32",) if quantization == "float32" else ("float32", quantization)
     for kind in kinds:
-        spec = describe(own.models[0], settings, *vocabularies, attends=None if guided is None else guided.layer)
+        layer = None if guided is None else guided.layer
+        spec = describe(own.models[0], settings, source, target=target, attends=layer)
         spec.optimize(None if kind == "float32" else kind)
         spec.save(str(folder))
         manifest = _manifest(run, settings, kind)
         _write_manifest(folder, manifest)
-        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets)
+        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets=targets)
         require(agreement, beyond, kind)
     _write_manifest(folder, {**manifest, "agreement": agreement.table()})
     return agreement

@@ -41,13 +41,13 @@ class Agreement:
 
 
 def compare(
-    own: Translator, other: ExportedTranslator, sources: Sequence[str], targets: Sequence[str]
+    own: Translator, other: ExportedTranslator, sources: Sequence[str], *, targets: Sequence[str]
 ) -> tuple[Agreement, list[str]]:
     """Translate `sources` with both engines and score `targets`; return how far they agree, and what differs beyond rounding.
 
     Two translations may differ where both models give them the same score within rounding: a tie is broken either way.
     """
-    differences = token_differences(own, other.engine, sources, targets)
+    differences = token_differences(own, other.engine, sources, targets=targets)
     shares, beyond = [], []
     for settings in SEARCHES:
         found = [translated(own, settings, sources), other.searched(settings).translate(sources)]
@@ -79,7 +79,9 @@ def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> N
         )
 
 
-def token_differences(own: Translator, engine: Engine, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+def token_differences(
+    own: Translator, engine: Engine, sources: Sequence[str], *, targets: Sequence[str]
+) -> list[float]:
     """Return by how much the log-probability of each token of the targets differs, </s> included."""
     from dragoman.data.collate import collate
     from dragoman.decoding.score import score_target

@@ -63,7 +63,7 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
 
 
 def describe(
-    model: Seq2Seq, settings: ModelSettings, source: Sequence[str], target: Sequence[str], *, attends: int | None = None
+    model: Seq2Seq, settings: ModelSettings, source: Sequence[str], *, target: Sequence[str], attends: int | None = None
 ) -> Any:
     """Return the `TransformerSpec` of a model with the vocabularies `source` and `target`, not yet quantised.
 
@@ -77,8 +77,8 @@ def describe(
     spec = specs.TransformerSpec(*_stacks(settings, specs, attends))
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, TransformerEncoder) and isinstance(decoder, TransformerDecoder)
-    _fill_stack(spec.encoder, encoder, spec.encoder.embeddings[0], settings)
-    _fill_stack(spec.decoder, decoder, spec.decoder.embeddings, settings)
+    _fill_stack(spec.encoder, encoder, spec.encoder.embeddings[0], settings=settings)
+    _fill_stack(spec.decoder, decoder, spec.decoder.embeddings, settings=settings)
     for layer, own in zip(spec.encoder.layer, encoder.layers, strict=True):
         assert isinstance(own, EncoderLayer)
         _fill_attention(layer.self_attention, own.attention, own.after_attention, itself=True)
@@ -115,7 +115,7 @@ def _stacks(settings: TransformerSettings, specs: Any, attends: int | None) -> t
 
 
 def _fill_stack(
-    spec: Any, stack: TransformerEncoder | TransformerDecoder, embedding: Any, settings: TransformerSettings
+    spec: Any, stack: TransformerEncoder | TransformerDecoder, embedding: Any, *, settings: TransformerSettings
 ) -> None:
     """Fill in what is not in the layers: embedding, positions and the last norm."""
     embedding.weight = _array(stack.embedding.weight)

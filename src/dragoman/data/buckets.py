@@ -21,7 +21,7 @@ Members = Int[np.ndarray, " _"]
 """Indices of the pairs of one batch."""
 
 
-def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, block: int = BLOCK) -> list[list[range]]:
+def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, *, block: int = BLOCK) -> list[list[range]]:
     """Deal the blocks of a corpus out at random into pools of similar sizes, of about `pool` pairs or fewer.
 
     >>> pools(5, np.random.default_rng(1), pool=10)

@@ -105,7 +105,7 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pai
     for number, (source, target, *more) in enumerate(_zip_lines(paths), 1):
         links = document = None
         if corpus.links is not None:
-            links = _parse_links_within(more.pop(), source, target, f"{paths[-1]}, line {number}")
+            links = _parse_links_within(more.pop(), source, target, place=f"{paths[-1]}, line {number}")
         if between_blanks and not source.strip() and not target.strip():
             blanks += 1
             continue
@@ -138,7 +138,7 @@ def _document(name: str, place: str) -> str:
     return name.strip()
 
 
-def _parse_links_within(line: str, source: str, target: str, place: str) -> Links:
+def _parse_links_within(line: str, source: str, target: str, *, place: str) -> Links:
     """Read the word links of a pair; none may point beyond its words."""
     links = parse_links(line, place)
     for side, text in enumerate((source, target)):
@@ -176,7 +176,7 @@ def _read_json(path: Path, fields: tuple[str, str], document: str | None) -> Ite
         if isinstance(table, dict) and isinstance(table.get("translation"), dict):
             table = table["translation"]
         source, target = (_field(table, name, place) for name in fields)
-        name = None if document is None else _document(str(_field(outer, document, place, "document")), place)
+        name = None if document is None else _document(str(_field(outer, document, place, setting="document")), place)
         yield Pair(source, target, place, name)
 
 
@@ -186,7 +186,7 @@ def _read_sentences(path: Path) -> Iterator[Pair]:
         yield Pair(line, line, f"{path}, line {number}")
 
 
-def _field(table: Any, name: str, place: str, setting: Literal["fields", "document"] = "fields") -> Any:
+def _field(table: Any, name: str, place: str, *, setting: Literal["fields", "document"] = "fields") -> Any:
     """Return a field of a JSON object that must be text; the name of a document may be a whole number."""
     if not isinstance(table, dict):
         raise CorpusError(f'{place} is not a JSON object; each line must hold one, such as {{"en": ..., "fr": ...}}')
@@ -209,6 +209,6 @@ def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator
     from dragoman.data.phrasebook import derive
 
     other = next((language for language in (data.target, data.source) if language != "en"), "vi")
-    for number, example in enumerate(derive(other, corpus.phrasebook, corpus.pairs, corpus.seed), 1):
+    for number, example in enumerate(derive(other, corpus.phrasebook, corpus.pairs, seed=corpus.seed), 1):
         texts = {"en": example.source, other: example.target}
         yield Pair(texts[data.source], texts[data.target], f"{corpus.name}, sentence {number}")

@@ -202,7 +202,7 @@ def _make(
     """Write a store whole."""
     with replacing(place) as temporary:
         temporary.mkdir()
-        linked = _write(temporary, pairs, codecs, workers)
+        linked = _write(temporary, pairs, codecs, workers=workers)
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
             raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
@@ -210,7 +210,7 @@ def _make(
         (temporary / DESCRIPTION).write_text(json.dumps({**table, "checksum": _hash(table)}) + "\n", "utf-8")
 
 
-def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], workers: int) -> bool:
+def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, workers: int) -> bool:
     """Write rows and lengths of all pairs; return whether word alignments are known of any."""
     import pyarrow
 

@@ -181,7 +181,7 @@ def apply_with_forced_end(
     """Return log-probabilities, minus infinity where a rule forbids a token."""
     prefix = search.beams.ids[:, :, 1:].flatten(0, 1)
     return apply_constraints(
-        rules, prefix, logits.log_softmax(-1), search.sentences.repeat_interleave(search.beams.ids.shape[1])
+        rules, prefix, logits.log_softmax(-1), sentences=search.sentences.repeat_interleave(search.beams.ids.shape[1])
     )
 
 

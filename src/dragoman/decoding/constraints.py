@@ -105,6 +105,7 @@ def apply_constraints(
     rules: Sequence[Constraint],
     prefix: Int[Tensor, "rows length"],
     log_probs: Float[Tensor, "rows vocab"],
+    *,
     sentences: Int[Tensor, " rows"],
 ) -> Float[Tensor, "rows vocab"]:
     """Apply one rule after the other."""
@@ -122,7 +123,7 @@ def constrain(
     at_limit: Bool[Tensor, " rows"],
 ) -> Float[Tensor, "rows vocab"]:
     """Apply `rules`. A hypothesis at its maximum length, or that the rules leave no way on, can only end there."""
-    allowed = apply_constraints(rules, prefix, log_probs, sentences)
+    allowed = apply_constraints(rules, prefix, log_probs, sentences=sentences)
     must_end = at_limit | (allowed.amax(-1) == -torch.inf)
     end = torch.full_like(log_probs, -torch.inf)
     end[:, EOS] = log_probs[:, EOS]

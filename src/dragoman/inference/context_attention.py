@@ -72,7 +72,7 @@ class DocumentReading:
         return [f"[-{distance}]" for distance in range(len(self.previous), 0, -1)]
 
 
-def read_previous(model: Seq2Seq, codec: Codec, sentence: str, previous: Sequence[str]) -> DocumentReading:
+def read_previous(model: Seq2Seq, codec: Codec, sentence: str, *, previous: Sequence[str]) -> DocumentReading:
     """Return what a model attends to in the `previous` sentences when it reads `sentence`.
 
     InputError for a model that does not read them, and where none is given.

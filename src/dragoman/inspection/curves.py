@@ -174,10 +174,12 @@ def _readings(scale: _Scale, curves: Mapping[Line, Sequence[Point]]) -> list[str
     rarest = {step: sum(1 / len(curves[line]) for line, _ in by_step[step]) for step in every}
     steps = [max(every[start : start + stretch], key=rarest.__getitem__) for start in range(0, len(every), stretch)]
     edges = [0.0, *((left + right) / 2 for left, right in pairwise(steps)), scale.last_step]
-    return [_reading(scale, step, band, by_step[step]) for step, band in zip(steps, pairwise(edges), strict=True)]
+    return [
+        _reading(scale, step, band, values=by_step[step]) for step, band in zip(steps, pairwise(edges), strict=True)
+    ]
 
 
-def _reading(scale: _Scale, step: float, band: tuple[float, float], values: Sequence[tuple[Line, float]]) -> str:
+def _reading(scale: _Scale, step: float, band: tuple[float, float], *, values: Sequence[tuple[Line, float]]) -> str:
     """Return one reading: the band to point at, a mark on each curve, and the numbers."""
     left, right = (float(scale.x(edge)) for edge in band)
     marks = "".join(

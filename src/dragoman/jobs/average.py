@@ -24,7 +24,7 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}
     with run_lock(target):
         check_new(target, resumable=False)
-        averaged = new_run(target, run.recipe, (run.source, run.target), metadata, dictionary=run.dictionary)
+        averaged = new_run(target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary)
         averaged.files.save(averaged.weights, average(paths), {"averaged": names})
         averaged.save()
     return target

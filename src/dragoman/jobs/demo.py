@@ -60,7 +60,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
     for corpus in recipe.data.test:
         if not isinstance(corpus, PhrasebookSettings):
             continue
-        examples = derive(recipe.data.target, corpus.phrasebook, corpus.pairs, corpus.seed)
+        examples = derive(recipe.data.target, corpus.phrasebook, corpus.pairs, seed=corpus.seed)
         translations = translator.translate([example.source for example in examples])
         scores[corpus.phrasebook] = measure(translator, examples, translations)
         numbers[corpus.phrasebook] = {_key(score): score.value for score in scores[corpus.phrasebook]}

@@ -74,7 +74,7 @@ Report = Callable[[TranslationProgress], None]
 
 
 def student_recipe(
-    name: str | Path, teacher: Run, folder: Path, teaching: DistillationSettings, assignments: Sequence[str] = ()
+    name: str | Path, teacher: Run, folder: Path, *, teaching: DistillationSettings, assignments: Sequence[str] = ()
 ) -> Recipe:
     """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
 
@@ -124,19 +124,19 @@ def distill(
     """
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
-    student = student_recipe(recipe, teacher, folder, chosen, assignments)
+    student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
     translator = _translator(runs, chosen, student.training.device)
     with run_lock(folder):
         if not resume:
             _check_folder(folder)
         codecs = (teacher.source, teacher.target)
-        new_run(folder, student, codecs, {}).fresh_model()
+        new_run(folder, student, codecs, metadata={}).fresh_model()
         _check_files((*student.data.dev, *student.data.test), student.data)
         about = _teacher(runs, translator, chosen)
         begun = (folder / "manifest.json").exists()
         _remember(folder, about, resume=resume)
         if not begun:
-            _translate_all(translator, teacher.recipe.data, folder, chosen, report=report or (lambda _: None))
+            _translate_all(translator, teacher.recipe.data, folder, teaching=chosen, report=report or (lambda _: None))
             for number, _ in enumerate(teacher.recipe.data.train, 1):
                 listener.say(_count(_translations(folder, number)))
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
@@ -187,7 +187,7 @@ def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
 
 
 def _translate_all(
-    translator: Translator, data: DataSettings, folder: Path, teaching: DistillationSettings, *, report: Report
+    translator: Translator, data: DataSettings, folder: Path, *, teaching: DistillationSettings, report: Report
 ) -> None:
     """Translate every training corpus that is not yet translated into its file, and say after each chunk where this stands."""
     counts = [sum(1 for _ in _sentences(corpus, data)) for corpus in data.train]
@@ -202,7 +202,7 @@ def _translate_all(
         beside = _partial(path)
         with beside.open("ab") as file:
             file.truncate(place.end)
-            for rows, sentences in _chunks(translator, _sentences(corpus, data), place.sentences, teaching):
+            for rows, sentences in _chunks(translator, _sentences(corpus, data), place.sentences, teaching=teaching):
                 file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
                 file.flush()
                 ResumePoint(sentences, file.tell()).write(path)
@@ -238,7 +238,7 @@ class ResumePoint:
 
 
 def _chunks(
-    translator: Translator, pairs: Iterator[Pair], done: int, teaching: DistillationSettings
+    translator: Translator, pairs: Iterator[Pair], done: int, *, teaching: DistillationSettings
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
 

@@ -83,7 +83,7 @@ def _fit(
     about: Mapping[str, Any],
 ) -> Progress:
     """Train into a folder that is locked."""
-    run = _resumable(recipe, folder, listener) if resume else _prepared(recipe, folder, listener, codecs)
+    run = _resumable(recipe, folder, listener) if resume else _prepared(recipe, folder, listener, codecs=codecs)
     run = replace(run, manifest={**run.manifest, **about})
     resuming = resume and (folder / "training" / "last.safetensors").exists()
     with threads_restored():
@@ -112,7 +112,7 @@ def _train(run: Run, listener: Listener, *, resuming: bool) -> Progress:
         trainer.stream.close()
     _record_cost(run, trainer)
     if progress.finished and recipe.training.average > 1:
-        _try_average(run, trainer, recipe.training.average, listener)
+        _try_average(run, trainer, recipe.training.average, listener=listener)
     if progress.finished:
         check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
     trainer.listener.close()
@@ -132,7 +132,7 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     packed = recipe.training.padding == "packed"
     if not switch_packing(model, device, on=packed) and packed:
         listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
-    validation = build_validation(run, model, device, listener.say)
+    validation = build_validation(run, model, device, say=listener.say)
     store, summary = build_store(
         run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
     )
@@ -217,7 +217,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
     return {str(path): checksums.of(path) for path in files}
 
 
-def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Codec, Codec] | None) -> Run:
+def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Learn the codecs of a new run where none are given; nothing is written yet."""
     check_recipe(recipe)
     for sentence in remarks(recipe):
@@ -235,7 +235,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, codecs: tuple[Co
     if recipe.model.start_from is not None:
         about["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, about, dictionary=_dictionary(recipe, codecs))
+    return new_run(folder, recipe, codecs, metadata=about, dictionary=_dictionary(recipe, codecs))
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
@@ -268,7 +268,7 @@ def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[
             yield pair.source, pair.target
 
 
-def _try_average(run: Run, trainer: Trainer, count: int, listener: Listener) -> None:
+def _try_average(run: Run, trainer: Trainer, count: int, *, listener: Listener) -> None:
     """Take the average of the last weights where it is better on dev than the best so far."""
     paths = run.files.kept()[-count:]
     if len(paths) < 2:

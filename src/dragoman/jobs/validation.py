@@ -94,7 +94,7 @@ class LanguageModelValidation:
 
 
 def build_validation(
-    run: Run, model: Model, device: torch.device, say: Say | None = None
+    run: Run, model: Model, device: torch.device, *, say: Say | None = None
 ) -> Validation | LanguageModelValidation:
     """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions.
 

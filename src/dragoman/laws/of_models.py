@@ -42,7 +42,7 @@ def attends(architecture: Architecture) -> bool:
 
 
 def feed(
-    model: Seq2Seq, state: DecoderState[Any, Any], chunks: list[int], need_weights: bool = False
+    model: Seq2Seq, state: DecoderState[Any, Any], chunks: list[int], *, need_weights: bool = False
 ) -> list[DecoderOutput]:
     """Give TARGET to the decoder in chunks of these lengths."""
     outputs = []
@@ -201,7 +201,7 @@ def law_8_a_wide_beam_finds_the_best(architecture: Architecture) -> None:
         step_of(model.decoder), state, torch.tensor([longest] * 3), settings=DecodingSettings(beam=3, n_best=3)
     )
     for row in range(3):
-        own = _log_probs(model, sentences, row, every)
+        own = _log_probs(model, sentences, row, every=every)
         scores = [log_prob / ((5 + len(ids) + 1) / 6) ** 0.6 for ids, log_prob in zip(every, own, strict=True)]
         best = sorted(range(len(every)), key=lambda index: -scores[index])[:wanted]
         assert found.ids[row] == [every[index] for index in best]
@@ -211,7 +211,7 @@ def law_8_a_wide_beam_finds_the_best(architecture: Architecture) -> None:
             close(torch.tensor(result.log_prob[row]), torch.tensor(expected))
 
 
-def _log_probs(model: Seq2Seq, sentences: Padded, row: int, every: list[list[int]]) -> list[float]:
+def _log_probs(model: Seq2Seq, sentences: Padded, row: int, *, every: list[list[int]]) -> list[float]:
     """The model's log-probability of each translation of one sentence, all positions at once."""
     longest = max(len(ids) for ids in every) + 1
     labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in every])

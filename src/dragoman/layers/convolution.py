@@ -21,7 +21,7 @@ class Convolution(nn.Module):
     faster for single positions.
     """
 
-    def __init__(self, inputs: int, outputs: int, width: int, dilation: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, width: int, *, dilation: int = 1) -> None:
         super().__init__()
         self.inputs = inputs
         self.width = width

@@ -21,8 +21,8 @@ def linear_cross_entropy(
     features: Float[Tensor, "tokens width"],
     weight: Float[Tensor, "vocab width"],
     bias: Float[Tensor, " vocab"] | None,
-    labels: Int[Tensor, " tokens"],
     *,
+    labels: Int[Tensor, " tokens"],
     smoothing: float = 0.0,
     native: bool = False,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:

@@ -62,7 +62,9 @@ class OutputLayer(nn.Module):
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
-        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing, native=self.native)
+        return linear_cross_entropy(
+            features, self.weight, self.bias, labels=labels, smoothing=smoothing, native=self.native
+        )
 
 
 class NarrowedOutput:
@@ -81,4 +83,4 @@ class NarrowedOutput:
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return both sums of the cross-entropy over what is left."""
-        return linear_cross_entropy(features, self.weight, self.bias, labels, smoothing=smoothing)
+        return linear_cross_entropy(features, self.weight, self.bias, labels=labels, smoothing=smoothing)

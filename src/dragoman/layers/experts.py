@@ -65,7 +65,7 @@ class NoisyGate(nn.Module):
             torch.arange(len(states), device=states.device).repeat_interleave(self.active),
             chosen.flatten(),
             best[:, : self.active].softmax(-1).flatten(),
-            None if deviation is None else self._load(clean, deviation, best, chosen),
+            None if deviation is None else self._load(clean, deviation, best, chosen=chosen),
         )
 
     def _load(
@@ -73,6 +73,7 @@ class NoisyGate(nn.Module):
         clean: Float[Tensor, "tokens choices"],
         deviation: Float[Tensor, "tokens choices"],
         best: Float[Tensor, "tokens some"],
+        *,
         chosen: Int[Tensor, "tokens active"],
     ) -> Float[Tensor, " choices"]:
         """Add up the probability that each choice is among the k best if its own noise is drawn again (equations 8 to 10)."""

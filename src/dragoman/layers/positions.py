@@ -15,7 +15,9 @@ PositionsChoice = Annotated[PositionsName, *or_plugin("positions")]
 """A setting: one of these, or one of a plugin."""
 
 
-def sinusoids(first: int, count: int, width: int, device: torch.device | None = None) -> Float[Tensor, "count width"]:
+def sinusoids(
+    first: int, count: int, width: int, *, device: torch.device | None = None
+) -> Float[Tensor, "count width"]:
     """Return PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos of the same angle (Vaswani et al. 2017, 3.5).
 
     >>> sinusoids(0, 1, 4).tolist()
@@ -36,7 +38,7 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
         """Add the positions first, first + 1, ... to `states`."""
-        return states + sinusoids(first, states.shape[1], self.width, states.device).to(states.dtype)
+        return states + sinusoids(first, states.shape[1], self.width, device=states.device).to(states.dtype)
 
 
 class LearnedPositions(nn.Module):

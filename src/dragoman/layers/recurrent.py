@@ -32,7 +32,7 @@ class RecurrentStack(nn.Module):
     one position. Deviation of that GRU from Cho's: the reset gate multiplies W h + b rather than h.
     """
 
-    def __init__(self, cell: CellName, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+    def __init__(self, cell: CellName, inputs: int, hidden: int, *, layers: int, dropout: float) -> None:
         super().__init__()
         kind = nn.GRU if cell == "gru" else nn.LSTM
         self.cell = cell
@@ -119,7 +119,7 @@ class BidirectionalStack(nn.Module):
     """
 
     def __init__(
-        self, cell: CellName, inputs: int, hidden: int, layers: int, *, dropout: float, bidirectional: bool
+        self, cell: CellName, inputs: int, hidden: int, *, layers: int, dropout: float, bidirectional: bool
     ) -> None:
         super().__init__()
         kind = nn.GRU if cell == "gru" else nn.LSTM

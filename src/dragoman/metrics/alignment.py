@@ -34,7 +34,7 @@ def words_only(links: Links, source: Sequence[str], target: Sequence[str]) -> Li
     )
 
 
-def check_links(links: Links, source: int, target: int, where: str = "alignment") -> None:
+def check_links(links: Links, source: int, target: int, *, where: str = "alignment") -> None:
     """Refuse links that point beyond a sentence pair of `source` and `target` words; InputError names `where`."""
     for i, j in sorted(links.possible):
         if i >= source or j >= target:

@@ -72,7 +72,7 @@ class ByteNetBlock(nn.Module):
         channels = settings.channels
         self.norms = nn.ModuleList(nn.LayerNorm(size) for size in (2 * channels, channels, channels))
         self.narrow = nn.Linear(2 * channels, channels)
-        self.convolution = Convolution(channels, channels, settings.width, dilation)
+        self.convolution = Convolution(channels, channels, settings.width, dilation=dilation)
         self.widen = nn.Linear(channels, 2 * channels)
         self.dropout = Dropout(settings.dropout)
 

@@ -75,7 +75,7 @@ class Level(nn.Module):
         super().__init__()
         self.width = 2 * settings.hidden
         self.reader = BidirectionalStack(
-            settings.cell, inputs, settings.hidden, settings.layers, dropout=settings.dropout, bidirectional=True
+            settings.cell, inputs, settings.hidden, layers=settings.layers, dropout=settings.dropout, bidirectional=True
         )
         self.query = nn.Parameter(torch.randn(self.width) * self.width**-0.5)
         score = build_score(settings.score, self.width, self.width, hidden=settings.attention, positions=1)

@@ -80,7 +80,9 @@ class FastForwardStack(nn.Module):
         super().__init__()
         self.halved = GATES * settings.hidden // 2
         sizes = [inputs, *[self.halved + settings.hidden] * (layers - 1)]
-        self.layers = nn.ModuleList(RecurrentStack("lstm", size, settings.hidden, 1, 0.0) for size in sizes)
+        self.layers = nn.ModuleList(
+            RecurrentStack("lstm", size, settings.hidden, layers=1, dropout=0.0) for size in sizes
+        )
         self.dropout = Dropout(settings.dropout)
 
     def layer(self, number: int) -> RecurrentStack:

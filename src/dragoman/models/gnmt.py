@@ -31,9 +31,9 @@ class GnmtEncoder(nn.Module):
         self.hidden = hidden = settings.hidden
         self.embedding = TokenEmbedding(vocabulary, hidden, scaled=settings.initial_range is None)
         self.dropout = Dropout(settings.dropout)
-        self.bottom = BidirectionalStack("lstm", hidden, hidden, 1, dropout=0.0, bidirectional=True)
+        self.bottom = BidirectionalStack("lstm", hidden, hidden, layers=1, dropout=0.0, bidirectional=True)
         self.layers = nn.ModuleList(
-            RecurrentStack("lstm", 2 * hidden if layer == 1 else hidden, hidden, 1, 0.0)
+            RecurrentStack("lstm", 2 * hidden if layer == 1 else hidden, hidden, layers=1, dropout=0.0)
             for layer in range(1, settings.encoder_layers)
         )
 
@@ -62,9 +62,9 @@ class GnmtDecoder(nn.Module):
         self.dropout = Dropout(settings.dropout)
         score = build_score(settings.score, hidden, hidden, hidden=hidden, positions=settings.max_positions)
         self.attention = SingleHead(score, hidden)
-        self.bottom = RecurrentStack("lstm", 2 * hidden, hidden, 1, 0.0)
+        self.bottom = RecurrentStack("lstm", 2 * hidden, hidden, layers=1, dropout=0.0)
         self.layers = nn.ModuleList(
-            RecurrentStack("lstm", 2 * hidden, hidden, 1, 0.0) for _ in range(1, settings.decoder_layers)
+            RecurrentStack("lstm", 2 * hidden, hidden, layers=1, dropout=0.0) for _ in range(1, settings.decoder_layers)
         )
         self.head = OutputLayer(hidden, vocabulary, self.embedding if settings.tied else None)
 

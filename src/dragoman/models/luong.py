@@ -20,7 +20,7 @@ class LuongDecoder(AttendingDecoder):
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int | None = None) -> None:
         fed = settings.hidden if settings.input_feeding else 0
-        super().__init__(settings, vocabulary, fed if extra is None else extra, settings.hidden)
+        super().__init__(settings, vocabulary, fed if extra is None else extra, features=settings.hidden)
         self.combine = nn.Linear(settings.encoded + settings.hidden, settings.hidden, bias=False)
         self.input_feeding = settings.input_feeding
 
@@ -37,7 +37,7 @@ class LuongDecoder(AttendingDecoder):
         if state.past.fed is None:
             states, hidden = self.stack(embedded, state.past.hidden)
             attended = self._attend(states, state, need_weights=need_weights or self.head.needs_weights)
-            output = self._output(states, embedded, state.source, attended, need_weights=need_weights)
+            output = self._output(states, embedded, state.source, attended=attended, need_weights=need_weights)
             return output, DecoderState(state.source, RecurrentPast(hidden, position=after))
         order = AttendAfter(state.past.fed, _enter, self._feed, self.combine.weight)
         looped = self._loop(embedded, state, order, need_weights=need_weights)
@@ -45,7 +45,9 @@ class LuongDecoder(AttendingDecoder):
         if looped.fused and not self.head.needs_weights:
             output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head, looped.attention)
         else:  # all attention vectors again, in one product whose gradient is one product too
-            output = self._output(looped.states, embedded, state.source, looped.attended, need_weights=need_weights)
+            output = self._output(
+                looped.states, embedded, state.source, attended=looped.attended, need_weights=need_weights
+            )
         return output, DecoderState(state.source, RecurrentPast(looped.last, looped.fed[:, -1], position=after))
 
     def _attend(

@@ -73,4 +73,4 @@ class PosteriorDecoder(LuongDecoder):
         source: AttendedSource,
     ) -> Float[Tensor, "batch packed"]:
         """Return what each source position predicts from."""
-        return self._mixture(output[:, None], embedded[:, index : index + 1], source, attended.weights)[:, 0]
+        return self._mixture(output[:, None], embedded[:, index : index + 1], source, weights=attended.weights)[:, 0]

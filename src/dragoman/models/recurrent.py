@@ -46,7 +46,7 @@ class RecurrentEncoder(nn.Module):
             settings.cell,
             settings.embedding,
             settings.direction,
-            settings.layers,
+            layers=settings.layers,
             dropout=settings.dropout,
             bidirectional=settings.bidirectional,
         )
@@ -85,12 +85,12 @@ class Bridge(nn.Module):
 class RecurrentDecoder(nn.Module):
     """What the recurrent decoders share: embedding, stack, bridge and output layer."""
 
-    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, *, features: int) -> None:
         """Make the shared parts: `extra` features enter the stack next to the embedding, `features` enter the output."""
         super().__init__()
         self.embedding = TokenEmbedding(vocabulary, settings.embedding)
         self.stack = RecurrentStack(
-            settings.cell, settings.embedding + extra, settings.hidden, settings.layers, settings.dropout
+            settings.cell, settings.embedding + extra, settings.hidden, layers=settings.layers, dropout=settings.dropout
         )
         self.bridge = Bridge(settings)
         self.dropout = Dropout(settings.outer)
@@ -103,8 +103,8 @@ class RecurrentDecoder(nn.Module):
 class AttendingDecoder(RecurrentDecoder, ABC):
     """A recurrent decoder that attends to the encoder's states; the source is prepared once."""
 
-    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, features: int) -> None:
-        super().__init__(settings, vocabulary, extra, features)
+    def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, *, features: int) -> None:
+        super().__init__(settings, vocabulary, extra, features=features)
         score = build_score(
             settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
         )
@@ -155,6 +155,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         states: Float[Tensor, "batch target hidden"],
         embedded: Float[Tensor, "batch target embedding"],
         source: AttendedSource,
+        *,
         weights: Float[Tensor, "batch 1 target source"] | None,
     ) -> Float[Tensor, "batch target packed"]:
         """Return the features of each source position as if it were the whole context, with their weights."""
@@ -168,13 +169,13 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         states: Float[Tensor, "batch target hidden"],
         embedded: Float[Tensor, "batch target embedding"],
         source: AttendedSource,
-        attended: Attended,
         *,
+        attended: Attended,
         need_weights: bool,
     ) -> DecoderOutput:
         """Predict from the average of the source, or from each of its positions where the head mixes them."""
         if self.head.needs_weights:
-            features = self._mixture(states, embedded, source, attended.weights)
+            features = self._mixture(states, embedded, source, weights=attended.weights)
         else:
             features = self.narrow(self.dropout(self._features(states, attended.context, embedded)))
         weights = attended.weights[:, None] if need_weights and attended.weights is not None else None

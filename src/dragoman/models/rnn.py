@@ -42,7 +42,7 @@ class PlainDecoder(RecurrentDecoder):
     """
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
-        super().__init__(settings, vocabulary, settings.encoded, settings.hidden)
+        super().__init__(settings, vocabulary, settings.encoded, features=settings.hidden)
 
     def start(self, encoded: Encoded) -> PlainState:
         """Keep the last layer's last state as the one context."""
@@ -70,7 +70,7 @@ class BahdanauDecoder(AttendingDecoder):
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         maxout = settings.hidden - settings.hidden % 2
         super().__init__(
-            settings, vocabulary, settings.encoded, maxout // 2 if settings.deep_output else settings.hidden
+            settings, vocabulary, settings.encoded, features=maxout // 2 if settings.deep_output else settings.hidden
         )
         everything = settings.hidden + settings.encoded + settings.embedding
         self.deep = nn.Linear(everything, maxout) if settings.deep_output else None
@@ -81,7 +81,9 @@ class BahdanauDecoder(AttendingDecoder):
         """Attend, then step, position by position; everything that needs no loop is done for all positions at once."""
         embedded = self.dropout(self.embedding(tokens))
         looped = self._loop(embedded, state, AttendBefore(), need_weights=need_weights)
-        output = self._output(looped.states, embedded, state.source, looped.attended, need_weights=need_weights)
+        output = self._output(
+            looped.states, embedded, state.source, attended=looped.attended, need_weights=need_weights
+        )
         past = RecurrentPast(looped.last, position=state.past.position + tokens.shape[1])
         return output, DecoderState(state.source, past)
 

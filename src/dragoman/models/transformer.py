@@ -135,8 +135,8 @@ class DecoderLayer(nn.Module):
         states: Float[Tensor, "batch target width"],
         past: KeyValues | None,
         memory: KeyValues | None,
-        mask: Bool[Tensor, "sentence 1 source"] | None,
         *,
+        mask: Bool[Tensor, "sentence 1 source"] | None,
         real: Bool[Tensor, "batch target"] | None = None,
         need_weights: bool,
     ) -> LayerStep:
@@ -220,7 +220,7 @@ class TransformerDecoder(nn.Module):
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
             past, memory = pasts[index] if pasts else None, memories[index] if memories else None
-            steps.append(layer(states, past, memory, mask, real=real, need_weights=need_weights))
+            steps.append(layer(states, past, memory, mask=mask, real=real, need_weights=need_weights))
             states = steps[-1].states
         output = self._output(states, [step.source for step in steps if step.source is not None])
         output = replace(output, penalty=sum_penalties(step.penalty for step in steps))

@@ -118,7 +118,7 @@ class Run:
     def save(self) -> None:
         """Write everything but the weights."""
         codecs = {"source": self.source, "target": self.target}
-        write_run(self.folder, self.recipe, codecs, self.manifest, dictionary=self.dictionary)
+        write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
 
 
 _NAMES: Mapping[Purpose, str] = {
@@ -133,8 +133,8 @@ def write_run(
     folder: Path,
     recipe: Settings,
     codecs: Mapping[str, Codec],
-    manifest: Mapping[str, Any],
     *,
+    manifest: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
 ) -> None:
     """Write a run but for its weights; manifest.json comes last, so that a half-written run is known as such."""
@@ -174,8 +174,8 @@ def new_run(
     folder: Path,
     recipe: Recipe,
     codecs: tuple[Codec, Codec],
-    metadata: Mapping[str, Any],
     *,
+    metadata: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
 ) -> Run:
     """Make a run that is not yet on disk; `metadata` goes into its manifest, as well as versions and seed."""

@@ -72,7 +72,7 @@ def start(run: Run, model: nn.Module) -> None:
             raise RunError(
                 f"{other.weights} has changed since {run.folder} began; bring it back, or begin another run with --out"
             )
-        _copy(_named(other.load_any(torch.device("cpu"))), _named(model), part, other.folder)
+        _copy(_named(other.load_any(torch.device("cpu"))), _named(model), part, folder=other.folder)
 
 
 def _runs(settings: ModelSettings) -> dict[str, Run]:
@@ -104,7 +104,7 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
             )
 
 
-def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, folder: Path) -> None:
+def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, *, folder: Path) -> None:
     """Copy the tensors of one part. SettingsError where there are none, or one has no place in the model."""
     taken = {name: tensor for name, tensor in given.items() if part == "whole" or name.startswith(f"{part}.")}
     if not taken:

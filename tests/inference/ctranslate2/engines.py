@@ -27,7 +27,7 @@ SOURCES = [[5, 6, 7, 8], [4], [9, 9, 9, 12, 11, 4, 5], [10, 3], [7, 8, 7, 8, 7, 
 def engine_of(model: Seq2Seq, architecture: Architecture, folder: Path, *, positions: int = 40) -> Engine:
     """Return a model of an architecture in CTranslate2."""
     pieces = list(CODEC.tokenizer.vocabulary)
-    spec = describe(model, architecture, pieces, pieces)
+    spec = describe(model, architecture, pieces, target=pieces)
     spec.optimize()
     folder.mkdir(parents=True, exist_ok=True)
     spec.save(str(folder))
