@@ -18,7 +18,7 @@ CHOOSING = ("text.kind", "model.kind")
 """Settings that choose the class of the others, which is all they do."""
 COMMENTS = ("about",)
 """Settings for readers alone."""
-ONLY_CHECKED = ("dragoman.jobs.checks", "dragoman.inference.checks", "dragoman.runs.rules")
+ONLY_CHECKED = ("dragoman.jobs.checks", "dragoman.jobs.rules", "dragoman.inference.checks", "dragoman.runs.rules")
 """Modules that look at settings without using them."""
 ONLY_DECLARED = ("capabilities", "in_phase", "model_validate", "validate_python", "model_copy")
 """Functions that hand settings on, to be used or not, and those that validate them."""

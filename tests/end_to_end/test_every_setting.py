@@ -36,7 +36,7 @@ from dragoman.errors import SettingsError
 from dragoman.inference import checks as decoding_checks
 from dragoman.inference.generator import TextGenerator
 from dragoman.inference.translator import Translator
-from dragoman.jobs import checks
+from dragoman.jobs import checks, rules
 from dragoman.jobs.evaluate import measure_tests
 from dragoman.jobs.train import fit
 from dragoman.models.build import build_model
@@ -304,7 +304,7 @@ class ForgottenRecipe(ClassifierRecipe):
 
 
 def test_settings_of_translators_in_a_classifier_would_be_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "RULES", checks.OPTIMISATION)
+    monkeypatch.setattr(checks, "RULES", rules.OPTIMISATION)
     recipe = classifier(folder, ForgottenRecipe)
     reads = trained_classifier(recipe, run_of("forgotten", folder))
     found = ignored(recipe, reads, skip=("model.", "text."))
