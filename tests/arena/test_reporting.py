@@ -15,6 +15,7 @@ from dragoman.arena.reporting import manifest, write_outcome
 from dragoman.arena.results import Outcome
 from dragoman.arena.schedule import Worker
 from dragoman.arena.settings import ArenaSettings
+from dragoman.arena.tables import markdown
 from dragoman.settings import parse
 
 Compared = tuple[Worker, Outcome]
@@ -105,3 +106,14 @@ def test_systems_without_a_picture_of_attention_say_why(compared: Compared, foun
     rows = [replace(row, numbers={**row.numbers, "attention": found}) for row in outcome.standings[0].rows]
     changed = replace(outcome, standings=[replace(outcome.standings[0], rows=rows), *outcome.standings[1:]])
     assert words in page(changed, {"bleu-flops": "", "curves": ""})
+
+
+def test_sentences_and_failures_are_no_markup_in_the_table(compared: Compared):
+    _, outcome = compared
+    script = "<script>alert(1)</script> \\<b> [a](b)\n# c"
+    first = replace(outcome.standings[0], notes=[script])
+    text = markdown(
+        replace(outcome, sources=[script] * len(outcome.sources), standings=[first, *outcome.standings[1:]])
+    )
+    assert "<" not in text and "\n# c" not in text
+    assert "&lt;script&gt;" in text and "\\\\&lt;b&gt; \\[a\\](b) # c" in text

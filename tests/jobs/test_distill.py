@@ -10,8 +10,9 @@ from tests.tiny import Trained, recipe_file, refusal, table
 
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
-from dragoman.jobs import distill as distilling
-from dragoman.jobs.distill import FOLDER, DistillationSettings, TranslationProgress, distill
+from dragoman.jobs import translate_corpus
+from dragoman.jobs.distill import FOLDER, DistillationSettings, distill
+from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.runs.folder import open_run
 
 TEACHER = ("data.train.0.pairs=120", "decoding.maximum_ratio=1.0")
@@ -94,7 +95,7 @@ class Killed(BaseException):
 def test_translating_goes_on_where_it_was_killed(
     trained: Trained, tmp_path: Path, student: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(distilling, "CHUNK", 32)
+    monkeypatch.setattr(translate_corpus, "CHUNK", 32)
     teacher = trained("rnn", *TEACHER)
     distill([teacher], student, tmp_path / "unbroken")
 

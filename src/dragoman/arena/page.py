@@ -5,7 +5,7 @@ from html import escape
 
 from dragoman.arena.results import Outcome, SystemResult
 from dragoman.arena.tables import HEADS, cells, explanations, ranked, shown_samples
-from dragoman.inspection.page import attention_view, document
+from dragoman.inspection.page import attention_view, document, section
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.settings import dump
 
@@ -33,17 +33,17 @@ WORDY = ("against", "status")
 def page(outcome: Outcome, plots: Mapping[str, str]) -> str:
     """Return the page; `plots` are SVGs by name."""
     sections = [
-        _section("BLEU against cost", "", f'<div class="plot">{plots["bleu-flops"]}</div>'),
-        _section("The table", "", _table(outcome)),
-        _section("Learning curves", "", f'<div class="plot">{plots["curves"]}</div>'),
-        _section("The same sentences, side by side", "", "\n".join(_samples(outcome))),
-        _section(
+        section("BLEU against cost", "", f'<div class="plot">{plots["bleu-flops"]}</div>'),
+        section("The table", "", _table(outcome)),
+        section("Learning curves", "", f'<div class="plot">{plots["curves"]}</div>'),
+        section("The same sentences, side by side", "", "\n".join(_samples(outcome))),
+        section(
             "What each system looks at",
             "Each row is a word of a system's own translation; the stronger a cell's colour, the more the system looked at that "
             "source word while writing it.",
             _attention(outcome),
         ),
-        _section(
+        section(
             "How it was made",
             "",
             f"<details><summary>The arena</summary><pre>{escape(dump(outcome.plan.arena))}</pre></details>",
@@ -68,14 +68,6 @@ def _header(outcome: Outcome) -> str:
         f'<header>\n<h1>Systems compared</h1>\n<p class="lead">{escape(arena.about.strip())}</p>\n'
         f'<dl class="facts">{items}</dl>\n</header>'
     )
-
-
-def _section(heading: str, hint: str, content: str) -> str:
-    """Return a part of the page, or nothing where it has no content."""
-    if not content:
-        return ""
-    explained = f'<p class="hint">{escape(hint)}</p>\n' if hint else ""
-    return f"<section>\n<h2>{escape(heading)}</h2>\n{explained}{content}\n</section>"
 
 
 def _table(outcome: Outcome) -> str:

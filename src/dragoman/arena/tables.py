@@ -51,8 +51,8 @@ def markdown(outcome: Outcome) -> str:
         "\n".join(f"- {line}" for line in explanations(outcome)),
         "![Learning curves](curves.png)",
         "\n\n".join(_samples(outcome)),
-        "Curves, attention and samples stand in [table.html](table.html), every number in [table.csv](table.csv), and all that "
-        "repeats the comparison in [manifest.json](manifest.json).",
+        "Curves, attention and samples are in [table.html](table.html), every number in [table.csv](table.csv), and all that is "
+        "needed to repeat the comparison in [manifest.json](manifest.json).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -160,21 +160,31 @@ def _rows(outcome: Outcome) -> str:
     ]
     for standing in ranked(outcome):
         found = cells(standing, outcome)
-        lines.append("| " + " | ".join(found[column].replace("|", "\\|") for column in HEADS) + " |")
+        found |= {column: plain(found[column]) for column in ("system", "status")}
+        lines.append("| " + " | ".join(found[column] for column in HEADS) + " |")
     return "\n".join(lines)
 
 
 def _samples(outcome: Outcome) -> Iterator[str]:
     """Yield the samples as lists."""
     for number in shown_samples(outcome):
-        lines = [f"**{_line(outcome.sources[number])}**", f"- reference: {_line(outcome.references[number])}"]
-        lines += [f"- {one.system}: {_line(one.done[0].hypotheses[number])}" for one in ranked(outcome) if one.done]
+        lines = [f"**{plain(outcome.sources[number])}**", f"- reference: {plain(outcome.references[number])}"]
+        lines += [
+            f"- {plain(one.system)}: {plain(one.done[0].hypotheses[number])}" for one in ranked(outcome) if one.done
+        ]
         yield lines[0] + "\n\n" + "\n".join(lines[1:])
 
 
-def _line(text: str) -> str:
-    """Keep Markdown from reading signs in a sentence."""
-    return "".join(f"\\{sign}" if sign in "*_`<>[]|" else sign for sign in text)
+def plain(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line.
+
+    >>> print(plain("<b>*x*</b> | a\\\\b &lt;"))
+    &lt;b&gt;\\*x\\*&lt;/b&gt; \\| a\\\\b &amp;lt;
+    """
+    return " ".join(text.split()).translate(_ESCAPES)
+
+
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\*_`[]|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
 def _rounded(number: float | None) -> str:

@@ -28,17 +28,18 @@ from dragoman.interfaces import Batch, Loss
 from dragoman.jobs.checks import check_machine, check_recipe
 from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import choose_training_precision
+from dragoman.machine.threads import threads_restored
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import check_new
 from dragoman.runs.lock import run_lock
 from dragoman.text.codec import Codec, learn_codec
 from dragoman.training.contracts import Listener, Objective
 from dragoman.training.progress import Progress
-from dragoman.training.reports import Silent, TensorBoard
+from dragoman.training.reports import Silent
 from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.selection import check_learned
+from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import OptimisationSettings
-from dragoman.training.stopping import stops_when_asked
 from dragoman.training.trainer import Trainer
 
 HELD_OUT = 10
@@ -51,10 +52,10 @@ BATCH = 64
 def fit_classifier(
     recipe: ClassifierRecipe, folder: Path, *, resume: bool = False, listener: Listener | None = None
 ) -> Progress:
-    """Train a classifier into the run `folder`, or go on with the one that is there.
+    """Train a classifier into the run `folder`, or resume the one that is there.
 
-    Ctrl-C and SIGTERM save and return. Nothing is written before all that training needs is there and fits. RunError where
-    the folder already holds a run and `resume` is not asked for.
+    Ctrl-C, SIGTERM and SIGHUP save and return. Nothing is written before all that training needs is there and fits. RunError
+    where the folder already holds a run and `resume` is not asked for.
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
@@ -62,41 +63,20 @@ def fit_classifier(
     for sentence in check_recipe(recipe, begun=begun):
         listener.say(f"Ignored, as when the run began: {sentence}.")
     train, dev = read_documents(recipe)
-    with run_lock(folder):
-        return _fit(recipe, folder, train, dev=dev, resume=begun is not None, listener=listener)
-
-
-def _fit(
-    recipe: ClassifierRecipe,
-    folder: Path,
-    train: Sequence[Labelled],
-    *,
-    dev: Sequence[Labelled],
-    resume: bool,
-    listener: Listener,
-) -> Progress:
-    """Train into a folder that is locked."""
-    run = _resumable(recipe, folder) if resume else _prepared(recipe, folder, train)
-    check_known(dev, run.labels)
-    listener.say(
-        f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
-        + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
-    )
-    trainer = _trainer(run, train, dev, listener=listener)
-    run.save()
-    if recipe.training.tensorboard:
-        listener = trainer.listener = TensorBoard(folder / "tensorboard", listener)
-    if resume and (folder / "training" / "last.safetensors").exists():
-        trainer.restore()
-        listener.say(f"Resuming at step {trainer.progress.step}.")
-    else:
-        torch.manual_seed(recipe.seed + 1)
-        trainer.metrics.truncate_after(0)
-    with stops_when_asked(trainer):
-        progress = trainer.run()
-    if progress.finished:
-        check_learned(trainer.metrics, math.log(len(run.labels)), say=trainer.listener.say)
-    trainer.listener.close()
+    with run_lock(folder), threads_restored():
+        run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
+        check_known(dev, run.labels)
+        listener.say(
+            f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
+            + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
+        )
+        trainer = _assembled(run, train, dev, listener)
+        resuming = begun is not None and run.files.last.exists()
+        run.save()
+        progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
+        if progress.finished:
+            check_learned(trainer.metrics, math.log(len(run.labels)), say=trainer.listener.say)
+        trainer.listener.close()
     return progress
 
 
@@ -147,7 +127,7 @@ class LabelValidation:
         return {"dev_loss": loss / total, "dev_accuracy": right / total}
 
 
-def _trainer(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], *, listener: Listener) -> Trainer:
+def _assembled(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], listener: Listener) -> Trainer:
     """Encode the documents, make the model, and put together what trains it."""
     settings = run.recipe.training
     device = choose_device(settings.device)
@@ -192,8 +172,8 @@ def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled])
     return new_classifier_run(folder, recipe, codec, labels=labels_of(train, recipe.data.train), metadata=metadata)
 
 
-def _resumable(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
-    """Open a run to go on with. Of its recipe little may have changed, of its documents nothing."""
+def _reopened(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
+    """Open a run to be resumed. Of its recipe little may have changed, of its documents nothing."""
     run = open_classifier_run(folder)
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))

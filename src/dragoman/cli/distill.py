@@ -10,7 +10,7 @@ from dragoman.cli.options import TrainingDevice
 from dragoman.cli.quality import note_test_scores
 
 if TYPE_CHECKING:
-    from dragoman.jobs.distill import TranslationProgress
+    from dragoman.jobs.translate_corpus import TranslationProgress
 
 TEACHER = "teacher."
 """Settings of the teacher's search begin so."""
@@ -84,7 +84,7 @@ def distill(
 def translated_text(translated: "TranslationProgress") -> str:
     """Say in one line how far translating is.
 
-    >>> from dragoman.jobs.distill import TranslationProgress
+    >>> from dragoman.jobs.translate_corpus import TranslationProgress
     >>> translated_text(TranslationProgress(1024, 29000, 41.5))
     '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
     """

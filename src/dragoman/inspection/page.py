@@ -44,6 +44,14 @@ def document(title: str, body: str) -> str:
 """
 
 
+def section(heading: str, hint: str, content: str) -> str:
+    """Return a part of a page under a heading, or nothing where it has no content, which is HTML; the rest is text."""
+    if not content:
+        return ""
+    explained = f'<p class="hint">{escape(hint)}</p>\n' if hint else ""
+    return f"<section>\n<h2>{escape(heading)}</h2>\n{explained}{content}\n</section>"
+
+
 def attention_page(pictures: Sequence[AttentionPicture], title: str = "Attention") -> str:
     """Return a page that shows `pictures`, one at a time where there are several."""
     return document(title, f"<header>\n<h1>{escape(title)}</h1>\n</header>\n{attention_view(pictures)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman.atomic import write_output
 from dragoman.inspection.curves import Record, draw_curves
-from dragoman.inspection.page import attention_view, document
+from dragoman.inspection.page import attention_view, document, section
 from dragoman.inspection.picture import AttentionPicture
 
 
@@ -56,17 +56,17 @@ class Report:
 def write_report(report: Report, path: Path) -> None:
     """Write `report` as one self-contained HTML file."""
     sections = [
-        _section("Scores", "", _scores(report.scores)),
-        _section("Training", "", _curves(report.records)),
-        _section(
+        section("Scores", "", _scores(report.scores)),
+        section("Training", "", _curves(report.records)),
+        section(
             "What the model looks at",
             "Each row is a word of the translation; the stronger a cell's colour, the more the model looked at that"
             " source word while writing it. Press a word to see where it looks, or who looks at it.",
             attention_view(report.pictures) if report.pictures else "",
         ),
-        _section("Translations", "", _samples(report.samples)),
-        _section("Train on your own files", "", _text(report.instructions)),
-        _section("Settings", "", _folded("The recipe of this run", report.settings)),
+        section("Translations", "", _samples(report.samples)),
+        section("Train on your own files", "", _text(report.instructions)),
+        section("Settings", "", _folded("The recipe of this run", report.settings)),
     ]
     body = "\n".join([_header(report), *filter(None, sections), "<footer>Made by Dragoman.</footer>"])
     write_output(path, document(report.title, body).encode())
@@ -80,14 +80,6 @@ def _header(report: Report) -> str:
         + (f'<dl class="facts">{facts}</dl>\n' if facts else "")
         + "</header>"
     )
-
-
-def _section(heading: str, hint: str, content: str) -> str:
-    """Return a part of the page, or nothing where it has no content."""
-    if not content:
-        return ""
-    explained = f'<p class="hint">{escape(hint)}</p>\n' if hint else ""
-    return f"<section>\n<h2>{escape(heading)}</h2>\n{explained}{content}\n</section>"
 
 
 def _scores(scores: Mapping[str, Sequence[Score]]) -> str:

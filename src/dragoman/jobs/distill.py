@@ -1,12 +1,9 @@
 """Distillation: a small student learns from a teacher's translations of the corpus that the teacher was trained on."""
 
 import json
-import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
-from itertools import islice
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
+from dragoman.jobs.translate_corpus import CorpusTranslation, Report, translate_corpora
 from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
@@ -29,9 +27,6 @@ from dragoman.settings import merge, override, parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
-
-CHUNK = 1024
-"""Sentences that are translated and written together; translating goes on after the last of these chunks."""
 
 FOLDER = "distilled"
 """Folder of the student's run in which the translations stand, one JSON object a line."""
@@ -52,25 +47,6 @@ class DistillationSettings:
     """Learn from the corpus itself too."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the teacher's search that differ from those of its recipe."""
-
-
-@dataclass(frozen=True)
-class TranslationProgress:
-    """How far translating has come."""
-
-    sentences: int
-    total: int
-    rate: float
-    """Sentences a second, of those translated since the job was begun or gone on with."""
-
-    @property
-    def seconds_left(self) -> float:
-        """How long the rest takes at this rate."""
-        return (self.total - self.sentences) / self.rate
-
-
-Report = Callable[[TranslationProgress], None]
-"""Hears of every chunk."""
 
 
 def student_recipe(
@@ -124,27 +100,33 @@ def distill(
     """
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
-    student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
-    translator = _translator(runs, chosen, student.training.device)
+    student = student_recipe(recipe, teacher, folder, chosen, assignments)
+    translator = _translator(teacher, runs, chosen, student.training.device)
     with run_lock(folder):
         if not resume:
             _check_folder(folder)
         codecs = (teacher.source, teacher.target)
         new_run(folder, student, codecs, metadata={}).fresh_model()
         _check_files((*student.data.dev, *student.data.test), student.data)
-        about = _teacher(runs, translator, chosen)
+        about = _teacher(teacher, runs, translator, teaching=chosen)
         begun = (folder / "manifest.json").exists()
         _remember(folder, about, resume=resume)
         if not begun:
-            _translate_all(translator, teacher.recipe.data, folder, teaching=chosen, report=report or (lambda _: None))
-            for number, _ in enumerate(teacher.recipe.data.train, 1):
-                listener.say(_count(_translations(folder, number)))
+            corpora = _corpora(teacher, folder)
+            translate_corpora(
+                translator,
+                corpora,
+                lambda translation, pair: choose(translation, pair.target, chosen),
+                report=report or (lambda _: None),
+            )
+            for corpus in corpora:
+                listener.say(_count(corpus.path))
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
-def _translator(runs: Sequence[Path], teaching: DistillationSettings, device: str) -> Translator:
+def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, device: str) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
-    own = {**open_run(runs[0]).recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
+    own = {**teacher.recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
     if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
         own |= {"method": "beam", "beam": teaching.n_best}
     translator = Translator.load(*runs, device=device, **own)
@@ -153,12 +135,14 @@ def _translator(runs: Sequence[Path], teaching: DistillationSettings, device: st
     return translator
 
 
-def _teacher(runs: Sequence[Path], translator: Translator, teaching: DistillationSettings) -> dict[str, Any]:
-    """Say what the translations depend on, for the manifest, and to know whether they can be gone on with."""
-    files, data = Checksums(), open_run(runs[0]).recipe.data
+def _teacher(
+    teacher: Run, runs: Sequence[Path], translator: Translator, *, teaching: DistillationSettings
+) -> dict[str, Any]:
+    """Return what the translations depend on, for the manifest, and to know whether they can be resumed."""
+    files, data = Checksums(), teacher.recipe.data
     return {
         "runs": [str(run) for run in runs],
-        "weights": [files.of(open_run(run).weights) for run in runs],
+        "weights": [files.of(run / "model.safetensors") for run in runs],
         "data": {str(path): files.of(path) for corpus in data.train for path in corpus_files(corpus, data)},
         **asdict(teaching),
         "decoding": translator.settings.model_dump(mode="json"),
@@ -186,83 +170,6 @@ def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
         raise RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another") from None
 
 
-def _translate_all(
-    translator: Translator, data: DataSettings, folder: Path, *, teaching: DistillationSettings, report: Report
-) -> None:
-    """Translate every training corpus that is not yet translated into its file, and say after each chunk where this stands."""
-    counts = [sum(1 for _ in _sentences(corpus, data)) for corpus in data.train]
-    begin, already = time.monotonic(), 0
-    for number, corpus in enumerate(data.train, 1):
-        path, earlier = _translations(folder, number), sum(counts[: number - 1])
-        if path.exists():
-            already += counts[number - 1]
-            continue
-        place = ResumePoint.read(path)
-        already += place.sentences
-        beside = _partial(path)
-        with beside.open("ab") as file:
-            file.truncate(place.end)
-            for rows, sentences in _chunks(translator, _sentences(corpus, data), place.sentences, teaching=teaching):
-                file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
-                file.flush()
-                ResumePoint(sentences, file.tell()).write(path)
-                rate = (earlier + sentences - already) / (time.monotonic() - begin)
-                report(TranslationProgress(earlier + sentences, sum(counts), rate))
-        os.replace(beside, path)
-
-
-@dataclass(frozen=True)
-class ResumePoint:
-    """How far the translations of a corpus have come: sentences, and bytes of the file beside the finished one."""
-
-    sentences: int = 0
-    end: int = 0
-
-    @classmethod
-    def read(cls, path: Path) -> "ResumePoint":
-        """Return where the translations for `path` were stopped; the beginning where there are none. RunError where unclear."""
-        beside, note = _partial(path), path.with_suffix(".place")
-        if not beside.exists() or not note.exists():
-            return cls()
-        try:
-            sentences, end = map(int, note.read_text(encoding="utf-8").split())
-        except ValueError:
-            sentences, end = 0, -1
-        if not 0 <= end <= beside.stat().st_size:
-            raise RunError(f"{beside} and {note} do not fit; remove both to translate again")
-        return cls(sentences, end)
-
-    def write(self, path: Path) -> None:
-        """Remember where the translations for `path` stand."""
-        write_text(path.with_suffix(".place"), f"{self.sentences} {self.end}\n")
-
-
-def _chunks(
-    translator: Translator, pairs: Iterator[Pair], done: int, *, teaching: DistillationSettings
-) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
-
-    A model of documents reads what stood before each sentence.
-    """
-    before: list[Pair] = []
-    number = 0
-    while chunk := list(islice(pairs, CHUNK)):
-        known, first = [*before, *chunk], number
-        before = known[max(0, len(known) - translator.previous) :]
-        number += len(chunk)
-        if number <= done:
-            continue
-        previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
-        sources = [pair.source for pair in chunk]
-        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :])
-        rows = [
-            {"sentence": at, "source": pair.source, "target": text}
-            for at, (pair, one) in enumerate(zip(chunk, found, strict=True), first)
-            for text in choose(one, pair.target, teaching)
-        ]
-        yield rows, number
-
-
 def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[str]:
     """Return the texts that the student learns, best first: different ones, none empty.
 
@@ -286,6 +193,15 @@ def _count(path: Path) -> str:
     return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
 
 
+def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
+    """Return the corpora that a teacher learned from, with the files that its translations of them go into."""
+    data = teacher.recipe.data
+    return [
+        CorpusTranslation(partial(_sentences, corpus, data), _translations(folder, number))
+        for number, corpus in enumerate(data.train, 1)
+    ]
+
+
 def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Go through the pairs of a corpus that the teacher learned from."""
     return PairFilter(data.filters).keep(read_pairs(corpus, data))
@@ -294,11 +210,6 @@ def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
 def _translations(folder: Path, number: int) -> Path:
     """Return where the translations of a training corpus stand, wherever `data.root` is."""
     return folder.absolute() / FOLDER / f"{number}.jsonl"
-
-
-def _partial(path: Path) -> Path:
-    """Return where translations stand until they are complete."""
-    return path.with_name(f"{path.name}.partial")
 
 
 def _check_folder(folder: Path) -> None:

@@ -22,11 +22,10 @@ from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, rema
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.linear import width_of
 from dragoman.machine.devices import choose_device, peak_memory
-from dragoman.machine.precision import choose_training_precision
+from dragoman.machine.precision import choose_training_precision, dtype_of
 from dragoman.machine.threads import threads_restored
+from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
-from dragoman.models.masked_lm import MaskedLanguageModel
-from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
@@ -34,17 +33,17 @@ from dragoman.runs.warm_start import checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
-from dragoman.training.contracts import Listener, Objective, Objectives
+from dragoman.training.contracts import Listener, Objective, Objectives, Stream
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.recurrence import choose_recurrence, use_recurrence
-from dragoman.training.reports import Silent, TensorBoard
+from dragoman.training.reports import Silent
 from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.selection import check_learned, value_of
+from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.stopping import stops_when_asked
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
 
@@ -58,70 +57,41 @@ def fit(
     codecs: tuple[Codec, Codec] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Progress:
-    """Train what `recipe` describes into the run `folder`, or go on with a run that is there.
+    """Train what `recipe` describes into the run `folder`, or resume a run that is there.
 
     A new run learns its codecs, unless some are given; `about` goes into its manifest.
 
-    Ctrl-C saves and returns; so does SIGTERM. A resumed run keeps its recipe, of which only the budget, the learning rate
-    and clipping may change. Nothing is written to the folder before all that training needs is there and fits.
-    RunError where the folder already holds a run and `resume` is not asked for.
+    Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, but for what `training/resuming.py` lists.
+    Nothing is written to the folder before all that training needs is there and fits. RunError where the folder already
+    holds a run and `resume` is not asked for, or another process is training into it; TrainingError where training diverged.
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
     known = resume and folder.exists()
-    with run_lock(folder):
-        return _fit(recipe, folder, listener, resume=known, codecs=codecs, about=about or {})
-
-
-def _fit(
-    recipe: Recipe,
-    folder: Path,
-    listener: Listener,
-    *,
-    resume: bool,
-    codecs: tuple[Codec, Codec] | None,
-    about: Mapping[str, Any],
-) -> Progress:
-    """Train into a folder that is locked."""
-    run = _resumable(recipe, folder, listener) if resume else _prepared(recipe, folder, listener, codecs=codecs)
-    run = replace(run, manifest={**run.manifest, **about})
-    resuming = resume and (folder / "training" / "last.safetensors").exists()
-    with threads_restored():
-        return _train(run, listener, resuming=resuming)
-
-
-def _train(run: Run, listener: Listener, *, resuming: bool) -> Progress:
-    """Train a run that is prepared, or go on with it."""
-    recipe = run.recipe
-    trainer = _trainer(run, listener, resuming=resuming)
-    run = _with_threads(run, trainer)
-    run = replace(run, manifest={**run.manifest, "precision": trainer.precision_name})
-    run.save()
-    if recipe.training.tensorboard:
-        listener = trainer.listener = TensorBoard(run.folder / "tensorboard", listener)
-    if resuming:
-        trainer.restore()
-        listener.say(f"Resuming at step {trainer.progress.step}.")
-    else:
-        torch.manual_seed(recipe.seed + 1)
-        trainer.metrics.truncate_after(0)
-    try:
-        with stops_when_asked(trainer):
-            progress = trainer.run()
-    finally:
-        trainer.stream.close()
-    _record_cost(run, trainer)
-    if progress.finished and recipe.training.average > 1:
-        _try_average(run, trainer, recipe.training.average, listener=listener)
-    if progress.finished:
-        check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
-    trainer.listener.close()
+    with run_lock(folder), threads_restored():
+        run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs)
+        resuming = known and run.files.last.exists()
+        trainer = _assembled(run, listener, resuming=resuming)
+        run = _with_choices(run, trainer, about or {})
+        run.save()
+        progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
+        _conclude(run, trainer)
     return progress
 
 
-def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
-    """Encode the corpus, make the model, and put together what trains it; one that does not go on gets its first weights."""
-    recipe, codecs = run.recipe, (run.source, run.target)
+def _conclude(run: Run, trainer: Trainer) -> None:
+    """Note what training has cost; where it is finished, try the average of the last weights and look at the loss."""
+    _record_cost(run, trainer)
+    if trainer.progress.finished:
+        if run.recipe.training.average > 1:
+            _try_average(run, trainer, run.recipe.training.average)
+        check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
+    trainer.listener.close()
+
+
+def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
+    """Make the model, encode the corpus, and put together what trains; a run that is not resumed gets its first weights."""
+    recipe = run.recipe
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
     model = run.fresh_model()
@@ -132,31 +102,17 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     packed = recipe.training.padding == "packed"
     if not switch_packing(model, device, on=packed) and packed:
         listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
-    validation = build_validation(run, model, device, say=listener.say)
-    store, summary = build_store(
-        run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
-    )
-    listener.say(str(summary))
-    for warning in summary.warnings:
-        listener.say(f"Warning: {warning}.")
-    check_corpus(store, recipe)
-    stream = BatchStream(
-        store,
-        codecs,
-        recipe.training.batch_tokens,
-        seed=recipe.seed,
-        sampling=recipe.text.sampling,
-        bounds=(_most_pieces(model.source_positions), _most_pieces(model.target_positions)),
-        previous=model.previous if isinstance(model, Seq2Seq) else 0,
-    )
-    masked = isinstance(model, MaskedLanguageModel)
-    objectives: Objectives = _masked_objective if masked else build_objective
+    validation = build_validation(run, model, device, listener.say)
+    stream: Stream = _stream(run, model, listener)
+    objectives: Objectives = build_objective
+    if capabilities_of(recipe.model).purpose == "fill":
+        stream, objectives = MaskingStream(stream, len(run.source)), _masked_objective
     if recipe.training.compile != "none":
         objectives = Compiled(model, recipe.training.compile, listener.say).around(objectives)
     return Trainer(
         model,
         objectives,
-        MaskingStream(stream, len(run.source)) if masked else stream,
+        stream,
         settings=recipe.training,
         precision=run.manifest.get("precision")
         or choose_training_precision(recipe.training.precision, device, width_of(model)),
@@ -166,15 +122,39 @@ def _trainer(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     )
 
 
-def _with_threads(run: Run, trainer: Trainer) -> Run:
-    """Choose the number of threads of a new run on a CPU, and keep the choice, so that a resumed run computes as before."""
+def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
+    """Encode the training corpus, check that it fits, and return its batches."""
+    recipe, codecs = run.recipe, (run.source, run.target)
+    store, summary = build_store(
+        run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
+    )
+    listener.say(str(summary))
+    for warning in summary.warnings:
+        listener.say(f"Warning: {warning}.")
+    check_corpus(store, recipe)
+    return BatchStream(
+        store,
+        codecs,
+        recipe.training.batch_tokens,
+        seed=recipe.seed,
+        sampling=recipe.text.sampling,
+        bounds=(_most_tokens(model.source_positions), _most_tokens(model.target_positions)),
+        previous=capabilities_of(recipe.model).previous,
+    )
+
+
+def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
+    """Add to the manifest what was chosen for this machine, so that a resumed run computes as before, and `about`.
+
+    The number of threads is chosen for a new run on a CPU alone.
+    """
+    chosen: dict[str, Any] = {"precision": trainer.precision_name}
     training = run.recipe.training
     settled = training.threads or run.manifest.get("threads") or training.compile != "none"
-    if settled or (run.folder / "manifest.json").exists() or trainer.device.type != "cpu":
-        return run
-    threads = probe_threads(trainer)
-    torch.set_num_threads(threads)
-    return replace(run, manifest={**run.manifest, "threads": threads})
+    if not settled and not (run.folder / "manifest.json").exists() and trainer.device.type == "cpu":
+        chosen["threads"] = probe_threads(trainer)
+        torch.set_num_threads(chosen["threads"])
+    return replace(run, manifest={**run.manifest, **about, **chosen})
 
 
 def _record_cost(run: Run, trainer: Trainer) -> None:
@@ -184,8 +164,7 @@ def _record_cost(run: Run, trainer: Trainer) -> None:
     validation, whose time is part of `seconds`.
     """
     progress = trainer.progress
-    dtype = torch.bfloat16 if run.manifest.get("precision") == "bfloat16" else torch.float32
-    rate = sustained_rate(trainer.device, dtype)
+    rate = sustained_rate(trainer.device, dtype_of(trainer.precision_name))
     cost = {
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "steps": progress.step,
@@ -205,8 +184,8 @@ def _masked_objective(training: TrainingSettings) -> Objective:
     return partial(masked_loss, smoothing=training.label_smoothing)
 
 
-def _most_pieces(positions: int | None) -> int | None:
-    """Return how many pieces of text fit beside </s> (or, for the decoder's input, <s>)."""
+def _most_tokens(positions: int | None) -> int | None:
+    """Return how many tokens of text fit next to </s> (or, for the decoder's input, <s>)."""
     return None if positions is None else positions - 1
 
 
@@ -228,26 +207,26 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     if codecs is None:
         listener.say("Reading the corpus and learning the vocabulary.")
         codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
-    about: dict[str, Any] = {"data": _checksums(recipe)}
+    metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)
-        about["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
+        metadata["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
     if recipe.model.start_from is not None:
-        about["start_from"] = checksums(recipe)
+        metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, metadata=about, dictionary=_dictionary(recipe, codecs))
+    return new_run(folder, recipe, codecs, metadata, dictionary=_dictionary(recipe, codecs))
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
-    """Learn how words are translated, where unknown words tell where they come from."""
+    """Learn how words are translated, where unknown words say which source word they come from."""
     if not codecs[1].positional:
         return {}
     pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
     return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
 
 
-def _resumable(recipe: Recipe, folder: Path, listener: Listener) -> Run:
-    """Open a run to go on with. Of its recipe little may have changed, of its corpora nothing."""
+def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
+    """Open a run to be resumed. Of its recipe little may have changed, of its corpora nothing."""
     run = open_run(folder)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run began: {sentence}.")
@@ -255,8 +234,7 @@ def _resumable(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
         )
-    old, new = (one.model_dump(mode="json", exclude={"decoding", "about"}) for one in (run.recipe, recipe))
-    check_same_recipe(folder, old, new)
+    check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
     return replace(run, recipe=recipe)
 
@@ -268,7 +246,7 @@ def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[
             yield pair.source, pair.target
 
 
-def _try_average(run: Run, trainer: Trainer, count: int, *, listener: Listener) -> None:
+def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     """Take the average of the last weights where it is better on dev than the best so far."""
     paths = run.files.kept()[-count:]
     if len(paths) < 2:
@@ -280,9 +258,9 @@ def _try_average(run: Run, trainer: Trainer, count: int, *, listener: Listener) 
     best = trainer.progress.best
     record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
     trainer.metrics.append(record)
-    listener.record(record)
+    trainer.listener.record(record)
     if best is None or value > best:
         run.files.save_weights(run.weights, model, {"averaged": len(paths), **scores})
-        listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
+        trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, model)

@@ -4,13 +4,13 @@ export.json (what it is made from, decoding settings, checksums), source.json an
 the run has one, and what the engine reads: model.bin, config.json, vocabularies. It can be copied anywhere.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.checksums import file_checksum
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.settings import parse
@@ -57,7 +57,7 @@ def open_export(folder: Path) -> Export:
     for name, wanted in manifest["files"].items():
         path = folder / name
         try:
-            found = checksum(path)
+            found = file_checksum(path)
         except OSError as error:
             raise RunError(f"{path} cannot be read ({error.strerror}); copy the whole export again") from None
         if found != wanted:
@@ -114,10 +114,4 @@ def weights_digest(path: Path) -> str | None:
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the checksums of files in a folder."""
-    return {name: checksum(folder / name) for name in sorted(names)}
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {name: file_checksum(folder / name) for name in sorted(names)}

@@ -1,0 +1,28 @@
+"""One session of training: from the first step, or from where the last session stopped, to the end or to a signal."""
+
+import torch
+
+from dragoman.training.progress import Progress
+from dragoman.training.reports import TensorBoard
+from dragoman.training.stopping import stops_when_asked
+from dragoman.training.trainer import Trainer
+
+
+def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progress:
+    """Train until the budget is used or a signal asks to stop, save in either case, and close the stream of batches.
+
+    The `seed` of the run decides on everything random that follows; a resumed run continues with the random state it had.
+    """
+    if trainer.settings.tensorboard:
+        trainer.listener = TensorBoard(trainer.files.folder / "tensorboard", trainer.listener)
+    try:
+        if resuming:
+            trainer.restore()
+            trainer.listener.say(f"Resuming at step {trainer.progress.step}.")
+        else:
+            torch.manual_seed(seed + 1)
+            trainer.metrics.truncate_after(0)
+        with stops_when_asked(trainer):
+            return trainer.run()
+    finally:
+        trainer.stream.close()
