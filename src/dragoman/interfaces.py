@@ -11,10 +11,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dragoman.special_ids import BOS as BOS
+from dragoman.special_ids import EOS as EOS
+from dragoman.special_ids import PAD as PAD
+from dragoman.special_ids import UNK as UNK
 from dragoman.tree import map_tensors
-
-PAD, BOS, EOS, UNK = 0, 1, 2, 3
-"""Ids of the special tokens, the same in every vocabulary."""
 
 Source = TypeVar("Source")
 Past = TypeVar("Past")

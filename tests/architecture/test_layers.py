@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
-NOUNS = frozenset({"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "plugins", "machine"})
+NOUNS = frozenset(
+    {"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "special_ids", "plugins", "machine"}
+)
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,
     frozenset({"attention", "native"}),

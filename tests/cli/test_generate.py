@@ -60,3 +60,18 @@ def test_the_old_name_of_the_command_still_works(trained: Trained) -> None:
     old = dragoman("continue", run, "I like", "--length", 3)
     assert (old.code, old.output) == (0, dragoman("generate", run, "I like", "--length", 3).output)
     assert old.errors.count("\n") == 1 and "`generate`" in old.errors
+
+
+@pytest.mark.parametrize("setting", ["shortlist=true", "coverage_penalty=3", "dictionary=words.tsv", "temperature=0.5"])
+def test_settings_that_do_not_apply_to_a_continuation_are_refused(trained: Trained, setting: str) -> None:
+    sentence = refusal("generate", trained("decoder_only"), "I like", "--set", setting)
+    assert f"`decoding.{setting.partition('=')[0]}" in sentence
+
+
+def test_a_continuation_is_computed_in_the_precision_asked_for(trained: Trained) -> None:
+    def log_prob(*options: object) -> float:
+        command = ("generate", trained("decoder_only"), "I like", "--length", 6, "--json", *options)
+        return float(json.loads(dragoman(*command).output)["log_prob"])
+
+    plain, rounded = log_prob(), log_prob("--set", "precision=bfloat16")
+    assert plain != rounded and abs(plain - rounded) < 1

@@ -111,3 +111,11 @@ def test_output_is_utf8_whatever_the_terminal(trained: Trained):
     found = dragoman("translate", trained("rnn"), "--set", "method=sample", stdin=LINES, encoding="ascii")
     assert found.code == 0
     assert not found.output.isascii()
+
+
+def test_a_sentence_longer_than_all_that_was_trained_on_is_remarked(trained: Trained):
+    run = trained("rnn", "data.filters.max_words=30")
+    found = dragoman("translate", run, "--set", "maximum_length=3", stdin=f"No.\n{'cat ' * 31}\nNo.\n")
+    assert (found.code, len(found.lines)) == (0, 3)
+    (remark,) = found.errors.splitlines()
+    assert all(part in remark for part in ("Sentence 2", "31 words", "30", "data.filters.max_words"))

@@ -129,7 +129,7 @@ def test_int8_that_loses_too_much_is_refused(trained: Trained, tmp_path: Path, m
 def test_what_stands_in_the_way_is_not_touched(trained: Trained, tmp_path: Path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "one.txt").write_text("dear", encoding="utf-8")
-    with pytest.raises(InputError, match="is there and is no export"):
+    with pytest.raises(InputError, match="exists and is not an export"):
         export(trained("transformer"), tmp_path / "letters")
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["one.txt"]
 
@@ -156,7 +156,7 @@ def test_the_command_exports_and_the_export_translates(trained: Trained, tmp_pat
     run = trained("transformer")
     found = dragoman("export", run, tmp_path / "out", "--to", "ctranslate2", "--quantization", "float32")
     assert (found.code, found.lines) == (0, [str(tmp_path / "out")])
-    assert "100% of 20 sentences translate the same" in found.errors
+    assert "100% of 20 sentences" in found.errors
     lines = "".join(f"{one}\n" for one in SOURCES)
     own = dragoman("translate", run, "--engine", "torch", stdin=lines)
     assert dragoman("translate", tmp_path / "out", stdin=lines).lines == own.lines

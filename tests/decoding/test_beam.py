@@ -26,6 +26,7 @@ from dragoman.decoding import (
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, UNK, DecoderState, Padded
 from dragoman.native.compilation import DECODING, available
+from dragoman.special_ids import SpecialIds
 
 SOURCES = [3, 11, 42]
 WIDE = 128
@@ -370,3 +371,19 @@ def test_a_search_can_be_cancelled() -> None:
     steps.close()
     assert taken == 3
     assert list(steps) == []
+
+
+@pytest.mark.parametrize("options", [{"beam": 4, "n_best": 4}, {"beam": 1, "minimum_length": 2, "no_repeat_ngram": 2}])
+def test_special_tokens_may_have_other_ids(options: dict[str, Any]) -> None:
+    special = SpecialIds(pad=8, bos=5, eos=0, unk=7, mask=5)
+    own_id = torch.tensor([8, 5, 0, 7, 1, 2, 3, 4, 6])  # of the ids that Dragoman gives to the same tokens
+    decoder, settings, limits = ToyDecoder(vocabulary=9), DecodingSettings(**options), torch.tensor([5, 2, 7])
+
+    def other(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        logits, state = step_of(decoder)(own_id.argsort()[tokens], state)
+        return logits[:, own_id.argsort()], state
+
+    expected = beam_search(step_of(decoder), decoder.start(encoded(SOURCES)), limits, settings=settings)
+    found = beam_search(other, decoder.start(encoded(SOURCES)), limits, settings=settings, special=special)
+    assert found.ids == [[own_id[ids].tolist() for ids in sentence] for sentence in expected.ids]
+    assert [pytest.approx(scores, abs=1e-5) for scores in expected.score] == found.score

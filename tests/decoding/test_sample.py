@@ -10,6 +10,7 @@ from tests.decoding.toys import ToyDecoder, encoded, log_prob
 from dragoman.decoding import DecodingSettings, Hypotheses, step_of
 from dragoman.decoding.sample import sample, sample_steps, shape
 from dragoman.interfaces import BOS, PAD
+from dragoman.special_ids import SpecialIds
 
 LIKELY = torch.tensor([[0.1, 0.4, 0.2, 0.3]]).log()
 
@@ -128,3 +129,17 @@ def test_padding_and_the_beginning_are_never_drawn() -> None:
     decoder.table[:, [PAD, BOS]] = 20.0
     for alternatives in draw(decoder, [3, 11], n_best=20).ids:
         assert any(alternatives) and not {PAD, BOS} & {token for ids in alternatives for token in ids}
+
+
+def test_samples_end_where_the_vocabulary_has_its_eos() -> None:
+    special = SpecialIds(pad=4, bos=3, eos=0, unk=1, mask=3)
+    found = sample(
+        lambda tokens, state: (torch.zeros(len(tokens), 5), state),
+        ToyDecoder().start(encoded([3, 11])),
+        torch.tensor([30, 30]),
+        settings=DecodingSettings(method="sample", n_best=8),
+        generator=[Random(1), Random(2)],
+        special=special,
+    )
+    assert {token for ids in found.ids for one in ids for token in one} == {1, 2}
+    assert len({len(one) for ids in found.ids for one in ids}) > 1

@@ -10,9 +10,10 @@ from dragoman.errors import InputError
 from dragoman.inference.mask_filler import BLANK, MaskFiller
 from dragoman.interfaces import UNK
 from dragoman.models.build import build_model
-from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
+from dragoman.special_ids import MASK
 from dragoman.text.codec import learn_codec
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 
@@ -60,7 +61,7 @@ PIECES: dict[str, TextSettings] = {
 )
 def test_every_blank_is_one_position_and_the_rest_is_kept(kind: str, sentence: str) -> None:
     found = filler(PIECES[kind])
-    pieces, ids = found._cut(sentence)
+    pieces, ids = found._tokenise(sentence)
     assert ids.count(MASK) == sentence.count(BLANK) and len(pieces) == len(ids)
     filled = found.fill(sentence, top=3)
     assert len(filled.blanks) == sentence.count(BLANK)
@@ -73,10 +74,10 @@ def test_text_around_blanks_is_cut_as_if_a_word_stood_there(kind: str) -> None:
     found = filler(PIECES[kind])
     whole = found.codec.encode("a sea, a sea (sea)")
     piece = found.codec.encode("sea")
-    _, ids = found._cut("a [MASK], a [MASK] (sea)")
+    _, ids = found._tokenise("a [MASK], a [MASK] (sea)")
     if len(piece) == 1:
         assert [piece[0] if index == MASK else index for index in ids] == whole
-    _, ids = found._cut("[MASK] boat, a sea, who sat there?")
+    _, ids = found._tokenise("[MASK] boat, a sea, who sat there?")
     if len(found.codec.encode("a")) == 1:
         assert ids[1:] == found.codec.encode("a boat, a sea, who sat there?")[1:]
 

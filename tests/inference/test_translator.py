@@ -1,5 +1,6 @@
 """Text in, text out."""
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -9,11 +10,12 @@ from tests.tiny import MODELS, Trained
 
 from dragoman.data.collate import collate
 from dragoman.errors import InputError, RunError, SettingsError
-from dragoman.inference import translator as module
+from dragoman.inference import torch_engine
 from dragoman.inference.translator import Translator
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.folder import open_run
 from dragoman.text.codec import learn_codecs
 from dragoman.text.settings import CharactersSettings
 
@@ -45,7 +47,7 @@ def test_empty_sentences_give_empty_translations(trained: Trained):
 def test_large_inputs_are_cut_into_batches(trained: Trained, monkeypatch: pytest.MonkeyPatch):
     translator = Translator.load(trained("rnn"))
     whole, scores = texts(translator, SOURCES), translator.score(SOURCES, TARGETS)
-    monkeypatch.setattr(module, "BATCH_CELLS", 1)
+    monkeypatch.setattr(torch_engine, "BATCH_CELLS", 1)
     assert texts(translator, SOURCES) == whole
     assert [total for total, _ in translator.score(SOURCES, TARGETS)] == pytest.approx([t for t, _ in scores], abs=1e-4)
 
@@ -97,7 +99,7 @@ def test_an_ensemble_shares_the_target_alone_and_each_model_reads_the_source_in_
 
 
 def test_draws_can_be_repeated_and_go_on_between_sentences(trained: Trained, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "BATCH_CELLS", 1)
+    monkeypatch.setattr(torch_engine, "BATCH_CELLS", 1)
     translator = Translator.load(trained("rnn"), method="sample", temperature=3.0)
     found = texts(translator, ["I love cats."] * 4)
     assert found == texts(translator, ["I love cats."] * 4)
@@ -176,3 +178,71 @@ def test_a_translation_has_the_log_probability_of_each_token(trained: Trained) -
         for one in (best, *best.alternatives):
             assert sum(one.token_log_probs) == pytest.approx(one.log_prob, abs=1e-4)
             assert len(one.token_log_probs) >= len(translator.target.encode(one.text)) > 0
+
+
+def test_settings_hold_for_one_call(trained: Trained) -> None:
+    run = trained("transformer")
+    translator = Translator.load(run)
+    before = translator.translate(SOURCES)
+    for options in ({"beam": 6, "n_best": 2}, {"method": "greedy"}, {"length_penalty": 3.0}, {"precision": "bfloat16"}):
+        expected = Translator.load(run, **options).translate(SOURCES)
+        assert translator.translate(SOURCES, **options) == expected
+        assert translator.translate(SOURCES, settings=Translator.load(run, **options).settings) == expected
+    assert translator.translate(SOURCES) == before
+    with pytest.raises(SettingsError, match="beem"):
+        translator.translate(SOURCES, beem=3)
+
+
+def test_a_sample_depends_on_the_seed_and_the_number_of_its_sentence(trained: Trained) -> None:
+    translator = Translator.load(trained("rnn"), method="sample", temperature=2.0, n_best=2)
+    together = translator.translate(SOURCES)
+    for number, (source, found) in enumerate(zip(SOURCES, together, strict=True), 1):
+        assert translator.translate([source], first=number)[0].text == found.text
+    same = texts(translator, [SOURCES[0]] * 4)
+    assert len(set(same)) > 1
+
+
+def test_more_hypotheses_than_there_is_memory_for_are_refused(trained: Trained) -> None:
+    with pytest.raises(InputError) as caught:
+        Translator.load(trained("rnn"), beam=1_000_000_000)
+    assert "1,000,000,000" in str(caught.value) and "decoding.beam" in str(caught.value)
+    with pytest.raises(InputError, match=r"decoding\.n_best"):
+        Translator.load(trained("rnn")).translate(["No."], method="sample", n_best=1_000_000_000)
+
+
+def test_a_dictionary_that_nothing_would_read_is_refused(trained: Trained, tmp_path: Path) -> None:
+    words = tmp_path / "words.tsv"
+    words.write_text("cat\tmèo\n", encoding="utf-8")
+    translator = Translator.load(trained("rnn"), dictionary=words)
+    with pytest.raises(InputError, match="`dictionary` has no effect"):
+        translator.translate(SOURCES)
+    assert translator.translate(SOURCES, replace_unknowns=True)
+
+
+class Broken(torch.nn.Module):
+    """A decoder whose features are not numbers, though its weights are."""
+
+    def __init__(self, right: torch.nn.Module) -> None:
+        super().__init__()
+        self.right = right
+        self.start = right.start
+
+    def forward(self, *given: object, **options: object) -> object:
+        output, state = self.right(*given, **options)
+        attention = None if output.attention is None else output.attention * math.nan
+        return dataclasses.replace(output, features=output.features * math.nan, attention=attention), state
+
+
+def test_results_that_are_not_numbers_are_refused(trained: Trained) -> None:
+    loaded = Translator.load(trained("rnn"))
+    model = open_run(trained("rnn")).load_model(torch.device("cpu"))
+    model.decoder = Broken(model.decoder)
+    translator = Translator([model], loaded.source, loaded.target)
+    for use in (
+        lambda: translator.translate(["No."]),
+        lambda: translator.translate(["No."], method="sample"),
+        lambda: translator.score(["No."], ["Không."]),
+        lambda: translator.attention_maps(["No."], ["Không."]),
+    ):
+        with pytest.raises(RunError, match=r"NaN.*another checkpoint"):
+            use()

@@ -147,3 +147,14 @@ def test_another_suffix_is_refused_with_the_three_that_are_known(name: str, suff
     with pytest.raises(InputError, match=re.escape(sentence)):
         draw(picture(), path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_word_of_thousands_of_letters_is_drawn_without_its_middle(tmp_path: Path, suffix: str) -> None:
+    long = "a" * 4999 + "b"
+    path = tmp_path / f"picture.{suffix}"
+    draw(AttentionPicture([long, "cat"], ["mèo"], [[[[0.5, 0.5]]]], title=f"{long} cat → mèo"), path)
+    if suffix == "png":
+        assert max(size_of(path)) < 4000
+    else:
+        assert f"{'a' * 30}…{'a' * 29}b" in texts_of(path)

@@ -12,7 +12,9 @@ from dragoman.conversion.job import export
 from dragoman.data.collate import pad
 from dragoman.data.corpus import read_pairs
 from dragoman.decoding.shortlist import Shortlist
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.requests import EncodedRequest, Request
+from dragoman.inference.torch_engine import TorchEngine
 from dragoman.inference.translator import Translator
 from dragoman.interfaces import BOS, EOS
 from dragoman.jobs.shortlist import make_shortlist
@@ -35,8 +37,10 @@ def test_a_list_of_all_words_changes_nothing(trained: Trained, model: str, optio
     translator = Translator.load(trained(model), **options)
     free = translator.translate(SOURCES)
     words = len(translator.target)
-    translator.shortlist = Shortlist(torch.arange(words), torch.zeros(len(translator.source), 1, dtype=torch.long))
-    listed = translator.translate(SOURCES)
+    shortlist = Shortlist(torch.arange(words), torch.zeros(len(translator.source), 1, dtype=torch.long))
+    engine = TorchEngine(translator.engine.session, shortlist=shortlist)
+    listing = Translator(engine, translator.source, translator.target, settings=translator.settings)
+    listed = listing.translate(SOURCES, shortlist=True)
     for one, other in zip(free, listed, strict=True):
         assert [one.text, *(a.text for a in one.alternatives)] == [other.text, *(a.text for a in other.alternatives)]
         assert one.score == pytest.approx(other.score, abs=1e-5)
@@ -45,15 +49,25 @@ def test_a_list_of_all_words_changes_nothing(trained: Trained, model: str, optio
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_only_listed_words_are_written(run: Path, precision: str) -> None:
     translator = Translator.load(run, shortlist=True, n_best=3, minimum_length=4, precision=precision)
-    assert translator.shortlist is not None
+    shortlist = open_run(run).load_shortlist(torch.device("cpu"))
     encoded = translator.encode(SOURCES, "source")
     for text, ids in zip(SOURCES, encoded, strict=True):
         (best,) = translator.translate([text])
-        allowed = set(translator.shortlist.union(torch.tensor([[*ids, 2]])).tolist())
+        allowed = set(shortlist.union(torch.tensor([[*ids, 2]])).tolist())
         assert len(allowed) < len(translator.target) / 2
-        found = translator._search([[ids]], None, torch.Generator()).ids[0] if ids else []
-        assert {token for one in found for token in one} <= allowed
+        (found,) = translator.engine.search([EncodedRequest(Request(text), (ids,))], translator.settings)
+        assert {token for one in found for token in one.ids} <= allowed
         assert (best.text == "") == (text == "")
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "greedy"}, {"method": "sample"}], ids=str)
+def test_the_other_sentences_of_a_batch_do_not_change_a_translation(run: Path, options: dict[str, object]) -> None:
+    translator = Translator.load(run, shortlist=True, minimum_length=4, **options)
+    together = translator.translate(SOURCES)
+    for number, (text, found) in enumerate(zip(SOURCES, together, strict=True), 1):
+        (alone,) = translator.translate([text], first=number)
+        assert alone.text == found.text
+        assert alone.log_prob == pytest.approx(found.log_prob, abs=1e-4)
 
 
 def test_the_source_decides_what_is_listed(run: Path) -> None:
@@ -66,12 +80,10 @@ def test_the_source_decides_what_is_listed(run: Path) -> None:
 
 def test_probabilities_are_the_models_own_shared_out_among_the_listed_words(run: Path) -> None:
     translator = Translator.load(run, shortlist=True, minimum_length=4, n_best=3)
-    assert translator.shortlist is not None
-    source = pad(translator.encode(["I love cats."], "source"))
-    (found,) = translator._search(
-        [translator.encode(["I love cats."], "source")], None, torch.Generator()
-    ).alternatives()
-    kept = translator.shortlist.union(source.ids)
+    encoded = translator.encode(["I love cats."], "source")
+    source = pad(encoded)
+    (found,) = translator.engine.search([EncodedRequest(Request("I love cats."), tuple(encoded))], translator.settings)
+    kept = open_run(run).load_shortlist(torch.device("cpu")).union(source.ids)
     decoder = translator.models[0].decoder
     for one in found:
         target = torch.tensor([[BOS, *one.ids, EOS]])
@@ -106,7 +118,7 @@ def test_an_output_that_is_a_sum_takes_no_list(trained: Trained) -> None:
     folder = trained("rnn", "model.marginal=true")
     with pytest.raises(InputError, match="adds up predictions of all source positions"):
         make_shortlist(folder)
-    with pytest.raises(InputError, match="adds up predictions of all source positions"):
+    with pytest.raises(SettingsError, match=r"decoding\.shortlist.*adds up predictions"):
         Translator.load(folder, shortlist=True)
 
 

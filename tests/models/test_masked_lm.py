@@ -5,9 +5,10 @@ import torch
 from dragoman.interfaces import Padded
 from dragoman.laws.examples import source
 from dragoman.models.build import build_model
-from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings, TransformerSettings
+from dragoman.special_ids import MASK
 from dragoman.training.checkpoint import own_tensors
 
 SIZES = {"encoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2}

@@ -205,3 +205,13 @@ def test_a_format_that_is_no_number_is_damage(path: Path, written: str) -> None:
     save_file(TENSORS, path, {"format": written, "about": "{}"})
     with pytest.raises(RunError, match="is damaged"):
         load_tensors(path)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1e38])
+def test_weights_that_cannot_be_computed_with_are_refused_though_the_file_is_whole(path: Path, bad: float) -> None:
+    model = Tied()
+    model.first.bias.data[1] = bad
+    save_weights(path, model)
+    with pytest.raises(RunError) as caught:
+        load_weights(path, Tied())
+    assert "first.bias" in str(caught.value) and "another checkpoint" in str(caught.value)

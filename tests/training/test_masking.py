@@ -9,9 +9,10 @@ from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded
 from dragoman.laws.examples import LENGTHS, batch, source
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import build_model
-from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
+from dragoman.special_ids import MASK
 from dragoman.training.masking import MASK_RATE, MASKED, REPLACED, mask_tokens, masked_loss
 
 VOCABULARY = 50

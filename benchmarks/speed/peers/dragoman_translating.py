@@ -19,22 +19,25 @@ class Peer:
         folder = Path(message["folder"])
         settings = {"precision": message["precision"]} if "precision" in message else {}
         self.translator = load_translator(folder, engine="auto" if is_export(folder) else "torch", **settings)
-        products = getattr(self.translator, "products", None)
-        rounded = products.precision if products and products.precision != "float32" else None
-        return {"load_seconds": time.perf_counter() - begin, "rounded": rounded}
+        seconds = time.perf_counter() - begin
+        session = getattr(self.translator.engine, "session", None)
+        packed = session.pack(self.translator.settings.precision) if session else None
+        rounded = packed.precision if packed and packed.precision != "float32" else None
+        return {"load_seconds": seconds, "rounded": rounded}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
         """Translate `texts`, or `sentences` of ids, batch by batch; a beam ends as CTranslate2's does."""
         beam = message["beam"]
         translator = self.translator
-        translator.settings = translator.settings.model_copy(
+        settings = translator.settings.model_copy(
             update={"method": "greedy" if beam == 1 else "beam", "beam": beam, "stopping": "full"}
         )
         texts = message.get("texts") or [" ".join(f"w{index}" for index in ids) for ids in message["sentences"]]
         seconds, hypotheses = [], []
         for first in range(0, len(texts), message["batch"]):
             begin = time.perf_counter()
-            hypotheses += [found.text for found in translator.translate(texts[first : first + message["batch"]])]
+            batch = texts[first : first + message["batch"]]
+            hypotheses += [found.text for found in translator.translate(batch, settings=settings)]
             seconds.append(time.perf_counter() - begin)
         return {"seconds": seconds, "hypotheses": hypotheses if "texts" in message else []}
 

@@ -20,7 +20,7 @@ def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sen
     All test corpora count as one. Where there is attention it is read on `sentence`, or on the first test sentence.
     """
     recipe = parse(Recipe, table)
-    translator = Translator.load(*runs, **recipe.decoding.model_dump())
+    translator = Translator.load(*runs, settings=recipe.decoding)
     pairs = tested_pairs(recipe)
     sources, references = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
     previous = translator.preceding(sources, [pair.document for pair in pairs])

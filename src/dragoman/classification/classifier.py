@@ -1,6 +1,6 @@
 """Give documents labels with a trained run, and show which words and sentences were looked at."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from dragoman.data.collate import pad
 from dragoman.data.labelled import Labelled, check_known, encode_document
 from dragoman.errors import InputError, RunError
 from dragoman.inference.attention_map import with_words
+from dragoman.inference.batching import batches
+from dragoman.inference.session import Session
 from dragoman.inspection.document_picture import DocumentPicture
 from dragoman.interfaces import Padded
 from dragoman.machine.devices import choose_device
@@ -40,6 +42,7 @@ class Classifier:
 
     def __init__(self, run: ClassifierRun, model: DocumentClassifier) -> None:
         self.run = run
+        self.session = Session([model], fixed=True)
         self.model = model
         self.labels = run.labels
 
@@ -54,7 +57,7 @@ class Classifier:
         """Return the most probable label of each document, in order. InputError where one has no word."""
         documents = [self._encode(text, number) for number, text in enumerate(texts, 1)]
         found: dict[int, Classification] = {}
-        for rows in _batches(documents):
+        for rows in batches([len(document) + 1 for document in documents], BATCH_CELLS):
             logits = self._read([documents[at] for at in rows]).logits.float()
             if not logits.isfinite().all():
                 raise RunError(f"the probabilities of {self.run.folder} are not numbers; train again")
@@ -98,16 +101,6 @@ class Classifier:
 
     def _read(self, documents: Sequence[list[int]]) -> Classified:
         """Run documents through the model."""
-        source, device = pad(documents), next(self.model.parameters()).device
+        source, device = pad(documents), self.session.device
         output: Classified = self.model(Padded(source.ids.to(device), source.mask.to(device)))
         return output
-
-
-def _batches(documents: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Cut the documents, longest first, into batches that fit."""
-    order = sorted(range(len(documents)), key=lambda at: -len(documents[at]))
-    first = 0
-    while first < len(order):
-        rows = max(1, BATCH_CELLS // (len(documents[order[first]]) + 1))
-        yield order[first : first + rows]
-        first += rows

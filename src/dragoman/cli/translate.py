@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dragoman.cli.console import announced
+from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
 from dragoman.cli.options import CHUNK, Beam, Device, SearchSettings, decoding_options
 
@@ -40,7 +40,7 @@ def translate(
 
     A document model also reads the lines before each line; an empty line starts a new document.
 
-    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0.
+    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
     options = decoding_options(settings, beam=beam, n_best=n_best)
     attention = align or unknown == "replace"
@@ -53,6 +53,8 @@ def translate(
     number = 0
     before: list[str] = []
     for chunk in standard_input(CHUNK):
+        for remark in translator.remarks(chunk, first=number + 1):
+            note(remark)
         lines = [*before, *chunk]
         with announced("Translating") if number == 0 else nullcontext():  # the first time, C++ may be compiled
             translations = translator.translate(

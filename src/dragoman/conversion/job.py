@@ -47,7 +47,7 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
         raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
     if place.exists() and not (is_export(place) or (place.is_dir() and not any(place.iterdir()))):
-        raise ExportError(f"{place} is there and is no export; choose another folder")
+        raise ExportError(f"{place} exists and is not an export; choose another folder")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:
@@ -85,7 +85,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
 
 
 def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str]]:
-    """Return sentences of the run's dev corpora, or, where these are not at hand, of its own pieces in random order."""
+    """Return sentences of the run's dev corpora, or, where these cannot be read, of its own tokens in random order."""
     found: list[tuple[str, str]] = []
     for corpus in run.recipe.data.dev:
         with suppress(DragomanError):
@@ -106,7 +106,7 @@ def positions_of(settings: TransformerSettings) -> int:
 
 
 def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
-    """Return sentences of 1 to 20 pieces, fewer than `longest`, drawn at random."""
+    """Return sentences of 1 to 20 tokens, fewer than `longest`, drawn at random."""
     import random
 
     rng = random.Random(run.recipe.seed)
@@ -121,7 +121,7 @@ def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
 
 
 def _manifest(run: Run, settings: TransformerSettings, quantization: Quantization) -> dict[str, Any]:
-    """Return what an export says of itself, but for the checksums."""
+    """Return the manifest of an export, without the checksums."""
     from importlib.metadata import version
 
     return {

@@ -50,7 +50,7 @@ def compare(
     differences = token_differences(own, other.engine, sources, targets=targets)
     shares, beyond = [], []
     for settings in SEARCHES:
-        found = [translated(own, settings, sources), other.searched(settings).translate(sources)]
+        found = [own.translate(sources, settings=settings), other.translate(sources, settings=settings)]
         pairs = list(zip(*found, strict=True))
         shares.append(sum(_texts(one) == _texts(two) for one, two in pairs) / max(len(pairs), 1))
         differing = [
@@ -100,19 +100,13 @@ def token_differences(
     return differences
 
 
-def translated(own: Translator, settings: DecodingSettings, sources: Sequence[str]) -> list[Translation]:
-    """Translate with torch and other settings than the translator's."""
-    other = Translator(own.models, own.source, own.target, settings=settings, dictionary=own.dictionary)
-    return other.translate(sources)
-
-
 def _texts(translation: Translation) -> list[str]:
     """Return the texts of a translation and its alternatives."""
     return [translation.text, *(one.text for one in translation.alternatives)]
 
 
 def _close(one: Translation, two: Translation) -> bool:
-    """Tell whether two engines' translations of a sentence are the same within rounding, alternatives too."""
+    """Return whether two engines' translations of a sentence are the same within rounding, alternatives too."""
     pairs = list(zip((one, *one.alternatives), (two, *two.alternatives), strict=False))
     same_number = len(one.alternatives) == len(two.alternatives)
     return same_number and all(abs(a.score - b.score) <= ROUNDING * (1 + abs(a.score)) for a, b in pairs)

@@ -1,7 +1,7 @@
 """A Transformer of Dragoman in the terms of CTranslate2, or the sentence that says why that cannot be.
 
 What differs is folded into the weights: a score without the division by sqrt(d), or with a matrix of its own, becomes the
-scaled dot product of other queries; a table of positions stands in for what CTranslate2 would compute otherwise.
+scaled dot product of other queries; a table of positions replaces what CTranslate2 would compute otherwise.
 """
 
 import math
@@ -47,16 +47,16 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         if score not in ("scaled_dot", "dot", "general"):
             yield f"the score `model.{side}_score: {score}`"
     if settings.relative == "shaw" and settings.self_score != "scaled_dot":
-        yield f"`model.relative: shaw` beside `model.self_score: {settings.self_score}`"
+        yield f"`model.relative: shaw` with `model.self_score: {settings.self_score}`"
     if settings.relative == "rotary" and settings.self_score == "general":
-        yield "`model.relative: rotary` beside `model.self_score: general`"
+        yield "`model.relative: rotary` with `model.self_score: general`"
     for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"
     if settings.relative in ("alibi", "t5"):
         yield f"`model.relative: {settings.relative}` on both sides and with numbers for each layer"
     elif settings.relative != "none" and settings.positions != "none":
-        yield f"`model.relative: {settings.relative}` beside `model.positions: {settings.positions}`"
+        yield f"`model.relative: {settings.relative}` with `model.positions: {settings.positions}`"
     for name in ("window", "hard", "experts"):
         if getattr(settings, name) is not None:
             yield f"`model.{name}`"
@@ -137,7 +137,7 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
 
 
 def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
-    """Fill in one attention with the norm of its residual; queries, keys and values of one side stand in one matrix."""
+    """Fill in one attention with the norm of its residual; queries, keys and values of one side are one matrix."""
     _fill_norm(spec.layer_norm, residual.norm)
     query = _queries(attention)
     both = (attention.key_value.weight, attention.key_value.bias)

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Int
 
 from dragoman.data.links import TokenLinks
-from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded, Previous
+from dragoman.interfaces import Batch, Padded, Previous
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 Ids = Sequence[int] | Int[np.ndarray, " _"]
 """One sentence, without special tokens."""
@@ -19,6 +20,7 @@ def collate(
     *,
     previous: Sequence[Sequence[Ids | None]] | None = None,
     links: Sequence[TokenLinks | None] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Batch:
     """Make a batch of sentence pairs given without special tokens: source + EOS, BOS + target + EOS.
 
@@ -28,7 +30,8 @@ def collate(
     >>> batch.source.ids.tolist(), batch.target.ids.tolist()
     ([[7, 8, 2], [7, 2, 0]], [[1, 9, 2, 0], [1, 9, 9, 2]])
     """
-    source, target = pad([source for source, _ in pairs], previous), _rectangle([target for _, target in pairs], [BOS])
+    source = pad([source for source, _ in pairs], previous, special)
+    target = _rectangle([target for _, target in pairs], [special.bos], special)
     linked = None
     if links is not None:
         linked = torch.zeros((len(pairs), target.ids.shape[1] - 1, source.ids.shape[1]), dtype=torch.bool)
@@ -38,7 +41,11 @@ def collate(
     return Batch(source, target, linked)
 
 
-def pad(sentences: Sequence[Ids], previous: Sequence[Sequence[Ids | None]] | None = None) -> Padded:
+def pad(
+    sentences: Sequence[Ids],
+    previous: Sequence[Sequence[Ids | None]] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
+) -> Padded:
     """Put source sentences, given without special tokens, in one rectangle, EOS after each.
 
     `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, and None
@@ -47,26 +54,28 @@ def pad(sentences: Sequence[Ids], previous: Sequence[Sequence[Ids | None]] | Non
     >>> pad([[7], []]).mask.tolist()
     [[True, True], [True, False]]
     """
-    padded = _rectangle(sentences, [])
+    padded = _rectangle(sentences, [], special)
     if previous is None:
         return padded
-    before = _rectangle([sentence for row in previous for sentence in row], [], least=1)
+    before = _rectangle([sentence for row in previous for sentence in row], [], special, least=1)
     shape = (len(sentences), max(map(len, previous), default=0), before.ids.shape[1])
     return replace(padded, previous=Previous(before.ids.reshape(shape), before.mask.reshape(shape)))
 
 
-def _rectangle(sentences: Sequence[Ids | None], before: Sequence[int], *, least: int = 0) -> Padded:
+def _rectangle(
+    sentences: Sequence[Ids | None], before: Sequence[int], special: SpecialIds, *, least: int = 0
+) -> Padded:
     """Pad sentences on the right, with `before` ahead of each and EOS after it; None gives padding alone.
 
     The rectangle has at least `least` columns.
     """
     lengths = np.array([0 if ids is None else len(before) + len(ids) + 1 for ids in sentences], dtype=np.int64)
-    ids = np.full((len(sentences), lengths.max(initial=least)), PAD, dtype=np.int64)
+    ids = np.full((len(sentences), lengths.max(initial=least)), special.pad, dtype=np.int64)
     for row, sentence, length in zip(ids, sentences, lengths, strict=True):
         if sentence is None:
             continue
         row[: len(before)] = before
         row[len(before) : length - 1] = sentence
-        row[length - 1] = EOS
+        row[length - 1] = special.eos
     mask = np.arange(ids.shape[1]) < lengths[:, None]
     return Padded(torch.from_numpy(ids), torch.from_numpy(mask))

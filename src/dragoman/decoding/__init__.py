@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep
     from dragoman.decoding.rerank import coverage
     from dragoman.decoding.score import TargetScores, score_target
-    from dragoman.decoding.settings import DecodingSettings
+    from dragoman.decoding.settings import DecodingSettings, SearchSettings
     from dragoman.decoding.step import EnsembleState, ensemble, step_of
     from dragoman.decoding.unknown import replace_positional, replace_unknown
 
@@ -24,6 +24,7 @@ __all__ = [
     "EnsembleState",
     "Hypotheses",
     "Hypothesis",
+    "SearchSettings",
     "SearchStep",
     "TargetScores",
     "beam_search",
@@ -43,6 +44,7 @@ __all__ = [
 _PLACES = {
     "Constraint": "constraints",
     "DecodingSettings": "settings",
+    "SearchSettings": "settings",
     "EnsembleState": "step",
     "TargetScores": "score",
     "Hypotheses": "hypotheses",

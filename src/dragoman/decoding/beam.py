@@ -18,10 +18,11 @@ from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, ranked
-from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.settings import SearchSettings
 from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
-from dragoman.interfaces import BOS, EOS, PAD, Step
+from dragoman.interfaces import Step
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.tree import map_tensors
 
 
@@ -58,6 +59,7 @@ class Search:
     """The smallest maximum when the search began; while no more tokens have been chosen, length ends no sentence."""
     beams: Beams
     finished: Finished
+    special: SpecialIds
 
     @property
     def length(self) -> int:
@@ -82,9 +84,10 @@ def beam_search(
     state: Any,
     maximum: Int[Tensor, " batch"],
     *,
-    settings: DecodingSettings,
+    settings: SearchSettings,
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Hypotheses:
     """Find the best continuations of BOS for each sentence, or of the tokens `begin`.
 
@@ -96,7 +99,8 @@ def beam_search(
     RunError where the model's probabilities are not numbers.
     """
     found: dict[int, list[Hypothesis]] = {}
-    for one in search_steps(step, state, maximum, settings=settings, constraints=constraints, begin=begin):
+    options: dict[str, Any] = {"constraints": constraints, "begin": begin, "special": special}
+    for one in search_steps(step, state, maximum, settings=settings, **options):
         found.update(one.completed)
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
 
@@ -106,23 +110,24 @@ def search_steps(
     state: Any,
     maximum: Int[Tensor, " batch"],
     *,
-    settings: DecodingSettings,
+    settings: SearchSettings,
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Iterator[SearchStep]:
     """Search as `beam_search` does, and yield what each step came to; the model takes a step when the next one is asked for.
 
     Closing the generator cancels the search.
     """
-    rules = [*constraints_from(settings)[1:], *constraints]  # `choose` itself forbids PAD and BOS
-    search, state = start(maximum, settings.size, begin), state.expand(settings.size)
+    rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids PAD and BOS
+    search, state = start(maximum, settings.size, begin, special), state.expand(settings.size)
     same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
         with torch.no_grad():
             logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
         extensions = choose(search, logits, rules)
         finished = finish(search, extensions, settings)
-        beams, parents = follow(search.beams, extensions)
+        beams, parents = follow(search.beams, extensions, special)
         search = replace(search, beams=beams, finished=finished)
         if may_have_ended(search, extensions, settings) and (ended := has_ended(search, settings)).any():
             completed = finished_hypotheses(select(search, ended))
@@ -136,17 +141,22 @@ def search_steps(
         yield SearchStep(completed, partial(open_hypotheses, search))
 
 
-def start(maximum: Int[Tensor, " batch"], size: int, begin: Int[Tensor, " batch"] | None = None) -> Search:
+def start(
+    maximum: Int[Tensor, " batch"],
+    size: int,
+    begin: Int[Tensor, " batch"] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
+) -> Search:
     """Return a search in which each sentence has one open hypothesis, BOS or its token of `begin`, and none that ended."""
     batch, device = len(maximum), maximum.device
-    begin = torch.full((batch,), BOS, device=device) if begin is None else begin
+    begin = torch.full((batch,), special.bos, device=device) if begin is None else begin
     ids = begin[:, None, None].expand(-1, size, -1)
     nothing = torch.full((batch, size), -torch.inf, device=device)
     log_prob = nothing.clone()
     log_prob[:, 0] = 0
     least = int(maximum.min()) if batch else 0
     beams, finished = Beams(ids, log_prob[:, :, None], log_prob), Finished(ids, nothing[:, :, None], nothing, nothing)
-    return Search(torch.arange(batch, device=device), maximum, least, beams, finished)
+    return Search(torch.arange(batch, device=device), maximum, least, beams, finished, special)
 
 
 def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Extensions:
@@ -155,24 +165,25 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     PAD and BOS never follow, whatever the `rules`. A hypothesis at its maximum length, or that the rules leave no
     continuation, can only end there.
     """
+    special = search.special
     batch, size, _ = search.beams.ids.shape
     count = min(2 * size + 2, logits.shape[1])
     if rules:
         values, tokens = blockwise_top_k(apply_with_forced_end(search, logits, rules), count)
     else:
         values, tokens = top_log_probs(logits, count)
-    values = values.masked_fill((tokens == PAD) | (tokens == BOS), -torch.inf)
+    values = values.masked_fill((tokens == special.pad) | (tokens == special.bos), -torch.inf)
     if rules or search.length >= search.least_maximum:
         must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
         if must_end.any():
             end = torch.full_like(values, -torch.inf)
-            end[:, 0] = logits.log_softmax(-1)[:, EOS]
+            end[:, 0] = logits.log_softmax(-1)[:, special.eos]
             values = torch.where(must_end[:, None], end, values)
-            tokens = tokens.masked_fill(must_end[:, None], EOS)
+            tokens = tokens.masked_fill(must_end[:, None], special.eos)
     candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
     log_prob, places = candidates.flatten(1).topk(2 * size)
     following = tokens.view(batch, -1).gather(1, places)
-    return Extensions(places // values.shape[1], following, log_prob, bool((following == EOS).any()))
+    return Extensions(places // values.shape[1], following, log_prob, bool((following == special.eos).any()))
 
 
 def apply_with_forced_end(
@@ -185,28 +196,28 @@ def apply_with_forced_end(
     )
 
 
-def finish(search: Search, extensions: Extensions, settings: DecodingSettings) -> Finished:
+def finish(search: Search, extensions: Extensions, settings: SearchSettings) -> Finished:
     """Return the best of the hypotheses that had ended and those that end now."""
     if not extensions.ends:
         return search.finished
-    old, beams, size = search.finished, search.beams, settings.size
+    old, beams, size, special = search.finished, search.beams, settings.size, search.special
     parents, tokens = extensions.parents[:, :size], extensions.tokens[:, :size]
-    log_prob = extensions.log_prob[:, :size].masked_fill(tokens != EOS, -torch.inf)
+    log_prob = extensions.log_prob[:, :size].masked_fill(tokens != special.eos, -torch.inf)
     score = settings.normalise(log_prob, beams.ids.shape[-1])  # BOS does not count, EOS does
     score, places = torch.cat([old.score, score], 1).topk(size)
     return Finished(
-        ids=pick(join(old.ids, extend(beams.ids, parents, tokens), filler=PAD), places),
+        ids=pick(join(old.ids, extend(beams.ids, parents, tokens), filler=special.pad), places),
         log_probs=pick(join(old.log_probs, extend(beams.log_probs, parents, log_prob), filler=0), places),
         log_prob=torch.cat([old.log_prob, log_prob], 1).gather(1, places),
         score=score,
     )
 
 
-def follow(beams: Beams, extensions: Extensions) -> tuple[Beams, Int[Tensor, "batch beam"]]:
+def follow(beams: Beams, extensions: Extensions, special: SpecialIds) -> tuple[Beams, Int[Tensor, "batch beam"]]:
     """Return the best continuations that have not ended, and which beam each came from."""
     size = beams.ids.shape[1]
     if extensions.ends:
-        log_prob, places = extensions.log_prob.masked_fill(extensions.tokens == EOS, -torch.inf).topk(size)
+        log_prob, places = extensions.log_prob.masked_fill(extensions.tokens == special.eos, -torch.inf).topk(size)
         parents, tokens = extensions.parents.gather(1, places), extensions.tokens.gather(1, places)
     else:
         parents, tokens = extensions.parents[:, :size], extensions.tokens[:, :size]
@@ -214,7 +225,7 @@ def follow(beams: Beams, extensions: Extensions) -> tuple[Beams, Int[Tensor, "ba
     return Beams(extend(beams.ids, parents, tokens), extend(beams.log_probs, parents, log_prob), log_prob), parents
 
 
-def may_have_ended(search: Search, extensions: Extensions, settings: DecodingSettings) -> bool:
+def may_have_ended(search: Search, extensions: Extensions, settings: SearchSettings) -> bool:
     """Return whether `has_ended` can be true for a sentence for which it was not before, without looking at the sentences.
 
     Where nothing ends now, a search that waits for enough hypotheses to end can only be ended by length; one that weighs open
@@ -224,7 +235,7 @@ def may_have_ended(search: Search, extensions: Extensions, settings: DecodingSet
     return extensions.ends or weighs or search.length > search.least_maximum
 
 
-def has_ended(search: Search, settings: DecodingSettings) -> Bool[Tensor, " batch"]:
+def has_ended(search: Search, settings: SearchSettings) -> Bool[Tensor, " batch"]:
     """Return for which sentences nothing better can be found, or nothing is left to follow."""
     best_open, score = search.beams.log_prob[:, 0], search.finished.score
     over = search.length > search.maximum
@@ -260,7 +271,7 @@ def finished_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
             Hypothesis(ids[1:end], log_prob, score, differences(log_probs[: end + 1]))
             for ids, log_probs, log_prob, score in zip(*row, strict=True)
             if score > -math.inf
-            for end in [ids.index(EOS)]
+            for end in [ids.index(search.special.eos)]
         ]
         if not found[sentence]:
             raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")

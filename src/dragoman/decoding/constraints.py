@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dragoman.decoding.settings import DecodingSettings
-from dragoman.interfaces import BOS, EOS, PAD, Padded
+from dragoman.decoding.settings import SearchSettings
+from dragoman.interfaces import Padded
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 
 @runtime_checkable
@@ -45,9 +46,9 @@ def forbid(tokens: Sequence[int]) -> Constraint:
     return rule
 
 
-def minimum_length(length: int) -> Constraint:
+def minimum_length(length: int, special: SpecialIds = SPECIAL_IDS) -> Constraint:
     """Return the rule that EOS does not follow fewer than `length` tokens."""
-    no_end = forbid([EOS])
+    no_end = forbid([special.eos])
 
     def rule(
         prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
@@ -57,7 +58,7 @@ def minimum_length(length: int) -> Constraint:
     return rule
 
 
-def no_repeated_ngram(size: int) -> Constraint:
+def no_repeated_ngram(size: int, special: SpecialIds = SPECIAL_IDS) -> Constraint:
     """Return the rule that no sequence of `size` tokens occurs twice in a hypothesis."""
 
     def rule(
@@ -69,7 +70,7 @@ def no_repeated_ngram(size: int) -> Constraint:
         ngrams = prefix.unfold(1, size, 1)  # (rows, ngram, size)
         begun = prefix[:, None, length - size + 1 :]
         again = (ngrams[..., :-1] == begun).all(-1)
-        banned = torch.where(again, ngrams[..., -1], PAD)  # PAD is forbidden anyway
+        banned = torch.where(again, ngrams[..., -1], special.pad)  # PAD is forbidden anyway
         return log_probs.scatter(1, banned, -torch.inf)
 
     return rule
@@ -91,13 +92,13 @@ def forced_prefix(prefixes: Padded) -> Constraint:
     return rule
 
 
-def constraints_from(settings: DecodingSettings) -> list[Constraint]:
+def constraints_from(settings: SearchSettings, special: SpecialIds = SPECIAL_IDS) -> list[Constraint]:
     """Return the rules that hold in every search with these settings; PAD and BOS never occur."""
-    rules = [forbid([PAD, BOS])]
+    rules = [forbid([special.pad, special.bos])]
     if settings.minimum_length > 0:
-        rules.append(minimum_length(settings.minimum_length))
+        rules.append(minimum_length(settings.minimum_length, special))
     if settings.no_repeat_ngram > 0:
-        rules.append(no_repeated_ngram(settings.no_repeat_ngram))
+        rules.append(no_repeated_ngram(settings.no_repeat_ngram, special))
     return rules
 
 
@@ -121,10 +122,11 @@ def constrain(
     *,
     sentences: Int[Tensor, " rows"],
     at_limit: Bool[Tensor, " rows"],
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Float[Tensor, "rows vocab"]:
     """Apply `rules`. A hypothesis at its maximum length, or that the rules leave no way on, can only end there."""
     allowed = apply_constraints(rules, prefix, log_probs, sentences=sentences)
     must_end = at_limit | (allowed.amax(-1) == -torch.inf)
     end = torch.full_like(log_probs, -torch.inf)
-    end[:, EOS] = log_probs[:, EOS]
+    end[:, special.eos] = log_probs[:, special.eos]
     return torch.where(must_end[:, None], end, allowed)

@@ -9,7 +9,8 @@ from torch import Tensor
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
 from dragoman.decoding.score import score_target
 from dragoman.errors import InputError
-from dragoman.interfaces import BOS, EOS, PAD, Decoder, Encoded, Padded
+from dragoman.interfaces import Decoder, Encoded, Padded
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.tree import map_tensors
 
 
@@ -32,7 +33,15 @@ def coverage(
     return logarithms.masked_fill(~source, 0.0).sum(-1)
 
 
-def rerank(hypotheses: Hypotheses, decoder: Decoder, encoded: Encoded, *, beta: float, n_best: int) -> Hypotheses:
+def rerank(
+    hypotheses: Hypotheses,
+    decoder: Decoder,
+    encoded: Encoded,
+    *,
+    beta: float,
+    n_best: int,
+    special: SpecialIds = SPECIAL_IDS,
+) -> Hypotheses:
     """Add `beta` * `coverage` to each score and keep the `n_best` highest.
 
     The weights are read by forced decoding and averaged over layers and heads. Deviation: Wu et al. 2016 score every
@@ -40,7 +49,7 @@ def rerank(hypotheses: Hypotheses, decoder: Decoder, encoded: Encoded, *, beta: 
     """
     found = hypotheses.alternatives()
     rows = [row for row, alternatives in enumerate(found) for _ in alternatives]
-    target = _padded([one.ids for alternatives in found for one in alternatives], encoded.states.device)
+    target = _padded([one.ids for alternatives in found for one in alternatives], encoded.states.device, special)
     index = torch.tensor(rows, device=encoded.states.device)
     encoded = map_tensors(lambda tensor: tensor.index_select(0, index), replace(encoded, penalty=None))
     attention = score_target(decoder, encoded, target, need_weights=True).attention
@@ -53,9 +62,9 @@ def rerank(hypotheses: Hypotheses, decoder: Decoder, encoded: Encoded, *, beta: 
     return ranked(rescored, n_best)
 
 
-def _padded(sequences: list[list[int]], device: torch.device) -> Padded:
+def _padded(sequences: list[list[int]], device: torch.device, special: SpecialIds) -> Padded:
     """Put BOS and EOS around each sequence, and PAD after."""
     longest = max(len(ids) for ids in sequences)
-    rows = [[BOS, *ids, EOS] + [PAD] * (longest - len(ids)) for ids in sequences]
+    rows = [[special.bos, *ids, special.eos] + [special.pad] * (longest - len(ids)) for ids in sequences]
     lengths = torch.tensor([len(ids) + 2 for ids in sequences], device=device)
     return Padded(torch.tensor(rows, device=device), torch.arange(longest + 2, device=device) < lengths[:, None])

@@ -13,9 +13,10 @@ from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, constrain, constraints_from
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, ranked
-from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.settings import SearchSettings
 from dragoman.errors import RunError
-from dragoman.interfaces import BOS, EOS, Step
+from dragoman.interfaces import Step
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 Randomness = torch.Generator | Sequence[Random]
 """Where chance comes from: one generator for a whole batch, on its device, or one for each sentence, so that what is drawn for
@@ -43,10 +44,11 @@ def sample(
     state: Any,
     maximum: Int[Tensor, " batch"],
     *,
-    settings: DecodingSettings,
+    settings: SearchSettings,
     generator: Randomness,
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Hypotheses:
     """Draw `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
 
@@ -54,7 +56,7 @@ def sample(
     each has its own. Temperature, top-k and top-p shape the draw alone: log-probabilities are the model's.
     """
     found: dict[int, list[Hypothesis]] = {}
-    options: dict[str, Any] = {"generator": generator, "constraints": constraints, "begin": begin}
+    options: dict[str, Any] = {"generator": generator, "constraints": constraints, "begin": begin, "special": special}
     for one in sample_steps(step, state, maximum, settings=settings, **options):
         found.update(one.completed)
     return ranked([found[sentence] for sentence in range(len(maximum))], settings.n_best)
@@ -65,21 +67,24 @@ def sample_steps(
     state: Any,
     maximum: Int[Tensor, " batch"],
     *,
-    settings: DecodingSettings,
+    settings: SearchSettings,
     generator: Randomness,
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
+    special: SpecialIds = SPECIAL_IDS,
 ) -> Iterator[SearchStep]:
     """Draw as `sample` does, and yield what each step came to; closing the generator cancels the rest."""
-    rules, copies = [*constraints_from(settings), *constraints], settings.n_best
-    samples, state = _start(maximum, copies, begin), state.repeat(copies)
+    rules, copies = [*constraints_from(settings, special), *constraints], settings.n_best
+    samples, state = _start(maximum, copies, begin, special), state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(samples.sentences) > 0:
         with torch.no_grad():
             logits, state = step(samples.ids[:, -1:], state)
         log_probs = logits.log_softmax(-1)
         at_limit = maximum[samples.sentences] <= samples.ids.shape[1] - 1
-        allowed = constrain(rules, samples.ids[:, 1:], log_probs, sentences=samples.sentences, at_limit=at_limit)
+        allowed = constrain(
+            rules, samples.ids[:, 1:], log_probs, sentences=samples.sentences, at_limit=at_limit, special=special
+        )
         tokens = _draw(shape(allowed, settings).exp(), samples.sentences, generator)
         own = log_probs.gather(1, tokens)
         samples = Samples(
@@ -88,7 +93,7 @@ def sample_steps(
             torch.cat([samples.token_log_probs, own], 1),
             samples.log_prob + own.squeeze(1),
         )
-        ended = tokens.squeeze(1) == EOS
+        ended = tokens.squeeze(1) == special.eos
         completed = {}
         if ended.any():
             for sentence, one in _finished(samples.select(ended), settings):
@@ -99,11 +104,11 @@ def sample_steps(
         yield SearchStep(completed, partial(_open, samples))
 
 
-def shape(log_probs: Float[Tensor, "rows vocab"], settings: DecodingSettings) -> Float[Tensor, "rows vocab"]:
+def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> Float[Tensor, "rows vocab"]:
     """Apply temperature, then keep the `top_k` likeliest tokens, then the nucleus of `top_p`, and normalise.
 
     >>> even = torch.tensor([[0.5, 0.3, 0.2]]).log()
-    >>> shape(even, DecodingSettings(method="sample", top_p=0.6)).exp()
+    >>> shape(even, SearchSettings(method="sample", top_p=0.6)).exp()
     tensor([[0.6250, 0.3750, 0.0000]])
     """
     shaped = (log_probs / settings.temperature).log_softmax(-1)
@@ -118,10 +123,12 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: DecodingSettings) ->
     return shaped
 
 
-def _start(maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None) -> Samples:
+def _start(
+    maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None, special: SpecialIds
+) -> Samples:
     """Return so many samples of each sentence, each BOS or its token of `begin`."""
     sentences = torch.arange(len(maximum), device=maximum.device).repeat_interleave(copies)
-    begin = torch.full((len(maximum),), BOS, device=maximum.device) if begin is None else begin
+    begin = torch.full((len(maximum),), special.bos, device=maximum.device) if begin is None else begin
     nothing = torch.zeros(len(sentences), device=maximum.device)
     return Samples(sentences, begin.repeat_interleave(copies)[:, None], nothing[:, None], nothing)
 
@@ -145,7 +152,7 @@ def _draw(
     return torch.searchsorted(cumulative, wanted, right=True)
 
 
-def _finished(samples: Samples, settings: DecodingSettings) -> Iterator[tuple[int, Hypothesis]]:
+def _finished(samples: Samples, settings: SearchSettings) -> Iterator[tuple[int, Hypothesis]]:
     """Yield samples that have just ended, with their sentences."""
     scores = settings.normalise(samples.log_prob, samples.ids.shape[1] - 1)
     for sentence, ids, tokens, log_prob, score in zip(*_listed(samples), scores.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""How translations are searched for or drawn: the `decoding` section of a recipe. Knows no torch, which starts slowly."""
+"""How translations are searched for or drawn: the `decoding` section of a recipe. Does not import torch, which starts slowly."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -8,15 +8,17 @@ from pydantic import Field, model_validator
 from dragoman.settings import Settings
 
 
-class DecodingSettings(Settings):
-    """Settings of search and sampling. Lengths count target tokens without BOS and EOS."""
+class SearchSettings(Settings):
+    """Settings of search and sampling that serve translators and language models. Lengths count the tokens that are written,
+    without BOS and EOS; for a language model, the text given is the source."""
 
     method: Literal["beam", "greedy", "sample"] = "beam"
     """Beam search, greedy search (a beam of 1), or sampling every token from the model's distribution."""
     beam: int = Field(default=5, ge=1)
     """Beam size: number of hypotheses kept for each sentence."""
     n_best: int = Field(default=1, ge=1)
-    """Number of translations returned for each sentence; at most `beam`, except when sampling."""
+    """Number of translations returned for each sentence; at most `beam`, except when sampling. An empty sentence has one, which
+    is empty."""
     stopping: Literal["exact", "full"] = "exact"
     """When search stops for a sentence: `exact` when no unfinished hypothesis can still enter the n best, `full` (faster) when
     `beam` hypotheses are finished."""
@@ -25,8 +27,6 @@ class DecodingSettings(Settings):
     length ** length_penalty, or 1. The length includes EOS."""
     length_penalty: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     """The exponent above; larger values favour longer translations."""
-    coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Weight of the penalty for source tokens that receive too little attention (beta in Wu et al. 2016, equation 14)."""
     minimum_length: int = Field(default=0, ge=0)
     """Minimum number of tokens in a translation."""
     maximum_length: int | None = Field(default=None, ge=1)
@@ -44,18 +44,12 @@ class DecodingSettings(Settings):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sampling only: sample from the fewest tokens whose probabilities add up to this (nucleus, Holtzman et al. 2020)."""
     seed: int = 1
-    """Sampling only: random seed."""
+    """Sampling only: random seed. What is sampled for a sentence depends on the seed and the number of the sentence alone."""
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "float32"
     """Arithmetic of linear layers: `bfloat16` and `int8` round weights and inputs; `auto` uses what is fastest on this CPU."""
-    shortlist: bool = False
-    """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
-    large vocabularies. Probabilities then add up to 1 over these tokens, which are those of all sentences of a batch, so a
-    translation may depend on the other sentences in its batch."""
-    dictionary: Path | None = None
-    """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
     @model_validator(mode="after")
-    def _agree(self) -> "DecodingSettings":
+    def _agree(self) -> "SearchSettings":
         if self.method != "sample" and self.n_best > self.size:
             raise ValueError(f"`n_best` is {self.n_best}, but only {self.size} hypotheses are followed; raise `beam`")
         if self.maximum_length is not None and self.minimum_length > self.maximum_length:
@@ -71,14 +65,19 @@ class DecodingSettings(Settings):
 
     @property
     def wanted(self) -> int:
-        """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
-        return self.size if self.coverage_penalty > 0 else self.n_best
+        """How many finished hypotheses must be the best there are."""
+        return self.n_best
+
+    @property
+    def hypotheses(self) -> int:
+        """How many hypotheses of each sentence are followed."""
+        return self.n_best if self.method == "sample" else self.size
 
     def limits(self, source_lengths: Any) -> Any:
         """Return the most tokens that the translation of each sentence may have, a tensor for a tensor of whole numbers.
 
         >>> import torch
-        >>> DecodingSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
+        >>> SearchSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
         tensor([26, 40, 50])
         """
         limits = (source_lengths * self.maximum_ratio).floor().to(source_lengths.dtype) + self.maximum_extra
@@ -87,7 +86,7 @@ class DecodingSettings(Settings):
     def limit(self, source_length: int) -> int:
         """Return `limits` of one sentence, rounded as tensors are: in float32.
 
-        >>> DecodingSettings(maximum_ratio=0.29, maximum_extra=1).limit(100)
+        >>> SearchSettings(maximum_ratio=0.29, maximum_extra=1).limit(100)
         30
         """
         import numpy as np
@@ -102,3 +101,24 @@ class DecodingSettings(Settings):
             return log_prob
         base = (length + 5) / 6 if self.length_normalisation == "wu" else length
         return log_prob / base**self.length_penalty
+
+
+class DecodingSettings(SearchSettings):
+    """All settings of translation."""
+
+    coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Weight of the penalty for source tokens that receive too little attention (beta in Wu et al. 2016, equation 14)."""
+    shortlist: bool = False
+    """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
+    large vocabularies. Probabilities then add up to 1 over the tokens listed for the sentence."""
+    dictionary: Path | None = None
+    """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
+
+    @property
+    def wanted(self) -> int:
+        """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
+        return self.size if self.coverage_penalty > 0 else self.n_best
+
+    def of_search(self) -> SearchSettings:
+        """Return those that serve language models too."""
+        return SearchSettings.model_validate(self.model_dump(include=set(SearchSettings.model_fields)))

@@ -1,15 +1,36 @@
-"""Searching among few output tokens: those that the words of a batch are likely to become."""
+"""Searching among few output tokens: those that the words of a sentence are likely to become."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.decoding.hypotheses import Hypotheses
-from dragoman.interfaces import Decoder, DecoderOutput, DecoderState, Encoded
+from dragoman.interfaces import Decoder, DecoderState, Encoded, Head
+from dragoman.special_ids import SpecialIds
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The target ids that translations of a batch may have, in the order of the vocabulary."""
+
+    kept: Int[Tensor, " kept"]
+    """Those of any sentence; the shortlisted decoder calls them 0, 1, 2, ..."""
+    allowed: Bool[Tensor, "batch kept"] | None
+    """Which of them each sentence may have, so that its translation does not depend on the others; None for all."""
+
+    def special(self, special: SpecialIds) -> SpecialIds:
+        """Return what the special tokens are called among the ids kept.
+
+        >>> Listed(torch.tensor([3, 5, 7, 8, 9]), None).special(SpecialIds(pad=7, bos=5, eos=9, unk=8, mask=5))
+        SpecialIds(pad=2, bos=1, eos=4, unk=3, mask=1)
+        """
+        called = {token: number for number, token in enumerate(self.kept.tolist())}
+        return SpecialIds(**{one.name: called.get(getattr(special, one.name), -1) for one in fields(special)})
 
 
 @dataclass(frozen=True)
@@ -27,29 +48,48 @@ class Shortlist:
         """
         return torch.cat([self.always, self.likely[sources.unique()].flatten()]).unique()
 
+    def listed(self, sources: Int[Tensor, "batch time"]) -> Listed:
+        """Return the target ids that may occur in translations of these sentences, and in that of each.
+
+        >>> Shortlist(torch.arange(4), torch.tensor([[9, 5], [6, 0]])).listed(torch.tensor([[0], [1]])).allowed[:, 4:]
+        tensor([[ True, False,  True],
+                [False,  True, False]])
+        """
+        kept = self.union(sources)
+        if len(sources) == 1:
+            return Listed(kept, None)
+        allowed = torch.zeros((len(sources), int(kept[-1]) + 1), dtype=torch.bool, device=kept.device)
+        allowed[:, self.always] = True
+        return Listed(kept, allowed.scatter(1, self.likely[sources].flatten(1), True)[:, kept])
+
 
 class ShortlistedDecoder:
-    """A decoder that knows only the target ids `kept` and calls them 0, 1, 2, ...; special tokens keep their ids.
+    """A decoder that knows only the target ids `listed` and calls them 0, 1, 2, ...; of special tokens too, see `Listed.special`.
 
-    `narrow` makes an output layer over some ids of the decoder's own. Probabilities add up to 1 over `kept`, so they
-    are a little larger than those over the whole vocabulary.
+    `narrow` makes an output layer over some ids of the decoder's own. Probabilities add up to 1 over the ids of a sentence,
+    so they are a little larger than those over the whole vocabulary.
     """
 
-    def __init__(self, decoder: Decoder, kept: Int[Tensor, " kept"], narrow: Callable[[Tensor], Any]) -> None:
+    def __init__(self, decoder: Decoder, listed: Listed, narrow: Callable[[Tensor], Head]) -> None:
         self.decoder = decoder
-        self.kept = kept
-        self.head = narrow(kept)
+        self.listed = listed
+        self.head = narrow(listed.kept)
 
     def start(self, encoded: Encoded) -> DecoderState[Any, Any]:
-        """Do what the decoder does."""
-        return self.decoder.start(encoded)
+        """Do what the decoder does, and keep what each sentence may have next to its source."""
+        state = self.decoder.start(encoded)
+        return DecoderState((state.source, self.listed.allowed), state.past)
 
-    def __call__(
-        self, tokens: Int[Tensor, "batch target"], state: DecoderState[Any, Any], *, need_weights: bool = False
-    ) -> tuple[DecoderOutput, DecoderState[Any, Any]]:
-        """Read tokens by their short numbers, and predict among these."""
-        output, state = self.decoder(self.kept[tokens], state, need_weights=need_weights)
-        return replace(output, head=self.head), state
+    def step(
+        self, tokens: Int[Tensor, "rows 1"], state: DecoderState[Any, Any]
+    ) -> tuple[Float[Tensor, "rows kept"], DecoderState[Any, Any]]:
+        """Read tokens by their short numbers; return float32 logits of these, minus infinity where a row may not have one."""
+        source, allowed = state.source
+        output, after = self.decoder(self.listed.kept[tokens], DecoderState(source, state.past))
+        logits = self.head(output.features)[:, -1].float()
+        if allowed is not None:
+            logits = logits.masked_fill(~for_each_hypothesis(allowed, len(tokens)), -torch.inf)
+        return logits, DecoderState((after.source, allowed), after.past)
 
 
 def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:

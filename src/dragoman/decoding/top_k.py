@@ -1,4 +1,4 @@
-"""The largest few of many numbers, found sooner than by `topk`, and the likeliest tokens."""
+"""The largest few of many numbers, found faster than by `topk`, and the likeliest tokens."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,9 +8,9 @@ from dragoman.native import decoding as native
 from dragoman.native.compilation import DECODING, available
 
 BLOCK = 64
-"""Numbers of which the largest is looked at first."""
+"""How many numbers a block has, whose largest is compared first."""
 MANY = 1 << 15
-"""Numbers in all rows from which on the detour is quicker, and"""
+"""Numbers in all rows from which blocks are faster, and"""
 TIMES = 4
 """how many times more blocks than wanted numbers there must be for it."""
 
@@ -20,7 +20,7 @@ def blockwise_top_k(
 ) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
     """Return the `count` largest numbers of each row, largest first, and their places: what `numbers.topk(count)` does.
 
-    They stand in the `count` blocks with the largest maxima, so only these are searched, and what makes no whole block.
+    They are in the `count` blocks with the largest maxima, so only these are searched, and the rest that fills no block.
     """
     rows, many = numbers.shape
     blocks = many // BLOCK

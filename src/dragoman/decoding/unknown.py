@@ -1,4 +1,4 @@
-"""Putting source words where a model could only say "unknown"."""
+"""Source words in place of the unknown words of a translation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,7 +42,7 @@ def replace_positional(
     unknown: str = "<unk>",
     dictionary: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Replace each unknown word that tells where it comes from by that source word, translated where `dictionary` has it.
+    """Replace each unknown word that says which source word it comes from by that word, translated where `dictionary` has it.
 
     The PosUnk model of Luong et al. 2015 ("Addressing the rare word problem"), section 3.3. One that points beyond the
     source becomes `unknown`.

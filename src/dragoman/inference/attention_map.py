@@ -1,4 +1,4 @@
-"""What a model attended to while it wrote a translation: by pieces, by words, as links, as a picture."""
+"""What a model attended to while it wrote a translation: by tokens, by words, as word alignments, as a picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,31 +10,30 @@ from torch import Tensor
 
 from dragoman.data.collate import collate
 from dragoman.data.links import spaced
-from dragoman.errors import InputError
+from dragoman.errors import InputError, RunError
 from dragoman.inspection.alignments import links_from_weights, merge_pieces
 from dragoman.inspection.picture import AttentionPicture
-from dragoman.interfaces import EOS
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
 from dragoman.text.links import Links
 
 Pair = tuple[Sequence[int], Sequence[int]]
-"""Ids of a source and a target sentence, without special pieces."""
+"""Ids of a source and a target sentence, without special tokens."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One sentence as the model saw it: its pieces with </s> last, its words, and the word of each piece."""
+    """One sentence as the model saw it: its tokens with </s> last, its words, and the word of each token."""
 
     pieces: list[str]
     words: list[str]
     owners: list[int | None]
-    """None for a piece that belongs to no word, such as </s>."""
+    """None for a token that belongs to no word, such as </s>."""
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Weights of each layer and head over the source, for every piece of the target; row t is the step that wrote piece t."""
+    """Weights of each layer and head over the source, for every token of the target; row t is the step that wrote token t."""
 
     source: Side
     target: Side
@@ -45,24 +44,24 @@ class AttentionMap:
         return self.weights.mean((0, 1))
 
     def by_words(self, *, shift: bool = False) -> Float[Tensor, "layer head target_word source_word"]:
-        """Put pieces together into words; weight on </s> is left out.
+        """Merge tokens into words; weight on </s> is left out.
 
-        `shift` takes, for each target piece, the step that read it as its input rather than the one that wrote it, which did
-        not know it yet (Chen et al. 2020, section 3.1). The step that wrote </s> read the last piece.
+        `shift` takes, for each target token, the step that read it as its input rather than the one that wrote it, which did
+        not know it yet (Chen et al. 2020, section 3.1). The step that wrote </s> read the last token.
         """
         if shift:
             return merge_pieces(self.weights[:, :, 1:], self.source.owners, self.target.owners[:-1])
         return merge_pieces(self.weights, self.source.owners, self.target.owners)
 
     def links(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Links:
-        """Link each target word to the source word it looked at most, in one layer or head or in their mean.
+        """Align each target word with the source word it attended to most, in one layer or head or in their mean.
 
         Layers and heads count from 1; `shift` is that of `by_words`. InputError where there is none of that number.
         """
         return HeadSelection(layer, head, shift).links(self)
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
-        """Return the picture of all layers and heads, with words on the axes, or with pieces and </s>."""
+        """Return the picture of all layers and heads, with words on the axes, or with tokens and </s>."""
         if pieces:
             return AttentionPicture(self.source.pieces, self.target.pieces, self.weights.tolist(), title)
         return AttentionPicture(self.source.words, self.target.words, self.by_words().clamp(0, 1).tolist(), title)
@@ -70,14 +69,14 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """Which of a reading's weights make links: a layer and a head, counted from 1 (None is the mean of all), and which step."""
+    """Which weights of a map make word alignments: a layer and a head, from 1 (None is the mean of all), and a step."""
 
     layer: int | None = None
     head: int | None = None
     shift: bool = False
 
     def __str__(self) -> str:
-        """Name the view.
+        """Name the selection.
 
         >>> str(HeadSelection(2, shift=True))
         'layer 2, mean of heads, shifted'
@@ -87,11 +86,11 @@ class HeadSelection:
         return f"{layer}, {head}, {'shifted' if self.shift else 'not shifted'}"
 
     def links(self, reading: AttentionMap) -> Links:
-        """Link each target word to the source word it looked at most. InputError where there is no such layer or head."""
+        """Align each target word with the source word it attended to most. InputError where there is no such layer or head."""
         return self.links_of(reading.by_words(shift=self.shift))
 
     def links_of(self, weights: Float[Tensor, "layer head target_word source_word"]) -> Links:
-        """Return the links of weights that are put together into words."""
+        """Return the alignment of weights that are merged into words."""
         for name, requested, size in (("layer", self.layer, weights.shape[0]), ("head", self.head, weights.shape[1])):
             if requested is not None and not 1 <= requested <= size:
                 raise InputError(f"there is no {name} {requested}; this model has {size}, counted from 1")
@@ -108,7 +107,7 @@ def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
     return None if attention is None else (attention.shape[1], attention.shape[2])
 
 
-def read(
+def map_attention(
     model: Seq2Seq,
     codecs: tuple[Codec, Codec],
     pairs: Sequence[Pair],
@@ -120,11 +119,13 @@ def read(
     `previous` is that of `collate`.
     """
     device = next(model.parameters()).device
-    batch = collate(pairs, previous=previous).to(device)
+    batch = collate(pairs, previous=previous, special=codecs[1].special).to(device)
     with torch.inference_mode():
         attention = model(batch.source, batch.inputs, need_weights=True).attention
     if attention is None:
         raise InputError("this model has no attention over the source; choose a run whose model has one")
+    if not attention.isfinite().all():
+        raise RunError("the model's attention weights are NaN; its weights are damaged, use another checkpoint")
     readings = []
     for weights, (source, target) in zip(attention.float().cpu(), pairs, strict=True):
         sides = [side(codec, ids) for codec, ids in zip(codecs, (source, target), strict=True)]
@@ -134,12 +135,13 @@ def read(
 
 def side(codec: Codec, ids: Sequence[int]) -> Side:
     """Describe a sentence with its space-separated words."""
-    owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words([*ids, EOS])]
-    return Side(codec.pieces([*ids, EOS]), codec.words(codec.decode(ids)), owners)
+    ended = [*ids, codec.special.eos]
+    owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words(ended)]
+    return Side(codec.pieces(ended), codec.words(codec.decode(ids)), owners)
 
 
 def as_given(codec: Codec, text: str) -> Side:
-    """Describe a sentence with the words that stand between its spaces, each as the model sees it, unknown ones too.
+    """Describe a sentence with the words between its spaces, each as the model sees it, unknown ones too.
 
     Other white space and signs that the codec drops do not change how words are counted, so links fit tokenised files.
     """

@@ -1,14 +1,19 @@
-"""Which settings of decoding a command reads, with which model; what is given and would be ignored is refused."""
+"""Which settings of decoding a command reads, with which model; what is given and would be ignored is refused.
 
-from collections.abc import Collection
+Does not import torch.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.settings import DecodingSettings, SearchSettings
 from dragoman.errors import SettingsError
 from dragoman.models.capabilities import Capabilities
 from dragoman.runs.rules import Rule, refusals
+from dragoman.settings import parse
 
-TRANSLATING = ("precision", "shortlist", "coverage_penalty", "dictionary")
+TRANSLATING = tuple(name for name in DecodingSettings.model_fields if name not in SearchSettings.model_fields)
 """Settings of decoding that translating reads and continuing text does not."""
 
 
@@ -16,17 +21,17 @@ TRANSLATING = ("precision", "shortlist", "coverage_penalty", "dictionary")
 class Use:
     """Settings of decoding and the model that they are used with."""
 
-    decoding: DecodingSettings | None
+    decoding: SearchSettings | None
     model: Capabilities
 
 
-def _searches(_: Use, own: DecodingSettings) -> bool:
-    """Tell whether several hypotheses are followed."""
+def _searches(_: Use, own: SearchSettings) -> bool:
+    """Return whether hypotheses are searched for with a beam."""
     return own.method == "beam"
 
 
-def _draws(_: Use, own: DecodingSettings) -> bool:
-    """Tell whether translations are drawn."""
+def _draws(_: Use, own: SearchSettings) -> bool:
+    """Return whether translations are drawn."""
     return own.method == "sample"
 
 
@@ -55,6 +60,7 @@ MODEL = (
 SEARCH = (
     Rule("decoding.beam", _searches, "works only with `decoding.method: beam`, not {own.method}"),
     Rule("decoding.stopping", _searches, "works only with `decoding.method: beam`, not {own.method}"),
+    Rule("decoding.stopping", lambda _, own: own.size > 1, "works only with a `decoding.beam` of more than 1"),
     *(
         Rule(f"decoding.{name}", _draws, "works only with `decoding.method: sample`, not {own.method}")
         for name in ("temperature", "top_k", "top_p", "seed")
@@ -73,11 +79,40 @@ SEARCH = (
 """What depends on how a search goes, which each command may change."""
 
 
-def check_decoding(settings: DecodingSettings, given: Collection[str], model: Capabilities) -> None:
+Chosen = TypeVar("Chosen", bound=SearchSettings)
+
+
+def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | None = None) -> Chosen:
+    """Return `base`, the settings of a run, with some changed; None changes nothing, unless it is a value (`maximum_length`).
+
+    SettingsError for a setting that does not exist, or that a search would not read with the others and the `model`, where that
+    is known: a run's recipe may hold such a setting, but what is asked for must have an effect.
+
+    >>> lay_over(SearchSettings(), {"beam": 3, "n_best": None}).beam
+    3
+    """
+    fields = type(base).model_fields
+    given = {
+        name: value
+        for name, value in changes.items()
+        if value is not None or (name in fields and fields[name].default is None)
+    }
+    if not given:
+        return base
+    for name in given:
+        if name in TRANSLATING and name not in fields:
+            raise SettingsError(f"`decoding.{name}` works only for translation models; remove it")
+    chosen = parse(type(base), base.model_dump() | given, "the decoding section")
+    check_decoding(chosen, [name for name in given if getattr(chosen, name) != getattr(base, name)], model)
+    return chosen
+
+
+def check_decoding(settings: SearchSettings, given: Collection[str], model: Capabilities | None = None) -> None:
     """Refuse (SettingsError) one of the settings named in `given` that a search with `settings` would not read.
 
     What a run's recipe says by itself is never refused here.
     """
-    for sentence in refusals((*MODEL, *SEARCH), Use(settings, model)):
+    rules = SEARCH if model is None else (*MODEL, *SEARCH)
+    for sentence in refusals(rules, Use(settings, model or Capabilities())):
         if any(sentence.startswith((f"`decoding.{name}:", f"`decoding.{name}`")) for name in given):
             raise SettingsError(sentence)

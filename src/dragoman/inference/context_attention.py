@@ -20,13 +20,13 @@ from dragoman.tree import map_tensors
 
 @dataclass(frozen=True)
 class DocumentReading:
-    """Weights of both levels of hierarchical attention, for each piece of a sentence."""
+    """Weights of both levels of hierarchical attention, for each token of a sentence."""
 
     sentence: Side
     previous: tuple[Side, ...]
     """The sentences before, nearest last."""
     words: tuple[Float[Tensor, "head source _"], ...]
-    """Weights over the pieces of each previous sentence."""
+    """Weights over the tokens of each previous sentence."""
     sentences: Float[Tensor, "head source sentence"]
     """Weights over the previous sentences."""
     kept: Float[Tensor, " source"]
@@ -68,7 +68,7 @@ class DocumentReading:
 
     @property
     def names(self) -> list[str]:
-        """How far before the sentence each previous one stands, such as [-1] for the nearest."""
+        """How far before the sentence each previous one is, such as [-1] for the nearest."""
         return [f"[-{distance}]" for distance in range(len(self.previous), 0, -1)]
 
 

@@ -24,10 +24,10 @@ def load_translator(
 ) -> "Translator | ExportedTranslator":
     """Load runs, or one export, as a translator; keyword arguments change decoding settings.
 
-    `auto` takes CTranslate2 for an export; for a single run it does so where a float32 export of its present weights stands in
+    `auto` takes CTranslate2 for an export; for a single run it does so where a float32 export of its present weights is in
     RUN/exports, CTranslate2 is installed and has all that is asked for with the same meaning. `ctranslate2` takes any fresh
     export of the run, the smallest first. `attention` says that translations must show it. InputError or RunError say what
-    cannot be had.
+    is unavailable.
     """
     folders = [Path(run) for run in runs]
     exports = [folder for folder in folders if is_export(folder)]
@@ -62,9 +62,9 @@ def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: En
 
 def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
     """Return the export of a run that can do what is asked for; None where torch must. Errors where torch may not."""
-    wishes = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
+    kinds = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
     fresh = fresh_exports(run)
-    paths = [fresh[name] for name in wishes if name in fresh]
+    paths = [fresh[name] for name in kinds if name in fresh]
     if engine == "ctranslate2":
         _require_installed()
         if not paths:

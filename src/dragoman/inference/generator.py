@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
@@ -12,13 +13,12 @@ from dragoman.decoding.beam import beam_search
 from dragoman.decoding.constraints import forbid
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.sample import sample
-from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.settings import DecodingSettings, SearchSettings
 from dragoman.decoding.step import step_of
-from dragoman.interfaces import BOS, UNK
-from dragoman.machine.devices import choose_device
+from dragoman.inference.batching import batches_of_one_length, check_memory
+from dragoman.inference.checks import lay_over
+from dragoman.inference.session import Session, open_runs
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.runs.folder import open_run
-from dragoman.settings import parse
 from dragoman.text.codec import Codec, encode_within
 from dragoman.tree import map_tensors
 
@@ -38,73 +38,70 @@ class Continuation:
 class TextGenerator:
     """Continues text with a trained decoder-only language model.
 
-    >>> continuer = TextGenerator.load("runs/phrasebook-continue-en")  # doctest: +SKIP
-    >>> continuer.generate_texts(["I like"])[0][0].text  # doctest: +SKIP
+    >>> generator = TextGenerator.load("runs/phrasebook-continue-en")  # doctest: +SKIP
+    >>> generator.generate_texts(["I like"])[0][0].text  # doctest: +SKIP
     'I like the green book.'
     """
 
-    def __init__(self, model: Seq2Seq, codec: Codec, settings: DecodingSettings | None = None) -> None:
-        self.model = model
+    def __init__(self, model: Seq2Seq | Session[Seq2Seq], codec: Codec, settings: SearchSettings | None = None) -> None:
+        self.session = model if isinstance(model, Session) else Session([model])
+        self.model = self.session.models[0]
         self.codec = codec
-        self.settings = settings or DecodingSettings()
-        self.device = next(model.parameters()).device
+        self.settings = settings.of_search() if isinstance(settings, DecodingSettings) else settings or SearchSettings()
+        self.device = self.session.device
 
     @classmethod
     def load(cls, run: str | Path, *, device: str = "auto", **decoding: Any) -> "TextGenerator":
-        """Load a run; keyword arguments change settings of its `decoding` section. InputError for a run of another kind."""
-        opened = open_run(Path(run))
-        opened.require("generate")
-        settings = parse(DecodingSettings, opened.recipe.decoding.model_dump() | decoding, where="the decoding section")
-        return cls(opened.load_model(choose_device(device)), opened.target, settings)
+        """Load a run; keyword arguments change settings of its `decoding` section.
 
-    def generate_texts(self, texts: Sequence[str], *, first: int = 1) -> list[list[Continuation]]:
-        """Return the `n_best` continuations of each text, best first; an empty text may become anything. No unknown
-        piece is written.
-
-        Lengths in the decoding settings count what is written; the length of the text stands for that of a source. InputError
-        names a text longer than the model's positions, counted from `first`.
+        InputError for a run of another kind, SettingsError for settings that do not exist or do not apply.
         """
+        (opened,), place = open_runs([run], "generate", device)
+        settings = lay_over(opened.recipe.decoding.of_search(), decoding)
+        return cls(Session([opened.load_model(place)], fixed=True), opened.target, settings)
+
+    def generate_texts(
+        self, texts: Sequence[str], *, first: int = 1, settings: SearchSettings | None = None, **decoding: Any
+    ) -> list[list[Continuation]]:
+        """Return the `n_best` continuations of each text, best first; an empty text may become anything. No unknown
+        token is written.
+
+        `settings` take the place of the generator's own, and further keyword arguments change some of them, for this call
+        alone. Lengths count what is written; the length of the text takes the place of a source's. InputError names a text
+        longer than the model's positions, counted from `first`.
+        """
+        chosen = lay_over(settings or self.settings, decoding)
+        check_memory(chosen, len(self.codec), device=self.device.type)
         encoded = encode_within(self.codec, texts, self.model.target_positions, name="text", first=first)
         results: list[list[Continuation]] = [[] for _ in texts]
-        generator = torch.Generator(self.device).manual_seed(self.settings.seed)
-        for rows in _of_one_length(encoded):
-            for row, found in zip(rows, self._search([encoded[row] for row in rows], generator), strict=True):
+        for rows in batches_of_one_length([len(ids) for ids in encoded], ROWS):
+            found = self._search([encoded[row] for row in rows], [first + row for row in rows], chosen)
+            for row, hypotheses in zip(rows, found, strict=True):
                 kept = self.codec.split(texts[row])
                 results[row] = [
                     Continuation(self.codec.join([*kept, *self.codec.pieces(one.ids)]), one.score, one.log_prob)
-                    for one in found
+                    for one in hypotheses
                 ]
         return results
 
-    def _search(self, texts: list[list[int]], generator: torch.Generator) -> list[list[Hypothesis]]:
-        """Continue texts of one length: all but their last token are read at once, and search goes on from that one."""
-        length = len(texts[0])
-        with torch.inference_mode():
-            begun = torch.tensor([[BOS, *ids] for ids in texts], device=self.device)
-            source = map_tensors(lambda tensor: tensor.to(self.device), pad(texts))
+    def _search(self, texts: list[list[int]], numbers: list[int], settings: SearchSettings) -> list[list[Hypothesis]]:
+        """Continue texts of one length: all but their last token are read at once, and search starts from that one."""
+        length, special = len(texts[0]), self.codec.special
+        packed = None if settings.precision == "float32" else self.session.pack(settings.precision)
+        with self.session.computing(packed):
+            begun = torch.tensor([[special.bos, *ids] for ids in texts], device=self.device)
+            source = map_tensors(lambda tensor: tensor.to(self.device), pad(texts, special=special))
             state = self.model.decoder.start(self.model.encoder(source))
             if length > 0:
                 _, state = self.model.decoder(begun[:, :-1], state)
-            maximum = self.settings.limits(torch.full((len(texts),), length, device=self.device))
+            maximum = settings.limits(torch.full((len(texts),), length, device=self.device))
             if self.model.target_positions is not None:
                 maximum = maximum.clamp(max=self.model.target_positions - length - 1)
-            step, begin, rules = step_of(self.model.decoder), begun[:, -1], [forbid([UNK])]
-            if self.settings.method == "sample":
-                found = sample(
-                    step, state, maximum, constraints=rules, generator=generator, begin=begin, settings=self.settings
-                )
+            step, begin, rules = step_of(self.model.decoder), begun[:, -1], [forbid([special.unk])]
+            options: dict[str, Any] = {"constraints": rules, "begin": begin, "special": special}
+            if settings.method == "sample":
+                chances = [Random(f"{settings.seed} {number}") for number in numbers]
+                found = sample(step, state, maximum, settings=settings, generator=chances, **options)
             else:
-                found = beam_search(step, state, maximum, settings=self.settings, constraints=rules, begin=begin)
-        return [alternatives[: self.settings.n_best] for alternatives in found.alternatives()]
-
-
-def _of_one_length(texts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the places of texts in groups of one length, of `ROWS` at the most.
-
-    >>> _of_one_length([[7], [], [8]])
-    [[1], [0, 2]]
-    """
-    groups: dict[int, list[int]] = {}
-    for place, text in enumerate(texts):
-        groups.setdefault(len(text), []).append(place)
-    return [group[first : first + ROWS] for _, group in sorted(groups.items()) for first in range(0, len(group), ROWS)]
+                found = beam_search(step, state, maximum, settings=settings, **options)
+        return found.alternatives()

@@ -1,63 +1,46 @@
 """Text in, text out: a trained run, or several together, as a translator."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
-from dragoman.data.collate import collate, pad
 from dragoman.data.documents import preceding
-from dragoman.data.unknown import read_dictionary
-from dragoman.decoding.beam import beam_search
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
-from dragoman.decoding.rerank import rerank
-from dragoman.decoding.sample import sample
-from dragoman.decoding.score import score_target
+from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.decoding.shortlist import Shortlist, ShortlistedDecoder, restore_vocabulary_ids
-from dragoman.decoding.step import EnsembleState, ensemble, step_of
-from dragoman.decoding.threads import fitting_threads
-from dragoman.decoding.unknown import replace_positional, replace_unknown
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given, read, source_heads
+from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
+from dragoman.inference.checks import lay_over
+from dragoman.inference.requests import Request, RequestEncoder
+from dragoman.inference.session import Session, open_runs
+from dragoman.inference.spelling import Speller
+from dragoman.inference.torch_engine import TorchEngine, smallest
 from dragoman.inference.translation import Translation
-from dragoman.interfaces import UNK, Decoder
-from dragoman.layers.embedding import OutputLayer
-from dragoman.layers.linear import PackedWeights, choose_precision, width_of
-from dragoman.machine.devices import choose_device
+from dragoman.models.capabilities import capabilities_of
 from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.runs.folder import Run, open_run
-from dragoman.settings import parse
-from dragoman.text.codec import Codec, encode_within
-from dragoman.tree import map_tensors
-
-BATCH_CELLS = 6000
-"""Largest batch of translation: hypotheses times longest source, in tokens."""
-
+from dragoman.runs.folder import Run
+from dragoman.text.codec import Codec
 
 Previous = Sequence[Sequence[str]] | None
 """The sentences before each one in its document, nearest last, as many as there are."""
-
-Before = list[list[int] | None]
-"""Ids of the sentences before one, nearest last, None where there is none; empty for models that do not read them."""
 
 
 class Translator:
     """Translates text with a trained run.
 
+    A sentence passes through five stages: `Request` (text), `EncodedRequest` (ids), a batch, `Hypothesis`, `Translation`.
+    Settings may be given at each call; several calls at the same time do not disturb each other.
+
     >>> translator = Translator.load("runs/demo")  # doctest: +SKIP
-    >>> translator.translate(["I love cats."])[0].text  # doctest: +SKIP
+    >>> translator.translate(["I love cats."], beam=8)[0].text  # doctest: +SKIP
     'Tôi yêu mèo.'
     """
 
     def __init__(
         self,
-        models: Sequence[Seq2Seq],
+        models: Sequence[Seq2Seq] | TorchEngine,
         source: Codec,
         target: Codec,
         *,
@@ -69,130 +52,141 @@ class Translator:
     ) -> None:
         """Put together what translates; `sources` are the source codecs of the models where they differ.
 
-        `dictionary` translates source words that replace unknown ones.
+        `view` says which weights make word alignments (the mean of all unless given), `dictionary` translates source words that
+        replace unknown ones.
         """
-        self.models = tuple(models)
+        self.engine = (
+            models if isinstance(models, TorchEngine) else TorchEngine(Session(models), special=target.special)
+        )
+        self.models = self.engine.models
         self.source = source
-        self.sources = tuple(sources or [source] * len(self.models))
         self.target = target
         self.settings = settings or DecodingSettings()
         self.languages = languages
-        self.dictionary = dictionary or {}
-        self.products: PackedWeights | None = None
-        """How products with the models' weights are done, where these never change again."""
-        self.shortlist: Shortlist | None = None
-        """Which words may be written, where these are few."""
         self.view = view or HeadSelection()
-        """Where word links are read off: the head that was taught them, or the mean of all."""
-        self.device = next(self.models[0].parameters()).device
+        self.device = self.engine.session.device
         self.previous = max(model.previous for model in self.models)
         """How many sentences before each one are read, at most."""
-        self._weights = sum(weight.numel() for model in models for weight in model.parameters())
+        self._sources = tuple(sources or [source] * len(self.models))
+        self._speller = Speller(source, target, dictionary or {})
 
     @classmethod
-    def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Translator":
-        """Load one run, or several as an ensemble; keyword arguments change settings of its `decoding` section.
+    def load(
+        cls, /, *runs: str | Path, device: str = "auto", settings: DecodingSettings | None = None, **decoding: Any
+    ) -> "Translator":
+        """Load one run, or several as an ensemble; `settings` take the place of its `decoding` section, and keyword arguments
+        change some of them.
 
         Runs of an ensemble may be of any architecture and cut the source in any way, but share the target vocabulary.
-        RunError where a run cannot be read, InputError where runs do not fit together.
+        RunError where a run cannot be read, InputError where runs do not fit together, SettingsError for settings that do not
+        exist or do not apply.
         """
-        opened = [open_run(Path(run)) for run in runs]
+        opened, place = open_runs(runs, "translate", device)
         first = opened[0]
-        for run in opened:
-            run.require("translate")
         for other in opened[1:]:
             _check_same_text(first, other)
-        place = choose_device(device)
-        given = {name: value for name, value in decoding.items() if value is not None}
-        settings = parse(DecodingSettings, first.recipe.decoding.model_dump() | given, "the decoding section")
-        models = [run.load_model(place) for run in opened]
+        chosen = lay_over(settings or first.recipe.decoding, decoding, capabilities_of(first.recipe.model))
+        engine = TorchEngine(
+            Session([run.load_model(place) for run in opened], fixed=True), opened, special=first.target.special
+        )
         guided = first.recipe.training.guided
-        view = None if guided is None else HeadSelection(guided.layer, guided.head, guided.shift)
-        sources = [first.source if run.source.fingerprint == first.source.fingerprint else run.source for run in opened]
         translator = cls(
-            models,
+            engine,
             first.source,
             first.target,
-            settings=settings,
+            settings=chosen,
             languages=first.languages,
-            view=view,
-            sources=sources,
-            dictionary={**first.dictionary, **(read_dictionary(settings.dictionary) if settings.dictionary else {})},
+            view=None if guided is None else HeadSelection(guided.layer, guided.head, guided.shift),
+            sources=[run.source for run in opened],
+            dictionary=first.dictionary,
         )
-        width = max(map(width_of, models))
-        translator.products = PackedWeights(choose_precision(settings.precision, place, width), *models)
-        if settings.shortlist:
-            for run, model in zip(opened, models, strict=True):
-                output_layer(model, str(run.folder))
-            translator.shortlist = first.load_shortlist(place)
+        translator.prepare(chosen)
         return translator
+
+    def prepare(self, settings: DecodingSettings) -> None:
+        """Load what settings need before a sentence comes. Errors say what is missing."""
+        self.engine.prepare(settings, len(self.target))
+        if settings.dictionary is not None:
+            self._speller.dictionary(settings.dictionary)
 
     @property
     def attends(self) -> bool:
-        """Tell whether the (first) model attends to the source, so that it can be read."""
-        return source_heads(self.models[0]) is not None
+        """Whether the (first) model attends to the source, so that `attention_maps` can show it."""
+        return self.engine.source_heads is not None
 
     def preceding(self, sentences: Sequence[str], documents: Sequence[str | None] | None = None) -> list[list[str]]:
         """Return the sentences before each one in its document, as many as the models read, nearest last.
 
-        `documents` names the document of each sentence, None for one that stands alone; without it, the sentences are one
+        `documents` names the document of each sentence, None for one that is alone; without it, the sentences are one
         document unless blank lines separate several.
         """
         if not self.previous:
             return [[] for _ in sentences]
-        blank = [not self.source.normalize(one) for one in sentences]
+        blank = [not self.source.normalize(sentence) for sentence in sentences]
         rows = preceding(documents or [None if one else "text" for one in blank], self.previous)
         return [[sentences[index] for index in row if index is not None] for row in rows]
+
+    def remarks(self, sentences: Sequence[str], *, first: int = 1) -> list[str]:
+        """Return a sentence of warning for each source that is longer than all that the run was trained on.
+
+        Their numbers are counted from `first`.
+        """
+        longest = min(
+            (run.recipe.data.filters.max_words or sys.maxsize for run in self.engine.runs), default=sys.maxsize
+        )
+        counts = ((number, len(sentence.split())) for number, sentence in enumerate(sentences, first))
+        return [
+            f"Sentence {number} has {count:,} words, and training left out pairs of more than {longest:,} "
+            "(`data.filters.max_words`): expect little of its translation, or split it."
+            for number, count in counts
+            if count > longest
+        ]
 
     def encode(
         self, sentences: Sequence[str], side: Literal["source", "target", "previous"], *, first: int = 1
     ) -> list[list[int]]:
         """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`."""
-        codec = self.target if side == "target" else self.source
-        bound = self._positions("target") if side == "target" else self._positions("source", codec)
-        return encode_within(codec, sentences, bound, name=f"{side} sentence", first=first)
-
-    def _encode_for_each(
-        self, sentences: Sequence[str], encoded: list[list[int]], first: int = 1
-    ) -> list[list[list[int]]]:
-        """Return the ids of source sentences for each model: those `encoded` by the first codec, or by its own."""
-        by_codec = {id(self.source): encoded}
-        for codec in self.sources:
-            if id(codec) not in by_codec:
-                bound = self._positions("source", codec)
-                by_codec[id(codec)] = encode_within(codec, sentences, bound, name="source sentence", first=first)
-        return [by_codec[id(codec)] for codec in self.sources]
+        return self._encoder.side(sentences, side, first=first)
 
     def translate(
         self,
         sentences: Sequence[str],
         *,
+        settings: DecodingSettings | None = None,
         attention: bool = False,
         replace_unknowns: bool = False,
         first: int = 1,
         previous: Previous = None,
+        **decoding: Any,
     ) -> list[Translation]:
         """Translate sentences, in their order; an empty sentence gives an empty translation.
 
-        `replace_unknowns` puts the source word most attended to in place of each unknown word. Where the sentences are part
-        of a longer text, `first` is the number of the first. Models of documents read the `previous` sentences of each, which
-        are those of `preceding` unless they are given. InputError names a sentence longer than the model's positions.
+        `settings` take the place of the translator's own, and further keyword arguments (such as `beam=8`) change some of
+        them, for this call alone. `replace_unknowns` puts the source word most attended to in place of each unknown word.
+        Where the sentences are part of a longer text, `first` is the number of the first. Models of documents read the
+        `previous` sentences of each, which are those of `preceding` unless they are given. InputError names a sentence longer
+        than the model's positions.
         """
-        encoded = self.encode(sentences, "source", first=first)
-        own = self._encode_for_each(sentences, encoded, first)
-        before = self._before(sentences, previous)
-        generator = torch.Generator(self.device).manual_seed(self.settings.seed + first - 1)
-        results: list[Translation] = [Translation("", 0.0, 0.0)] * len(sentences)
-        widest = [_longest([ids], rest) for ids, rest in zip(encoded, before, strict=True)]
-        todo = sorted((i for i, ids in enumerate(encoded) if ids), key=lambda i: -len(widest[i]))
-        for rows in self._batches(todo, widest):
-            found = self._search([[ids[i] for i in rows] for ids in own], _rows(before, rows), generator)
-            for i, alternatives in zip(rows, found.alternatives(), strict=True):
-                readings: list[AttentionMap] | None = None
-                if attention or (replace_unknowns and any(UNK in one.ids for one in alternatives)):
-                    pairs = [(encoded[i], one.ids) for one in alternatives]
-                    readings = self._read(pairs, [before[i]] * len(pairs))
-                results[i] = self._translation(sentences[i], alternatives, readings, replace=replace_unknowns)
+        chosen = lay_over(settings or self.settings, decoding, self.engine.capabilities)
+        self.prepare(chosen)
+        if not replace_unknowns:
+            self._check_dictionary(chosen)
+        requests = self._encoder.encode_all(self._requests(sentences, previous, first=first))
+        results = []
+        for request, found in zip(requests, self.engine.search(requests, chosen), strict=True):
+            readings: list[AttentionMap] | None = None
+            if attention or (replace_unknowns and any(self.target.special.unk in one.ids for one in found)):
+                written = [replace(request, target=one.ids) for one in found]
+                readings = self.engine.attention_maps(written, (self.source, self.target), chosen)
+            results.append(
+                self._speller.translation(
+                    request.request.source,
+                    found,
+                    dictionary=chosen.dictionary,
+                    readings=readings,
+                    replaces=replace_unknowns,
+                )
+            )
         return results
 
     def score(
@@ -202,162 +196,62 @@ class Translator:
 
         `previous` is that of `translate`.
         """
-        encoded, wanted = self.encode(sources, "source"), self.encode(targets, "target")
-        pairs = list(zip(encoded, wanted, strict=True))
-        own = [list(zip(ids, wanted, strict=True)) for ids in self._encode_for_each(sources, encoded)]
-        before = self._before(sources, previous)
-        results: list[tuple[float, int]] = [(0.0, 0)] * len(pairs)
-        widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
-        order = sorted(range(len(pairs)), key=lambda i: (-len(widest[i]), -len(pairs[i][0]) - len(pairs[i][1])))
-        for rows in self._batches(order, widest):
-            batches = [collate([one[i] for i in rows], previous=_rows(before, rows)).to(self.device) for one in own]
-            with torch.inference_mode(), self._computing():
-                tokens = torch.stack(
-                    [
-                        score_target(model.decoder, model.encoder(batch.source), batch.target).tokens
-                        for model, batch in zip(self.models, batches, strict=True)
-                    ]
-                )
-                mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
-                totals = (mixed * batches[0].target.mask[:, 1:]).sum(1)
-            for i, total in zip(rows, totals.tolist(), strict=True):
-                results[i] = (total, len(pairs[i][1]) + 1)
-        return results
+        return [(one.log_prob, len(one.ids) + 1) for one in self.score_tokens(sources, targets, previous=previous)]
 
-    def read(self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None) -> list[AttentionMap]:
+    def score_tokens(
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+    ) -> list[Hypothesis]:
+        """Return each given translation as ids, with the log-probabilities of the whole and of its tokens.
+
+        `previous` is that of `translate`.
+        """
+        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        return self.engine.score(requests, self.settings)
+
+    def attention_maps(
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+    ) -> list[AttentionMap]:
         """Return what the (first) model attends to when it is given each source and writes each target.
 
-        Words are those that stand between the spaces of the given texts. `previous` is that of `translate`.
+        Words are those between the spaces of the given texts. `previous` is that of `translate`.
         """
-        pairs = list(zip(self.encode(sources, "source"), self.encode(targets, "target"), strict=True))
-        readings = self._read(pairs, self._before(sources, previous))
+        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        maps = self.engine.attention_maps(requests, (self.source, self.target), self.settings)
         return [
             replace(reading, source=as_given(self.source, source), target=as_given(self.target, target))
-            for reading, source, target in zip(readings, sources, targets, strict=True)
+            for reading, source, target in zip(maps, sources, targets, strict=True)
         ]
 
-    def _before(self, sentences: Sequence[str], previous: Previous) -> list[Before]:
-        """Return the ids of the sentences before each one, as many for all."""
-        count = self.previous
-        given = (self.preceding(sentences) if previous is None else previous) if count else [[] for _ in sentences]
-        rows = [self.encode(row[-count:], "previous") for row in given]
-        return [[*[None] * (count - len(row)), *row] for row in rows]
+    read = attention_maps
+    """The earlier name of `attention_maps`."""
 
-    def _search(
-        self, sources: list[list[list[int]]], previous: list[Before] | None, generator: torch.Generator
-    ) -> Hypotheses:
-        """Search for (or draw) translations of one batch, given as the ids that each model reads."""
-        settings = self.settings
-        work = len(sources[0]) * self._hypotheses * self._weights
-        with torch.inference_mode(), self._computing(), fitting_threads(work):
-            padded = [map_tensors(lambda tensor: tensor.to(self.device), pad(ids, previous)) for ids in sources]
-            encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
-            states = [model.decoder.start(states) for model, states in zip(self.models, encoded, strict=True)]
-            kept = None if self.shortlist is None else self.shortlist.union(padded[0].ids)
-            steps = [step_of(self._decoder(model, kept)) for model in self.models]
-            step, state = (steps[0], states[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(tuple(states)))
-            maximum = settings.limits(padded[0].mask.sum(1) - 1)
-            bound = self._positions("target")
-            maximum = maximum if bound is None else maximum.clamp(max=bound - 1)
-            if settings.method == "sample":
-                found = sample(step, state, maximum, settings=settings, generator=generator)
-            else:
-                found = beam_search(step, state, maximum, settings=settings)
-            found = found if kept is None else restore_vocabulary_ids(found, kept)
-            if settings.coverage_penalty and settings.method != "sample":
-                return rerank(
-                    found, self.models[0].decoder, encoded[0], beta=settings.coverage_penalty, n_best=settings.n_best
-                )
-            return found
-
-    def _decoder(self, model: Seq2Seq, kept: torch.Tensor | None) -> Decoder:
-        """Return a model's decoder, which knows only the words `kept` where there are such."""
-        return model.decoder if kept is None else ShortlistedDecoder(model.decoder, kept, output_layer(model).narrowed)
-
-    def _computing(self) -> AbstractContextManager[None]:
-        """Return the context in which models compute."""
-        return nullcontext() if self.products is None else self.products.used()
-
-    def _translation(
-        self, text: str, hypotheses: list[Hypothesis], readings: list[AttentionMap] | None, *, replace: bool
-    ) -> Translation:
-        """Turn hypotheses into text, with their readings where they are wanted."""
-        kept: Sequence[AttentionMap | None] = readings or [None] * len(hypotheses)
-        made = []
-        for one, reading in zip(hypotheses, kept, strict=True):
-            translated = self.target.decode(one.ids)
-            if self.target.positional or (replace and UNK in one.ids):
-                translated = self._replaced(text, one.ids, reading if replace else None)
-            made.append(
-                Translation(translated, one.score, one.log_prob, reading=reading, token_log_probs=one.token_log_probs)
+    def _check_dictionary(self, settings: DecodingSettings) -> None:
+        """Refuse a dictionary that is asked for where no unknown word is replaced; a run's recipe may name one for nothing."""
+        known = {None, *(run.recipe.decoding.dictionary for run in self.engine.runs)}
+        if settings.dictionary not in known and not self.target.positional:
+            raise InputError(
+                "`dictionary` has no effect: unknown words are kept; replace them with `--unknown replace`, or leave it out"
             )
-        best, *others = made
-        return dataclasses.replace(best, alternatives=tuple(others))
-
-    def _replaced(self, text: str, ids: list[int], reading: AttentionMap | None) -> str:
-        """Spell a translation with source words, or their translations, in place of unknown words: of those that tell where
-        they come from, and of all others where there is a `reading` to tell it."""
-        source, words, unknown = self.source.split(text), self.target.pieces(ids), self.target.pieces([UNK])[0]
-        words = replace_positional(words, source, unknown=unknown, dictionary=self.dictionary)
-        if reading is not None:
-            weights = reading.mean()[:-1, :-1]
-            words = replace_unknown(words, weights, source, unknown=unknown, dictionary=self.dictionary)
-        return self.target.join(words)
-
-    def _read(self, pairs: list[tuple[list[int], list[int]]], before: list[Before]) -> list[AttentionMap]:
-        """Run pairs of ids through the first model, in batches, and keep the weights."""
-        found: dict[int, AttentionMap] = {}
-        widest = [_longest(pair, rest) for pair, rest in zip(pairs, before, strict=True)]
-        order = sorted(range(len(pairs)), key=lambda i: -len(widest[i]))
-        codecs = (self.source, self.target)
-        for rows in self._batches(order, widest):
-            readings = read(self.models[0], codecs, [pairs[i] for i in rows], previous=_rows(before, rows))
-            found |= dict(zip(rows, readings, strict=True))
-        return [found[i] for i in range(len(pairs))]
 
     @property
-    def _hypotheses(self) -> int:
-        """How many hypotheses of each sentence are followed."""
-        return self.settings.n_best if self.settings.method == "sample" else self.settings.size
+    def _encoder(self) -> RequestEncoder:
+        """What turns text into ids for these models."""
+        models = list(zip(self.models, self._sources, strict=True))
+        bounds = {
+            codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self._sources
+        }
+        return RequestEncoder(self._sources, self.target, bounds, self.engine.target_bound, self.previous)
 
-    def _batches(self, order: list[int], sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-        """Cut an order, longest first, into batches that fit."""
-        first = 0
-        while first < len(order):
-            longest = len(sequences[order[first]]) + 1
-            rows = max(1, BATCH_CELLS // (longest * self._hypotheses))
-            yield order[first : first + rows]
-            first += rows
-
-    def _positions(self, side: Literal["source", "target"], codec: Codec | None = None) -> int | None:
-        """Return the most tokens, </s> included, that every model (reading by `codec`) can take; None for no bound."""
-        bounds = [
-            getattr(model, f"{side}_positions")
-            for model, own in zip(self.models, self.sources, strict=True)
-            if codec is None or own is codec
+    def _requests(
+        self, sources: Sequence[str], previous: Previous, *, first: int = 1, targets: Sequence[str] | None = None
+    ) -> list[Request]:
+        """Put what is given of each sentence together."""
+        before = self.preceding(sources) if previous is None or not self.previous else previous
+        written = [None] * len(sources) if targets is None else targets
+        return [
+            Request(source, number, tuple(rows), target)
+            for number, (source, rows, target) in enumerate(zip(sources, before, written, strict=True), first)
         ]
-        return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
-    """Return the output layer, where it is a plain one; InputError names the model where it is not."""
-    head = getattr(model.decoder, "head", None)
-    if not isinstance(head, OutputLayer):
-        raise InputError(
-            f"{name} adds up predictions of all source positions (`model.marginal` or posterior attention), which takes no "
-            "shortlist; translate with `decoding.shortlist: false`"
-        )
-    return head
-
-
-def _longest(sentences: Sequence[list[int]], before: Before) -> list[int]:
-    """Return the longest of some sentences and of those before them."""
-    return max((*sentences, *(ids for ids in before if ids is not None)), key=len)
-
-
-def _rows(before: list[Before], rows: list[int]) -> list[Before] | None:
-    """Return what stands before some of the sentences; None for models that do not read it."""
-    return [before[row] for row in rows] if any(before) else None
 
 
 def _check_same_text(first: Run, other: Run) -> None:

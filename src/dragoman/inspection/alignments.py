@@ -28,7 +28,7 @@ def merge_pieces(
 ) -> Float[Tensor, "*heads target_word source_word"]:
     """Turn weights between pieces into weights between words.
 
-    `source_words` and `target_words` tell for each piece the number of its word, from 0; None marks a piece that
+    `source_words` and `target_words` give for each token the number of its word, from 0; None marks a piece that
     belongs to no word, such as EOS, and is dropped. A word receives the sum of what its source pieces receive, and
     gives the mean of what its target pieces give. Weight on a dropped source piece is dropped too, not spread over the
     others: a row sums to what its pieces gave to words, which is 1 only where nothing was dropped.

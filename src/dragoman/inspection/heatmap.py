@@ -19,6 +19,10 @@ SIDE = 18.0
 """Inches that all cells together may take, along either side; cells get smaller to fit."""
 POINTS = 72
 """Points in an inch."""
+LONGEST_WORD = 60
+"""Letters of a word that are drawn in a PNG or SVG."""
+LONGEST_TITLE = 1000
+"""Letters of a title."""
 
 
 def draw(picture: AttentionPicture, path: Path) -> None:
@@ -35,13 +39,16 @@ def _figure(picture: AttentionPicture) -> "Figure":
     """Lay out the panels, the title and the scale."""
     from matplotlib.figure import Figure
 
-    rows, columns = len(picture.target_words), len(picture.source_words)
+    source_words, target_words = (
+        [_label(word) for word in words] for words in (picture.source_words, picture.target_words)
+    )
+    rows, columns = len(target_words), len(source_words)
     cell = min(CELL, SIDE / (columns * picture.heads), SIDE / (rows * picture.layers))
     font = min(11.0, 0.72 * cell * POINTS)
-    width = max(2.2, cell * columns * picture.heads + _margin(picture.target_words, font)) + 1.2
+    width = max(2.2, cell * columns * picture.heads + _margin(target_words, font)) + 1.2
     small = 7 + width / 4
     title = 2 * (small + 3) / POINTS if picture.title else 0.0
-    height = max(1.8, cell * rows * picture.layers + _margin(picture.source_words, font)) + 0.4 + title
+    height = max(1.8, cell * rows * picture.layers + _margin(source_words, font)) + 0.4 + title
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(picture.layers, picture.heads, squeeze=False)
     for layer, heads in enumerate(picture.weights):
@@ -53,13 +60,23 @@ def _figure(picture: AttentionPicture) -> "Figure":
                     f"layer {layer + 1}, head {head + 1}", fontsize=max(font, 7), color="0.35"
                 )
     for panel in panels[0]:
-        _name_columns(panel, picture.source_words, cell * POINTS / font)
+        _name_columns(panel, source_words, cell * POINTS / font)
     for panel in panels[:, 0]:
-        panel.set_yticks(range(rows), picture.target_words)
+        panel.set_yticks(range(rows), target_words)
     _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
     if picture.title:
-        figure.suptitle(picture.title, fontsize=small + 3, fontweight="bold", wrap=True)
+        figure.suptitle(_label(picture.title, LONGEST_TITLE), fontsize=small + 3, fontweight="bold", wrap=True)
     return figure
+
+
+def _label(text: str, longest: int = LONGEST_WORD) -> str:
+    """Return a text as it is drawn, without its middle where it would need a picture of its own.
+
+    >>> _label("a" * 9, 5)
+    'aa…aa'
+    """
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def _panel(panel: "Axes", matrix: Matrix) -> Any:

@@ -58,7 +58,7 @@ def attention_page(pictures: Sequence[AttentionPicture], title: str = "Attention
 
 
 def attention_view(pictures: Sequence[AttentionPicture]) -> str:
-    """Return the HTML of `pictures`, to stand in a page made by `document`."""
+    """Return the HTML of `pictures`, for a page made by `document`."""
     figures = "\n".join(_figure(picture) for picture in pictures)
     names = [f"{number}. {' '.join(picture.source_words)}" for number, picture in enumerate(pictures, start=1)]
     chooser = f'<p class="chooser" hidden>{_select("Sentence", names)}</p>\n' if len(pictures) > 1 else ""

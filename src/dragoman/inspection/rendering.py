@@ -1,4 +1,4 @@
-"""A picture into a file: an HTML page as it stands, PNG and SVG through matplotlib, the same bytes for the same picture."""
+"""A picture into a file: an HTML page unchanged, PNG and SVG through matplotlib, the same bytes for the same picture."""
 
 import io
 import warnings

@@ -149,7 +149,7 @@ def _reference(sample: Sample) -> str:
 
 
 def _text(text: str) -> str:
-    """Return plain text as it stands."""
+    """Return plain text unchanged."""
     return f"<pre>{escape(text)}</pre>" if text else ""
 
 

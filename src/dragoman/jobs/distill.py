@@ -13,6 +13,7 @@ from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe
@@ -126,13 +127,15 @@ def distill(
 
 def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, device: str) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
-    own = {**teacher.recipe.decoding.model_dump(mode="json"), **teaching.decoding, "n_best": teaching.n_best}
-    if teaching.n_best > (1 if own["method"] == "greedy" else own["beam"]) and own["method"] != "sample":
-        own |= {"method": "beam", "beam": teaching.n_best}
-    translator = Translator.load(*runs, device=device, **own)
-    if teaching.nearest and translator.settings.method != "sample":
-        translator.settings = translator.settings.model_copy(update={"n_best": translator.settings.size})
-    return translator
+    own = teacher.recipe.decoding
+    changes: dict[str, Any] = {**teaching.decoding, "n_best": teaching.n_best}
+    method, beam = (changes.get(name, getattr(own, name)) for name in ("method", "beam"))
+    if teaching.n_best > (1 if method == "greedy" else beam) and method != "sample":
+        changes |= {"method": "beam", "beam": teaching.n_best}
+    settings = lay_over(own, changes)
+    if teaching.nearest and settings.method != "sample":
+        settings = settings.model_copy(update={"n_best": settings.size})
+    return Translator.load(*runs, device=device, settings=settings)
 
 
 def _teacher(

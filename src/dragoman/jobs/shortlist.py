@@ -9,7 +9,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
-from dragoman.inference.translator import output_layer
+from dragoman.inference.torch_engine import output_layer
 from dragoman.interfaces import PAD
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.text.codec import Codec

@@ -3,14 +3,11 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dragoman.interfaces import BOS, Padded
+from dragoman.interfaces import Padded
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer import TransformerEncoder
 from dragoman.models.transformer_settings import MaskedSettings
-
-MASK = BOS
-"""Id of [MASK]. An encoder never reads BOS, so its row of the embedding is free, and vocabularies stay as they are."""
 
 
 class MaskedLanguageModel(nn.Module):
@@ -28,7 +25,7 @@ class MaskedLanguageModel(nn.Module):
         self.head = OutputLayer(settings.width, vocabulary, embedding)
 
     def forward(self, source: Padded) -> Float[Tensor, "batch source width"]:
-        """Return what `head` reads to say which token stands at each position; [MASK] has the id MASK."""
+        """Return what `head` reads to say which token stands at each position; [MASK] has the id `special_ids.MASK`."""
         return self.encoder(source).states
 
 

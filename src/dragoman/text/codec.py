@@ -11,11 +11,12 @@ from typing import Any, Protocol, get_args, runtime_checkable
 
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
+from dragoman.special_ids import SpecialIds
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 from dragoman.text.unknown import positional_piece
-from dragoman.text.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary
+from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
 
 FORMAT = 1
@@ -60,6 +61,11 @@ class Codec:
         self.lower = lower
         self.fingerprint: str = _fingerprint(_describe(self))
 
+    @property
+    def special(self) -> SpecialIds:
+        """Where the vocabulary has its special tokens."""
+        return self.tokenizer.vocabulary.special
+
     def __len__(self) -> int:
         return len(self.tokenizer.vocabulary)
 
@@ -87,8 +93,9 @@ class Codec:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown piece is shown as "<unk>"."""
-        before_end = ids[: list(ids).index(EOS)] if EOS in ids else ids
-        return self.join(self.pieces([index for index in before_end if index not in (PAD, BOS)]))
+        special = self.special
+        before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
+        return self.join(self.pieces([index for index in before_end if index not in (special.pad, special.bos)]))
 
     def split(self, text: str) -> list[str]:
         """Return the pieces of `text`, one for each id of `encode(text)`; an unknown one is as it is spelled."""
@@ -111,9 +118,10 @@ class Codec:
 
         PAD, BOS and EOS belong to none: -1. A piece that is only a space belongs to the word after it.
         """
-        real = [index for index in ids if index not in (PAD, BOS, EOS)]
+        of_no_word = (self.special.pad, self.special.bos, self.special.eos)
+        real = [index for index in ids if index not in of_no_word]
         owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
-        return [-1 if index in (PAD, BOS, EOS) else next(owners) for index in ids]
+        return [-1 if index in of_no_word else next(owners) for index in ids]
 
     def owners(self, text: str) -> list[int]:
         """Return for each piece of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
@@ -122,7 +130,7 @@ class Codec:
     @property
     def positional(self) -> bool:
         """Whether unknown words may say where in the source they come from."""
-        return self.tokenizer.vocabulary.id(positional_piece(0)) != UNK
+        return self.tokenizer.vocabulary.id(positional_piece(0)) != self.special.unk
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name`.json into `folder`."""

@@ -3,16 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from dragoman.errors import TextError
-
-PAD, BOS, EOS, UNK = 0, 1, 2, 3
-"""Ids of the special pieces, the same in every vocabulary."""
+from dragoman.special_ids import BOS as BOS
+from dragoman.special_ids import EOS as EOS
+from dragoman.special_ids import PAD as PAD
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
+from dragoman.special_ids import UNK as UNK
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 """Names of the special pieces, in the order of their ids."""
 
 
 class Vocabulary:
-    """Pieces and their ids: 0 to 3 are the special pieces, the others follow in the order given.
+    """Pieces and their ids: the special pieces come first, the others follow in the order given.
 
     TextError where a piece is given twice.
 
@@ -21,8 +23,10 @@ class Vocabulary:
     (5, 'dog', 3, 6)
     """
 
-    def __init__(self, pieces: Sequence[str]) -> None:
-        self._pieces = (*SPECIAL, *pieces)
+    def __init__(self, pieces: Sequence[str], special: SpecialIds | None = None) -> None:
+        """Number the pieces; where `special` is given, they hold the special ones, at these ids."""
+        self.special = special or SPECIAL_IDS
+        self._pieces = (*SPECIAL, *pieces) if special is None else tuple(pieces)
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
         if len(self._ids) < len(self._pieces):
             twice = next(piece for index, piece in enumerate(self._pieces) if self._ids[piece] != index)
@@ -35,8 +39,8 @@ class Vocabulary:
         return iter(self._pieces)
 
     def id(self, piece: str) -> int:
-        """Return the id of `piece`, or UNK."""
-        return self._ids.get(piece, UNK)
+        """Return the id of `piece`, or that of the unknown one."""
+        return self._ids.get(piece, self.special.unk)
 
     def piece(self, index: int) -> str:
         """Return the piece whose id is `index`; IndexError where there is none."""

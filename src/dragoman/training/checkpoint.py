@@ -18,6 +18,8 @@ from dragoman.errors import RunError, TrainingError
 FORMAT = 2
 """Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
 nonsense here, so it is refused."""
+LARGEST_WEIGHT = 1e18
+"""Weights that are not below this are refused: their squares are more than float32 holds."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> None:
@@ -77,8 +79,14 @@ def save_weights(path: Path, model: nn.Module, metadata: Mapping[str, Any] | Non
 
 
 def load_weights(path: Path, model: nn.Module) -> dict[str, Any]:
-    """Fill `model` with the weights at `path`, and return their metadata."""
+    """Fill `model` with the weights at `path`, and return their metadata. RunError where they are not numbers."""
     tensors, metadata = load_tensors(path)
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and tensor.numel() and not tensor.abs().max() < LARGEST_WEIGHT:
+            raise RunError(
+                f"{path} holds weights that are NaN, or too large to compute with (first: {name}); use another checkpoint, or "
+                "train again"
+            )
     fill(model, tensors, path)
     return metadata
 

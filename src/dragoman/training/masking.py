@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from dragoman.interfaces import BOS, EOS, Batch, Loss, Padded
-from dragoman.models.masked_lm import MASK, MaskedLanguageModel
+from dragoman.models.masked_lm import MaskedLanguageModel
+from dragoman.special_ids import MASK
 from dragoman.training.contracts import Stream
 
 MASK_RATE = 0.15

@@ -69,7 +69,7 @@ def test_company_and_order_do_not_matter(both: tuple[Seq2Seq, Engine], monkeypat
 
 def test_batches_are_bounded_and_hold_like_lengths():
     tasks = [search.Task(row, ["a"] * length, 9, 9, complete=False) for row, length in enumerate((1, 900, 2, 900, 3))]
-    found = [[len(task.pieces) for task in batch] for batch in search.batches(tasks)]
+    found = [[len(task.pieces) for task in batch] for batch in search.batches_of(tasks)]
     assert found == [[900, 900], [3, 2, 1]]
 
 

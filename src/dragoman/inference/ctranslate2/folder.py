@@ -21,7 +21,7 @@ MANIFEST = "export.json"
 FORMAT = 1
 """Version of exports; a program reads its own and older ones."""
 EXPORTS = "exports"
-"""Folder inside a run where its exports stand."""
+"""Folder inside a run that holds its exports."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Export:
 
 
 def is_export(folder: Path) -> bool:
-    """Tell whether `folder` is an export."""
+    """Return whether `folder` is an export."""
     return (folder / MANIFEST).is_file()
 
 
@@ -56,29 +56,30 @@ def open_export(folder: Path) -> Export:
     manifest = read_manifest(folder)
     for name, wanted in manifest["files"].items():
         path = folder / name
+        if path.exists() and not path.is_file():
+            raise RunError(f"{path} is not a file; copy the whole export again")
         try:
             found = file_checksum(path)
         except OSError as error:
             raise RunError(f"{path} cannot be read ({error.strerror}); copy the whole export again") from None
         if found != wanted:
-            raise RunError(f"{path} is damaged (its checksum does not match); copy the export again, or export anew")
+            raise RunError(f"{path} is damaged (its checksum does not match); copy the export again, or export again")
     decoding = parse(DecodingSettings, manifest["decoding"], f"{folder / MANIFEST}")
     source, target = Codec.load(folder, "source"), Codec.load(folder, "target")
     return Export(folder, source, target, decoding, manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read what an export says of itself. RunError where that cannot be read."""
+    """Read the manifest of an export. RunError where it cannot be read."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         written = int(manifest["format"])
-        if not {"files", "decoding", "languages", "positions", "weights", "quantization"} <= set(manifest):
-            raise ValueError
+        _check(manifest)
     except FileNotFoundError:
         raise RunError(f"{folder} is no export: {MANIFEST} is missing; make one with `dragoman export`") from None
-    except (ValueError, KeyError, TypeError, OSError):
-        raise RunError(f"{path} is damaged; copy the export again, or export anew") from None
+    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+        raise RunError(f"{path} is damaged; copy the export again, or export again") from None
     if written > FORMAT:
         raise RunError(
             f"{folder} has format {written}, newer than the {FORMAT} that this version reads; update dragoman"
@@ -86,8 +87,31 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
+def _check(manifest: Mapping[str, Any]) -> None:
+    """Refuse a manifest that `dragoman export` cannot have written: ValueError, KeyError or TypeError."""
+    files, languages = manifest["files"], manifest["languages"]
+    right = (
+        isinstance(files, dict)
+        and all(_is_name(name) and isinstance(value, str) for name, value in files.items())
+        and isinstance(manifest["decoding"], dict)
+        and isinstance(languages, list)
+        and len(languages) == 2
+        and type(manifest["positions"]) is int
+        and manifest["positions"] > 0
+        and isinstance(manifest["weights"], str)
+        and isinstance(manifest["quantization"], str)
+    )
+    if not right:
+        raise ValueError
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a name can only be of a file in the folder itself."""
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
+
+
 def fresh_exports(run: Path) -> dict[str, Path]:
-    """Return the exports that stand in a run's folder and were made from its present weights, by quantisation."""
+    """Return the exports in a run's folder that were made from its present weights, by quantisation."""
     weights = weights_digest(run / "model.safetensors")
     found: dict[str, Path] = {}
     for path in sorted((run / EXPORTS).glob(f"*/{MANIFEST}")) if weights else []:

@@ -6,8 +6,8 @@ log-probabilities of what ended and of what was still open after a number of ste
 would have returned the same, they are ranked by Dragoman's score; where they do not, the sentence is searched again with
 more steps. What is cut at the longest length gets </s> by forced scoring.
 
-Deviations, of the company in a beam alone, never of a score: <pad> and <s>, and </s> before `minimum_length`, are kept out
-only where they would show, and what is left is then scaled up while searching; at the longest length the `beam` best go on,
+Deviations, only in which hypotheses share a beam, never in a score: <pad> and <s>, and </s> before `minimum_length`, are kept out
+only where they would show, and what is left is then scaled up while searching; at the longest length the `beam` best continue,
 fewer where some of these end.
 """
 
@@ -20,8 +20,9 @@ from typing import Any
 
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
+from dragoman.inference.batching import batches
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.text.codec import Codec
-from dragoman.text.vocabulary import BOS, EOS, PAD
 
 BATCH_TOKENS = 2048
 """Source tokens of a batch, padding included."""
@@ -57,7 +58,7 @@ class Candidate:
 
 
 class Engine:
-    """A model that CTranslate2 has loaded, and the vocabularies by which it is spoken to."""
+    """A model that CTranslate2 has loaded, and the vocabularies of its input and output."""
 
     def __init__(
         self, folder: Path, source: Codec, target: Codec, *, positions: int, threads: int | None = None
@@ -67,6 +68,7 @@ class Engine:
 
         self.source = source
         self.positions = positions
+        self.special = target.special
         self._names = list(target.tokenizer.vocabulary)
         self._ids = {piece: index for index, piece in enumerate(self._names)}
         self._model = ctranslate2.Translator(str(folder), device="cpu", intra_threads=threads or _threads())
@@ -77,7 +79,7 @@ class Engine:
         results: dict[int, list[Hypothesis]] = {}
         while todo:
             again: list[Task] = []
-            for batch in batches(todo):
+            for batch in batches_of(todo):
                 steps = (max if settings.size == 1 else min)(task.steps for task in batch)
                 for task, found in zip(batch, self._decode(batch, steps, settings), strict=True):
                     outcome = self._judge(replace(task, steps=steps), found, settings)
@@ -110,7 +112,7 @@ class Engine:
                 "min_decoding_length": min(settings.minimum_length, steps),
                 "no_repeat_ngram_size": settings.no_repeat_ngram,
             }
-            rules["suppress_sequences"] = [[self._names[PAD]], [self._names[BOS]]]
+            rules["suppress_sequences"] = [[self._names[self.special.pad]], [self._names[self.special.bos]]]
         results = self._model.translate_batch(
             [task.pieces for task in batch],
             beam_size=settings.size,
@@ -130,13 +132,13 @@ class Engine:
         found = []
         for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True):
             ids = [self._ids[piece] for piece in pieces]
-            ended = ids[-1:] == [EOS]
+            ended = ids[-1:] == [self.special.eos]
             found.append(Candidate(ids[:-1] if ended else ids, float(log_prob), ended))
         return found
 
     def _judge(self, task: Task, found: list[Candidate], settings: DecodingSettings) -> list[Hypothesis] | Task:
         """Return the translations of a sentence, or the task of searching it again."""
-        if not task.strict and any(forbidden(one, settings) for one in found):
+        if not task.strict and any(forbidden(one, settings, self.special) for one in found):
             return replace(task, steps=task.limit, complete=settings.size > 1, strict=True, again=True)
         if settings.size == 1:
             return self._greedy(task, found[0], settings)
@@ -175,7 +177,7 @@ class Engine:
 
 
 def obstacle(settings: DecodingSettings) -> str | None:
-    """Return which of the settings CTranslate2 has not with the same meaning, None where it has all."""
+    """Return which of the settings CTranslate2 does not support with the same meaning, None where it supports all."""
     if settings.method == "sample":
         return "decoding.method: sample"
     if settings.shortlist:
@@ -187,22 +189,23 @@ def obstacle(settings: DecodingSettings) -> str | None:
     return None
 
 
-def batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
-    """Cut tasks into batches of like length; those that are searched again stand with others of equal steps."""
+def batches_of(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Cut tasks into batches of like length; those that are searched again are with others of equal steps."""
     groups: dict[tuple[Any, ...], list[Task]] = {}
     for task in tasks:
         groups.setdefault((task.strict, task.complete, task.steps if task.again else 0), []).append(task)
     for group in groups.values():
-        ordered = sorted(group, key=lambda task: -len(task.pieces))
-        while ordered:
-            rows = max(1, BATCH_TOKENS // (len(ordered[0].pieces) + 1))
-            yield ordered[:rows]
-            ordered = ordered[rows:]
+        for rows in batches([len(task.pieces) + 1 for task in group], BATCH_TOKENS):
+            yield [group[row] for row in rows]
 
 
-def forbidden(found: Candidate, settings: DecodingSettings) -> bool:
-    """Tell whether a hypothesis has what Dragoman's search would have kept out."""
-    return PAD in found.ids or BOS in found.ids or (found.ended and len(found.ids) < settings.minimum_length)
+def forbidden(found: Candidate, settings: DecodingSettings, special: SpecialIds = SPECIAL_IDS) -> bool:
+    """Return whether a hypothesis has what Dragoman's search would have kept out."""
+    return (
+        special.pad in found.ids
+        or special.bos in found.ids
+        or (found.ended and len(found.ids) < settings.minimum_length)
+    )
 
 
 def score_of(found: Candidate, settings: DecodingSettings) -> float:
@@ -225,7 +228,7 @@ def first_to_fill(ended: Sequence[Candidate], size: int) -> list[Candidate]:
 def best_open(found: Sequence[Candidate], steps: int) -> float:
     """Return a bound of the log-probability of what was still open after `steps` steps.
 
-    That is the best that was open; where all of the best candidates ended in the last step, what went on is below them.
+    That is the best that was open; where all of the best candidates ended in the last step, what continued is below them.
     """
     still_open = [one.log_prob for one in found if not one.ended]
     last = [one.log_prob for one in found if one.ended and len(one.ids) == steps - 1]

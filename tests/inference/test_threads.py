@@ -1,9 +1,11 @@
 """Tests of how many threads a search computes on."""
 
+from threading import Barrier, Thread
+
 import pytest
 import torch
 
-from dragoman.decoding.threads import SMALL, fitting_threads
+from dragoman.inference.threads import SMALL, fitting_threads
 
 
 @pytest.fixture
@@ -28,3 +30,24 @@ def test_threads_come_back_after_an_error() -> None:
     with pytest.raises(KeyError), fitting_threads(1):
         raise KeyError
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_requests_at_the_same_time_leave_the_number_of_threads_as_it_was() -> None:
+    first_inside, second_done = Barrier(2, timeout=10), Barrier(2, timeout=10)
+
+    def first() -> None:
+        with fitting_threads(1):
+            first_inside.wait()
+            second_done.wait()
+
+    request = Thread(target=first)
+    request.start()
+    first_inside.wait()
+    with fitting_threads(1):
+        pass
+    second_done.wait()
+    request.join()
+    assert torch.get_num_threads() == 2
+    with fitting_threads(1):
+        assert torch.get_num_threads() == 1

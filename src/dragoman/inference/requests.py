@@ -1,0 +1,92 @@
+"""The stages of a sentence on its way to a model: text, then ids. Does not import torch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.text.codec import Codec, encode_within
+
+
+@dataclass(frozen=True)
+class Request:
+    """A sentence to translate, or, with a target, a pair to score or to look into."""
+
+    source: str
+    number: int = 1
+    """Its number in the whole text, from 1: messages name it, and samples are drawn by it."""
+    previous: tuple[str, ...] = ()
+    """The sentences before it in its document, nearest last, where the model reads them."""
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class EncodedRequest:
+    """A request as ids, without BOS and EOS."""
+
+    request: Request
+    sources: tuple[list[int], ...]
+    """The source as each model of an ensemble reads it."""
+    previous: tuple[list[int] | None, ...] = ()
+    """As many sentences as the models read, nearest last; None where the document has no more."""
+    target: list[int] | None = None
+
+    @property
+    def pair(self) -> tuple[list[int], list[int]]:
+        """The source as the first model reads it, and the target, which may be empty."""
+        return self.sources[0], self.target or []
+
+    @property
+    def width(self) -> int:
+        """How many columns it takes in a batch: the longest of its sentences, with EOS."""
+        return 1 + max(len(ids) for ids in (*self.pair, *self.previous) if ids is not None)
+
+
+@dataclass(frozen=True)
+class RequestEncoder:
+    """Turns requests into ids for the models of a translator, and refuses sentences that are too long for them."""
+
+    sources: tuple[Codec, ...]
+    target: Codec
+    bounds: Mapping[Codec, int | None]
+    """The most tokens of a source sentence, with EOS, that every model with this codec can read; None for no bound."""
+    target_bound: int | None
+    previous: int
+    """How many sentences before each one the models read, at most."""
+
+    def encode_all(self, requests: Sequence[Request]) -> list[EncodedRequest]:
+        """Encode requests; each different previous sentence is encoded once. InputError names one that is too long."""
+        known: dict[str, list[int]] = {}
+        return [self._encode(request, known) for request in requests]
+
+    def side(
+        self, texts: Sequence[str], side: Literal["source", "target", "previous"], *, first: int = 1
+    ) -> list[list[int]]:
+        """Return the ids of sentences of one side. InputError names one that is too long, counted from `first`."""
+        codec = self.target if side == "target" else self.sources[0]
+        bound = self.target_bound if side == "target" else self.bounds[codec]
+        return encode_within(codec, texts, bound, name=f"{side} sentence", first=first)
+
+    def _encode(self, request: Request, known: dict[str, list[int]]) -> EncodedRequest:
+        """Encode one request."""
+        by_codec = {
+            codec: encode_within(
+                codec, [request.source], self.bounds[codec], name="source sentence", first=request.number
+            )[0]
+            for codec in dict.fromkeys(self.sources)
+        }
+        target = request.target
+        return EncodedRequest(
+            request,
+            tuple(by_codec[codec] for codec in self.sources),
+            tuple(self._previous(request.previous, known)),
+            None if target is None else self.side([target], "target", first=request.number)[0],
+        )
+
+    def _previous(self, sentences: Sequence[str], known: dict[str, list[int]]) -> Iterator[list[int] | None]:
+        """Yield the ids of the nearest previous sentences, None where there is none."""
+        nearest = sentences[len(sentences) - min(self.previous, len(sentences)) :]
+        yield from [None] * (self.previous - len(nearest))
+        for number, sentence in enumerate(nearest, 1):
+            if sentence not in known:
+                known[sentence] = self.side([sentence], "previous", first=number)[0]
+            yield known[sentence]

@@ -1,0 +1,61 @@
+"""Models of finished runs, ready to compute: on which device, in which arithmetic, on how many threads."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+import torch
+from torch import nn
+
+from dragoman.inference.threads import fitting_threads
+from dragoman.layers.linear import PackedWeights, PrecisionName, choose_precision, width_of
+from dragoman.machine.devices import choose_device
+from dragoman.models.capabilities import Purpose
+from dragoman.runs.folder import Run, open_run
+
+AnyModel = TypeVar("AnyModel", bound=nn.Module)
+
+
+class Session(Generic[AnyModel]):
+    """Models that compute together, and how they do it.
+
+    Several requests may compute at the same time: nothing of a request is kept here.
+    """
+
+    def __init__(self, models: Sequence[AnyModel], *, fixed: bool = False) -> None:
+        """Take over models; `fixed` says that their weights never change again, so that they may be packed."""
+        self.models = tuple(models)
+        self.device = next(self.models[0].parameters()).device
+        self.weights = sum(weight.numel() for model in self.models for weight in model.parameters())
+        self._fixed = fixed
+        self._packed: dict[PrecisionName, PackedWeights] = {}
+
+    def pack(self, requested: Literal["auto", "float32", "bfloat16", "int8"]) -> PackedWeights | None:
+        """Return the weights as linear layers multiply by them; None where they may still change."""
+        if not self._fixed:
+            return None
+        precision = choose_precision(requested, self.device, max(map(width_of, self.models)))
+        if precision not in self._packed:
+            self._packed[precision] = PackedWeights(precision, *self.models)
+        return self._packed[precision]
+
+    @contextmanager
+    def computing(self, packed: PackedWeights | None = None, *, rows: int | None = None) -> Iterator[None]:
+        """Compute without gradients and with the weights `packed`; `rows` is how many rows a step of search has, where it is
+        one, so that a step of little work is not shared out among threads."""
+        with ExitStack() as contexts:
+            contexts.enter_context(torch.inference_mode())
+            if packed is not None:
+                contexts.enter_context(packed.used())
+            if rows is not None:
+                contexts.enter_context(fitting_threads(rows * self.weights))
+            yield
+
+
+def open_runs(folders: Sequence[str | Path], purpose: Purpose, device: str = "auto") -> tuple[list[Run], torch.device]:
+    """Open runs whose models are for a purpose, and choose the device. RunError, or InputError for a run of another kind."""
+    runs = [open_run(Path(folder)) for folder in folders]
+    for run in runs:
+        run.require(purpose)
+    return runs, choose_device(device)

@@ -1,0 +1,201 @@
+"""Batches of ids in, hypotheses out: what translates with torch."""
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+import torch
+
+from dragoman.data.collate import collate, pad
+from dragoman.decoding.beam import beam_search
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
+from dragoman.decoding.rerank import rerank
+from dragoman.decoding.sample import sample
+from dragoman.decoding.score import score_target
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.decoding.shortlist import Listed, Shortlist, ShortlistedDecoder, restore_vocabulary_ids
+from dragoman.decoding.step import EnsembleState, ensemble, step_of
+from dragoman.errors import InputError, RunError
+from dragoman.inference.attention_map import AttentionMap, map_attention, source_heads
+from dragoman.inference.batching import batches, check_memory
+from dragoman.inference.requests import EncodedRequest
+from dragoman.inference.session import Session
+from dragoman.interfaces import DecoderState, Encoded, Step
+from dragoman.layers.embedding import OutputLayer
+from dragoman.models.capabilities import Capabilities, capabilities_of
+from dragoman.models.seq2seq import Seq2Seq
+from dragoman.runs.folder import Run
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
+from dragoman.text.codec import Codec
+from dragoman.tree import map_tensors
+
+BATCH_CELLS = 6000
+"""Largest batch of translation: hypotheses times longest source, in tokens."""
+
+
+class TorchEngine:
+    """One or several models that translate together."""
+
+    def __init__(
+        self,
+        session: Session[Seq2Seq],
+        runs: Sequence[Run] = (),
+        *,
+        shortlist: Shortlist | None = None,
+        special: SpecialIds = SPECIAL_IDS,
+    ) -> None:
+        """Take over the models of a session; a `shortlist` that is not given is that of the first of their `runs`."""
+        self.session = session
+        self.models = session.models
+        self.target_bound = smallest(model.target_positions for model in self.models)
+        self.runs = tuple(runs)
+        self.special = special
+        self._shortlist = shortlist
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        """What the first model can do, by its run's recipe; None without one."""
+        return capabilities_of(self.runs[0].recipe.model) if self.runs else None
+
+    @property
+    def source_heads(self) -> tuple[int, int] | None:
+        """Layers and heads of the first model over the source; None where it does not attend to it.
+
+        A run's recipe says so; models without one are tried on a pair of empty sentences.
+        """
+        known = self.capabilities
+        return source_heads(self.models[0]) if known is None else known.source_heads
+
+    def prepare(self, settings: DecodingSettings, vocabulary: int) -> None:
+        """Load what settings need before the first search. Errors say what is missing, or too large."""
+        check_memory(settings, vocabulary, device=self.session.device.type)
+        self.session.pack(settings.precision)
+        if settings.shortlist:
+            self._require_shortlist()
+
+    def search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
+        """Search for (or draw) the translations of each request, best first; an empty source has none."""
+        results: list[list[Hypothesis]] = [[] for _ in requests]
+        todo = [number for number, request in enumerate(requests) if request.sources[0]]
+        widths = [requests[number].width * settings.hypotheses for number in todo]
+        for rows in batches(widths, BATCH_CELLS):
+            chosen = [todo[row] for row in rows]
+            found = self._search([requests[number] for number in chosen], settings)
+            for number, alternatives in zip(chosen, found.alternatives(), strict=True):
+                results[number] = alternatives
+        return results
+
+    def score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
+        """Return the given targets with their log-probabilities. RunError where the models do not give numbers."""
+        results: dict[int, Hypothesis] = {}
+        widths = [request.width * settings.hypotheses for request in requests]
+        lengths = [sum(map(len, request.pair)) for request in requests]
+        for rows in batches(widths, BATCH_CELLS, ties=lengths):
+            results |= dict(zip(rows, self._score([requests[row] for row in rows], settings), strict=True))
+        return [results[row] for row in range(len(requests))]
+
+    def attention_maps(
+        self, requests: Sequence[EncodedRequest], codecs: tuple[Codec, Codec], settings: DecodingSettings
+    ) -> list[AttentionMap]:
+        """Return what the first model attends to when it writes the given targets; `codecs` are of source and target."""
+        found: dict[int, AttentionMap] = {}
+        for rows in batches([request.width * settings.hypotheses for request in requests], BATCH_CELLS):
+            chosen = [requests[row] for row in rows]
+            pairs = [request.pair for request in chosen]
+            maps = map_attention(self.models[0], codecs, pairs, previous=previous_of(chosen))
+            found |= dict(zip(rows, maps, strict=True))
+        return [found[row] for row in range(len(requests))]
+
+    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Hypotheses:
+        """Translate one batch."""
+        previous = previous_of(requests)
+        with self.session.computing(self.session.pack(settings.precision), rows=len(requests) * settings.hypotheses):
+            padded = [
+                map_tensors(lambda tensor: tensor.to(self.session.device), pad(ids, previous, self.special))
+                for ids in zip(*(request.sources for request in requests), strict=True)
+            ]
+            encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
+            listed = self._require_shortlist().listed(padded[0].ids) if settings.shortlist else None
+            special = self.special if listed is None else listed.special(self.special)
+            begun = [_begin(model, source, listed) for model, source in zip(self.models, encoded, strict=True)]
+            steps, states = zip(*begun, strict=True)
+            step, state = (steps[0], states[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(states))
+            maximum = settings.limits(padded[0].mask.sum(1) - 1)
+            maximum = maximum if self.target_bound is None else maximum.clamp(max=self.target_bound - 1)
+            if settings.method == "sample":
+                chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
+                found = sample(step, state, maximum, settings=settings, generator=chances, special=special)
+            else:
+                found = beam_search(step, state, maximum, settings=settings, special=special)
+            found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
+            if settings.coverage_penalty and settings.method != "sample":
+                weighed: dict[str, Any] = {"beta": settings.coverage_penalty, "n_best": settings.n_best}
+                return rerank(found, self.models[0].decoder, encoded[0], special=self.special, **weighed)
+            return found
+
+    def _score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
+        """Score one batch by the mean of the models' probabilities of each token."""
+        previous, targets = previous_of(requests), [request.target or [] for request in requests]
+        with self.session.computing(self.session.pack(settings.precision)):
+            pairs = [
+                list(zip(ids, targets, strict=True))
+                for ids in zip(*(request.sources for request in requests), strict=True)
+            ]
+            own = [collate(one, previous=previous, special=self.special).to(self.session.device) for one in pairs]
+            tokens = torch.stack(
+                [
+                    score_target(model.decoder, model.encoder(batch.source), batch.target).tokens
+                    for model, batch in zip(self.models, own, strict=True)
+                ]
+            )
+            mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
+            totals = (mixed * own[0].target.mask[:, 1:]).sum(1)
+            if not totals.isfinite().all():
+                raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")
+        return [
+            Hypothesis(target, total, total, tuple(row[: len(target) + 1]))
+            for target, total, row in zip(targets, totals.tolist(), mixed.tolist(), strict=True)
+        ]
+
+    def _require_shortlist(self) -> Shortlist:
+        """Return the shortlist, read at the first use. RunError or InputError where there is none, or a model takes none."""
+        if self._shortlist is None:
+            if not self.runs:
+                raise InputError("this translator was made without a shortlist; load it from a run that has one")
+            for run, model in zip(self.runs, self.models, strict=True):
+                output_layer(model, str(run.folder))
+            self._shortlist = self.runs[0].load_shortlist(self.session.device)
+        return self._shortlist
+
+
+def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
+    """Return the output layer, where it is a plain one; InputError names the model where it is not."""
+    head = getattr(model.decoder, "head", None)
+    if not isinstance(head, OutputLayer):
+        raise InputError(
+            f"{name} adds up predictions of all source positions (`model.marginal` or posterior attention), which takes no "
+            "shortlist; translate with `decoding.shortlist: false`"
+        )
+    return head
+
+
+def previous_of(requests: Sequence[EncodedRequest]) -> list[tuple[list[int] | None, ...]] | None:
+    """Return the sentences before each one of a batch; None for models that do not read them."""
+    return [request.previous for request in requests] if any(request.previous for request in requests) else None
+
+
+def smallest(bounds: Iterable[int | None]) -> int | None:
+    """Return the smallest of some bounds, None where there is none.
+
+    >>> smallest([None, 7, 9])
+    7
+    """
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def _begin(model: Seq2Seq, encoded: Encoded, listed: Listed | None) -> tuple[Step, DecoderState[Any, Any]]:
+    """Return a model's step, which knows only the words listed where some are, and its state before the first one."""
+    if listed is None:
+        return step_of(model.decoder), model.decoder.start(encoded)
+    decoder = ShortlistedDecoder(model.decoder, listed, output_layer(model).narrowed)
+    return decoder.step, decoder.start(encoded)

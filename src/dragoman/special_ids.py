@@ -1,0 +1,39 @@
+"""Ids of the tokens that are no text: declared here alone. Does not import torch."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """Where a vocabulary has its special tokens; by default where Dragoman's own have them.
+
+    Search, sampling, rules and padding are given those of the target vocabulary, so that vocabularies of other toolkits may
+    have theirs elsewhere (NLLB: `<s>` 0, `<pad>` 1, `</s>` 2).
+    """
+
+    pad: int = 0
+    bos: int = 1
+    eos: int = 2
+    unk: int = 3
+    mask: int = 1
+    """[MASK] of a masked language model. In Dragoman's own vocabularies it is the id of BOS, which an encoder never reads."""
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """All special ids, each once, in ascending order.
+
+        >>> SpecialIds().all
+        (0, 1, 2, 3)
+        """
+        return tuple(sorted({self.pad, self.bos, self.eos, self.unk, self.mask}))
+
+
+SPECIAL_IDS = SpecialIds()
+"""Those of Dragoman's own vocabularies."""
+PAD, BOS, EOS, UNK, MASK = (
+    SPECIAL_IDS.pad,
+    SPECIAL_IDS.bos,
+    SPECIAL_IDS.eos,
+    SPECIAL_IDS.unk,
+    SPECIAL_IDS.mask,
+)

@@ -1,0 +1,62 @@
+"""Folders of exports, and what is refused about them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.errors import RunError
+from dragoman.inference.ctranslate2.folder import MANIFEST, open_export
+
+GOOD: dict[str, Any] = {
+    "format": 1,
+    "files": {},
+    "decoding": {},
+    "languages": ["en", "vi"],
+    "positions": 9,
+    "weights": "abc",
+    "quantization": "int8",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": ["model.bin"]},
+        {"files": 5},
+        {"files": {"a\0b": "0"}},
+        {"files": {"/dev/zero": "0"}},
+        {"files": {"../model.bin": "0"}},
+        {"files": {"": "0"}},
+        {"files": {"model.bin": None}},
+        {"decoding": None},
+        {"languages": "en"},
+        {"languages": ["en"]},
+        {"positions": "many"},
+        {"positions": True},
+        {"positions": 0},
+        {"weights": 3},
+        {"quantization": []},
+        {"format": None},
+    ],
+    ids=str,
+)
+def test_a_manifest_that_no_export_has_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    (tmp_path / MANIFEST).write_text(json.dumps(GOOD | change), encoding="utf-8")
+    with pytest.raises(RunError) as caught:
+        open_export(tmp_path)
+    assert MANIFEST in str(caught.value) and "damaged" in str(caught.value)
+
+
+def test_a_manifest_that_nests_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(RunError, match="damaged"):
+        open_export(tmp_path)
+
+
+def test_what_is_named_but_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").mkdir()
+    (tmp_path / MANIFEST).write_text(json.dumps(GOOD | {"files": {"model.bin": "0"}}), encoding="utf-8")
+    with pytest.raises(RunError, match=r"model\.bin is not a file"):
+        open_export(tmp_path)

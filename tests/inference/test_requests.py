@@ -1,0 +1,56 @@
+"""Sentences on their way to a model."""
+
+import pytest
+
+from dragoman.errors import InputError
+from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
+from dragoman.text.codec import Codec
+from dragoman.text.vocabulary import Vocabulary
+from dragoman.text.words import Words
+
+WORDS = ["a", "b", "c"]
+
+
+def test_previous_sentences_are_encoded_once() -> None:
+    class Counting(Words):
+        def encode(self, text: str) -> list[int]:
+            seen.append(text)
+            return super().encode(text)
+
+    seen: list[str] = []
+    codec = Codec(Counting(Vocabulary(["a", "b", "c"])))
+    encoder = RequestEncoder((codec,), codec, {codec: None}, None, previous=2)
+    requests = [Request("c", 1, ("a", "b")), Request("c", 2, ("b", "a")), Request("c", 3, ("b",))]
+    encoded = encoder.encode_all(requests)
+    assert sorted(seen) == ["a", "b", "c", "c", "c"]
+    assert [one.previous for one in encoded] == [([4], [5]), ([5], [4]), (None, [5])]
+
+
+def test_each_model_reads_the_source_by_its_own_codec() -> None:
+    one, other = (Codec(Words(Vocabulary(words))) for words in (WORDS, WORDS[::-1]))
+    encoder = RequestEncoder((one, other, one), one, {one: None, other: None}, None, previous=0)
+    (encoded,) = encoder.encode_all([Request("a b", target="c")])
+    assert encoded.sources == ([4, 5], [6, 5], [4, 5])
+    assert (encoded.target, encoded.previous) == ([6], ())
+
+
+def test_the_widest_sentence_says_how_many_columns_a_request_takes() -> None:
+    request = Request("a")
+    assert EncodedRequest(request, ([4],)).width == 2
+    assert EncodedRequest(request, ([4],), (None, [4, 5, 6])).width == 4
+    assert EncodedRequest(request, ([4],), target=[4, 5]).width == 3
+
+
+@pytest.mark.parametrize(
+    ("request_", "named"),
+    [
+        (Request("a a a", 7), "source sentence 7"),
+        (Request("a", 7, target="a a a a"), "target sentence 7"),
+        (Request("a", 7, ("a", "a a a")), "previous sentence 2"),
+    ],
+)
+def test_what_is_too_long_is_named(request_: Request, named: str) -> None:
+    codec = Codec(Words(Vocabulary(WORDS)))
+    encoder = RequestEncoder((codec,), codec, {codec: 3}, 4, previous=2)
+    with pytest.raises(InputError, match=named):
+        encoder.encode_all([request_])

@@ -1,0 +1,34 @@
+"""How finished models compute."""
+
+import torch
+from torch import nn
+
+from dragoman.inference.session import Session
+from dragoman.layers.linear import linear
+
+
+def test_weights_that_may_still_change_are_not_packed() -> None:
+    assert Session([nn.Linear(4, 4)]).pack("float32") is None
+
+
+def test_weights_are_packed_once_for_each_precision() -> None:
+    session = Session([nn.Linear(64, 64)], fixed=True)
+    packed = session.pack("float32")
+    assert packed is not None and session.pack("float32") is packed
+    rounded = session.pack("bfloat16")
+    assert rounded is not None and (packed.precision, rounded.precision) == ("float32", "bfloat16")
+
+
+def test_two_calls_may_compute_in_different_precisions() -> None:
+    torch.manual_seed(1)
+    session = Session([nn.Linear(128, 128)], fixed=True)
+    weight, inputs = session.models[0].weight, torch.randn(3, 128)
+    results = {}
+    for precision in ("float32", "bfloat16", "float32"):
+        with session.computing(session.pack(precision), rows=1):
+            assert torch.is_inference_mode_enabled()
+            results.setdefault(precision, []).append(linear(inputs, weight, None))
+    assert not torch.is_inference_mode_enabled()
+    assert torch.equal(*results["float32"])
+    torch.testing.assert_close(results["float32"][0], inputs @ weight.T, atol=1e-5, rtol=1e-5)
+    assert not torch.equal(results["float32"][0], results["bfloat16"][0])
