@@ -70,7 +70,7 @@ def fit_classifier(
             f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
             + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
         )
-        trainer = _assembled(run, train, dev, listener)
+        trainer = _assembled(run, train, dev, listener=listener)
         resuming = begun is not None and run.files.last.exists()
         run.save()
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
@@ -127,7 +127,9 @@ class LabelValidation:
         return {"dev_loss": loss / total, "dev_accuracy": right / total}
 
 
-def _assembled(run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], listener: Listener) -> Trainer:
+def _assembled(
+    run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], *, listener: Listener
+) -> Trainer:
     """Encode the documents, make the model, and put together what trains it."""
     settings = run.recipe.training
     device = choose_device(settings.device)

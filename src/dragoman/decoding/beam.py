@@ -120,7 +120,7 @@ def search_steps(
     Closing the generator cancels the search.
     """
     rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids PAD and BOS
-    search, state = start(maximum, settings.size, begin, special), state.expand(settings.size)
+    search, state = start(maximum, settings.size, begin, special=special), state.expand(settings.size)
     same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
         with torch.no_grad():
@@ -145,6 +145,7 @@ def start(
     maximum: Int[Tensor, " batch"],
     size: int,
     begin: Int[Tensor, " batch"] | None = None,
+    *,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Search:
     """Return a search in which each sentence has one open hypothesis, BOS or its token of `begin`, and none that ended."""

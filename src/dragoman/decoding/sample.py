@@ -75,7 +75,7 @@ def sample_steps(
 ) -> Iterator[SearchStep]:
     """Draw as `sample` does, and yield what each step came to; closing the generator cancels the rest."""
     rules, copies = [*constraints_from(settings, special), *constraints], settings.n_best
-    samples, state = _start(maximum, copies, begin, special), state.repeat(copies)
+    samples, state = _start(maximum, copies, begin, special=special), state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(samples.sentences) > 0:
         with torch.no_grad():
@@ -124,7 +124,7 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> F
 
 
 def _start(
-    maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None, special: SpecialIds
+    maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None, *, special: SpecialIds
 ) -> Samples:
     """Return so many samples of each sentence, each BOS or its token of `begin`."""
     sentences = torch.arange(len(maximum), device=maximum.device).repeat_interleave(copies)

@@ -101,8 +101,8 @@ def distill(
     """
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
-    student = student_recipe(recipe, teacher, folder, chosen, assignments)
-    translator = _translator(teacher, runs, chosen, student.training.device)
+    student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
+    translator = _translator(teacher, runs, chosen, device=student.training.device)
     with run_lock(folder):
         if not resume:
             _check_folder(folder)
@@ -125,7 +125,7 @@ def distill(
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
-def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, device: str) -> Translator:
+def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, *, device: str) -> Translator:
     """Load the teacher so that it gives all translations that are chosen from."""
     own = teacher.recipe.decoding
     changes: dict[str, Any] = {**teaching.decoding, "n_best": teaching.n_best}

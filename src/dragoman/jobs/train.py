@@ -69,7 +69,7 @@ def fit(
     check_machine(recipe, choose_device(recipe.training.device))
     known = resume and folder.exists()
     with run_lock(folder), threads_restored():
-        run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs)
+        run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs=codecs)
         resuming = known and run.files.last.exists()
         trainer = _assembled(run, listener, resuming=resuming)
         run = _with_choices(run, trainer, about or {})
@@ -102,7 +102,7 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     packed = recipe.training.padding == "packed"
     if not switch_packing(model, device, on=packed) and packed:
         listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
-    validation = build_validation(run, model, device, listener.say)
+    validation = build_validation(run, model, device, say=listener.say)
     stream: Stream = _stream(run, model, listener)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
@@ -214,7 +214,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     if recipe.model.start_from is not None:
         metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, metadata, dictionary=_dictionary(recipe, codecs))
+    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=_dictionary(recipe, codecs))
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:

@@ -74,7 +74,7 @@ def translate_corpora(
         already += resumed.sentences
         with corpus.partial.open("ab") as file:
             file.truncate(resumed.end)
-            for rows, sentences in _chunks(translator, iter(corpus.pairs()), resumed.sentences, choose):
+            for rows, sentences in _chunks(translator, iter(corpus.pairs()), resumed.sentences, choose=choose):
                 file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
                 file.flush()
                 ResumePoint(sentences, file.tell()).write(corpus)
@@ -110,7 +110,7 @@ class ResumePoint:
 
 
 def _chunks(
-    translator: Translator, pairs: Iterator[Pair], done: int, choose: Choose
+    translator: Translator, pairs: Iterator[Pair], done: int, *, choose: Choose
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
 

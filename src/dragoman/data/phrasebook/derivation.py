@@ -34,7 +34,7 @@ class Example:
     links: tuple[tuple[int, int], ...]
 
 
-def derive(language: str, split: Split, count: int, *, seed: int = 1) -> list[Example]:
+def derive(language: str, split: Split, count: int, seed: int = 1) -> list[Example]:
     """Draw `count` pairs of a split with different English sentences; a seed gives the same English in every language.
 
     InputError for an unknown language or split, and for more sentences than the grammar surely has.

@@ -163,7 +163,7 @@ def _object(node: Clause, action: Action, scope: str) -> list[Token]:
     if action.object is None or node.asked == "how many" or isinstance(action.object.head, Pronoun):
         return []
     never = node.frequency is not None and node.frequency.english == "never"
-    return phrase(action.object, scope + "object.", action.verb.french.preposition, negated=node.negative or never)
+    return phrase(action.object, scope + "object.", action.verb.french.preposition, node.negative or never)
 
 
 def _tail(node: Clause, action: Action) -> str:

@@ -11,7 +11,7 @@ _ELIDED = frozenset(("le", "la", "de", "je", "ne", "que", "me", "te", "ce"))
 _CONTRACTED = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}
 
 
-def phrase(node: Phrase, role: str, preposition: str = "", *, negated: bool = False) -> list[Token]:
+def phrase(node: Phrase, role: str, preposition: str = "", negated: bool = False) -> list[Token]:
     """Return a noun phrase; `preposition` is what the verb puts before it.
 
     After de an article of indefinite quantity falls (besoin d'eau); as `negated` direct object it becomes de.
@@ -24,7 +24,7 @@ def phrase(node: Phrase, role: str, preposition: str = "", *, negated: bool = Fa
         return words(head.french, role + "noun")
     plural = head.plural_in_french or (node.determiner is not None and node.determiner.number == "plural")
     noun = words(head.french_plural if plural and head.french_plural else head.french, role + "noun")
-    before, after = _adjectives(node.adjective, head, plural, role=role)
+    before, after = _adjectives(node.adjective, head, plural, role)
     rest = before + noun + after
     if node.contents:
         rest += words("de", role + "of") + words(node.contents.french, role + "contents")
@@ -35,10 +35,7 @@ def phrase(node: Phrase, role: str, preposition: str = "", *, negated: bool = Fa
         return article + rest + words("de", role + "of") + phrase(node.owner, role + "owner.")
     if node.determiner is None:
         return rest
-    return (
-        words(_article(node.determiner, head, rest, preposition=preposition, negated=negated), role + "determiner")
-        + rest
-    )
+    return words(_article(node.determiner, head, rest, preposition, negated), role + "determiner") + rest
 
 
 def contract(tokens: Iterable[Token]) -> list[Token]:
@@ -69,7 +66,7 @@ def _third(action: Action, role: str) -> list[Token]:
     return words(action.verb.french.present[2], role + "verb") + thing
 
 
-def _adjectives(adjective: Adjective | None, head: Noun, plural: bool, *, role: str) -> tuple[list[Token], list[Token]]:
+def _adjectives(adjective: Adjective | None, head: Noun, plural: bool, role: str) -> tuple[list[Token], list[Token]]:
     """Return what stands before and what stands after the noun."""
     if adjective is None:
         return [], []
@@ -80,7 +77,7 @@ def _adjectives(adjective: Adjective | None, head: Noun, plural: bool, *, role: 
     return (tokens, []) if adjective.position == "before" else ([], tokens)
 
 
-def _article(determiner: Determiner, head: Noun, rest: list[Token], *, preposition: str, negated: bool) -> str:
+def _article(determiner: Determiner, head: Noun, rest: list[Token], preposition: str, negated: bool) -> str:
     """Choose the form of a determiner by gender, by the sound that follows, and by what governs the phrase."""
     if determiner.kind == "bare" and preposition == "de":
         return ""

@@ -241,17 +241,15 @@ def prepositions() -> tuple[Preposition, ...]:
 def adverbials() -> tuple[Adverbial, ...]:
     """Return the fixed phrases, with "in France", "to France" and "from France" for every land and city."""
     found = [
-        _adverbial(
-            row["english"], row["vietnamese"], row["french"], front=row["place"] == "front", classes=row["classes"]
-        )
+        _adverbial(row["english"], row["vietnamese"], row["french"], row["place"] == "front", row["classes"])
         for row in table("adverbials")
     ]
     for row in table("lands"):
         name, vietnamese = row["english"], _numbered(row["vietnamese"])
         within, away = _contracted(row["in_french"]), _contracted(row["from_french"])
-        found.append(_adverbial(f"in:1 {name}:2", f"ở:1 {vietnamese}", within, front=False, classes="land"))
-        found.append(_adverbial(f"to:1 {name}:2", f"đến:1 {vietnamese}", within, front=False, classes="journey"))
-        found.append(_adverbial(f"from:1 {name}:2", f"từ:1 {vietnamese}", away, front=False, classes="origin"))
+        found.append(_adverbial(f"in:1 {name}:2", f"ở:1 {vietnamese}", within, False, "land"))
+        found.append(_adverbial(f"to:1 {name}:2", f"đến:1 {vietnamese}", within, False, "journey"))
+        found.append(_adverbial(f"from:1 {name}:2", f"từ:1 {vietnamese}", away, False, "origin"))
     return tuple(found)
 
 
@@ -320,7 +318,7 @@ def _frame(cell: str) -> tuple[str, tuple[str, ...]]:
     return subject, tuple(kind for kind in objects.split(",") if kind != "-")
 
 
-def _adverbial(english: str, vietnamese: str, french: str, *, front: bool, classes: str) -> Adverbial:
+def _adverbial(english: str, vietnamese: str, french: str, front: bool, classes: str) -> Adverbial:
     """Build a fixed phrase from cells such as "next:1 week:2"; 0 is aligned to nothing, no number means 1."""
     name = " ".join(word.partition(":")[0] for word in english.split())
     source, left, right = (_marked(cell, name) for cell in (english, vietnamese, french))

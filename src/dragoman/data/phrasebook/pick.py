@@ -55,7 +55,7 @@ def quality(random: Random, thing: Noun) -> Adjective | None:
     return random.choice(fitting) if random.choice(("plain", "plain", "qualified")) == "qualified" and fitting else None
 
 
-def specific(random: Random, thing: Noun, plural: bool = True, *, indefinite: bool = True) -> Phrase:
+def specific(random: Random, thing: Noun, plural: bool = True, indefinite: bool = True) -> Phrase:
     """Speak of a certain thing or things: the, this, my, a, two ..."""
     if "name" in thing.classes:
         return Phrase(thing)
@@ -110,11 +110,9 @@ def subject(random: Random, kind: str) -> Phrase:
     return specific(random, noun(random, (kind,)), indefinite=False)
 
 
-def verb(
-    random: Random, kinds: tuple[str, ...], transitive: bool, *, form: str = "english", doer: str = "people"
-) -> Verb:
+def verb(random: Random, kinds: tuple[str, ...], transitive: bool, form: str = "english", doer: str = "people") -> Verb:
     """Choose a verb of one of `kinds` that `doer` may do and that has the form (third, past, gerund) asked for."""
-    return random.choice(_verbs(kinds, transitive, form, doer=doer))
+    return random.choice(_verbs(kinds, transitive, form, doer))
 
 
 def objects_of(chosen: Verb, doer: str = "people") -> tuple[str, ...]:
@@ -122,7 +120,7 @@ def objects_of(chosen: Verb, doer: str = "people") -> tuple[str, ...]:
     return next(objects for kind, objects in chosen.frames if kind == doer)
 
 
-def thing(random: Random, chosen: Verb, doer: str = "people", *, closed: bool = False) -> Phrase:
+def thing(random: Random, chosen: Verb, doer: str = "people", closed: bool = False) -> Phrase:
     """Choose an object; in a `closed` clause (a negation or a question) quantities do not occur."""
     kind = random.choice(objects_of(chosen, doer))
     if kind == "anyone":
@@ -158,9 +156,9 @@ def bare(random: Random, chosen: Verb, doer: str) -> Phrase:
     return Phrase(found, determiner("", "plural" if found.plural else "singular", "bare"))
 
 
-def action(random: Random, kinds: tuple[str, ...], form: str = "english", *, closed: bool = False) -> Action:
+def action(random: Random, kinds: tuple[str, ...], form: str = "english", closed: bool = False) -> Action:
     """Choose what people do to something."""
-    chosen = verb(random, kinds, True, form=form)
+    chosen = verb(random, kinds, True, form)
     return Action(chosen, thing(random, chosen, closed=closed))
 
 
@@ -301,7 +299,7 @@ def _known(found: Noun) -> tuple[Determiner, ...]:
 
 
 @cache
-def _verbs(kinds: tuple[str, ...], transitive: bool, form: str, *, doer: str) -> tuple[Verb, ...]:
+def _verbs(kinds: tuple[str, ...], transitive: bool, form: str, doer: str) -> tuple[Verb, ...]:
     return tuple(
         found
         for found in verbs().values()

@@ -73,7 +73,7 @@ def acts_somehow(random: Random) -> Clause:
 
 def acted(random: Random) -> Clause:
     """Draw "Anna arrived last night."."""
-    action = Action(pick.verb(random, _ACTING, False, form="past"))
+    action = Action(pick.verb(random, _ACTING, False, "past"))
     return Clause(pick.people(random), action, "past", time=pick.time(random, "past"))
 
 
