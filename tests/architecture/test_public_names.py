@@ -42,6 +42,20 @@ def test_names_of_earlier_releases_keep_working(old, new):
     assert getattr(dragoman, old) is getattr(dragoman, new)
 
 
+@pytest.mark.parametrize(
+    ("owner", "methods"),
+    [
+        ("Translator", ["load", "attends", "preceding", "encode", "translate", "score", "read"]),
+        ("Reading", ["mean", "by_words", "links", "picture"]),
+        ("Continuer", ["load", "continue_texts"]),
+        ("Filler", ["load", "fill"]),
+        ("Run", ["languages", "weights", "fresh_model", "load_model", "load_shortlist", "save"]),
+    ],
+)
+def test_methods_of_earlier_releases_keep_working(owner, methods):
+    assert [name for name in methods if not hasattr(getattr(dragoman, owner), name)] == []
+
+
 def test_no_public_name_is_forgotten_or_listed_twice():
     (init,) = (source for source in sources(PACKAGE) if str(source.path) == "__init__.py")
     listed = [name for name in dragoman.__all__ if not name.startswith("_")]

@@ -84,6 +84,9 @@ class TextGenerator:
                 ]
         return results
 
+    continue_texts = generate_texts
+    """The name of earlier releases, which keeps working."""
+
     def _search(self, texts: list[list[int]], numbers: list[int], settings: SearchSettings) -> list[list[Hypothesis]]:
         """Continue texts of one length: all but their last token are read at once, and search starts from that one."""
         length, special = len(texts[0]), self.codec.special
