@@ -53,8 +53,7 @@ def translate(
     number = 0
     before: list[str] = []
     for chunk in standard_input(CHUNK):
-        for remark in translator.remarks(chunk, first=number + 1):
-            note(remark)
+        _note_all(translator.remarks(chunk, first=number + 1))
         lines = [*before, *chunk]
         with announced("Translating") if number == 0 else nullcontext():  # the first time, C++ may be compiled
             translations = translator.translate(
@@ -73,6 +72,12 @@ def translate(
                 print(_line(number, translation, links, as_json=as_json, numbered=numbered))
             number += 1
         print(end="", flush=True)
+
+
+def _note_all(remarks: list[str]) -> None:
+    """Print each remark on standard error."""
+    for remark in remarks:
+        note(remark)
 
 
 def _line(number: int, translation: Any, links: str, *, as_json: bool, numbered: bool) -> str:
