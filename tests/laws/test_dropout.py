@@ -12,10 +12,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture, bytenet, recurrent, transformer
-from tests.laws.laws import SOURCE, TARGET
 from torch import Tensor
 
 from dragoman.laws.examples import fresh_model
+from dragoman.laws.of_models import SOURCE, TARGET
 from dragoman.layers.dropout import Dropout
 
 DROPPED = {

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from tests.laws import laws_of_work
 from tests.laws.architectures import ARCHITECTURES
-from tests.laws.laws import close
 
 from dragoman.interfaces import PAD, Batch, Padded
+from dragoman.laws import of_training as laws_of_work
 from dragoman.laws.examples import LENGTHS, source
+from dragoman.laws.of_models import close
 from dragoman.models.build import build_model
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies

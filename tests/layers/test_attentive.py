@@ -119,7 +119,16 @@ def test_a_context_is_dropped_where_it_enters_but_returned_whole() -> None:
         ({"order": after(nn.Linear(2 * HIDDEN, HIDDEN).weight)}, True),
         ({"order": after()}, False),
     ],
-    ids=str,
+    ids=[
+        "as it is",
+        "another score",
+        "sparse",
+        "not native",
+        "positions",
+        "copies",
+        "attends after, fed",
+        "attends after",
+    ],
 )
 def test_a_loop_that_cpp_can_express_is_one_operation(change: dict[str, Any], fused: bool) -> None:
     cell = cell_of()
