@@ -7,9 +7,10 @@ from torch import Tensor
 from dragoman.attention import multi_head, packed
 from dragoman.attention.attend import attend, attend_scaled_dot
 from dragoman.attention.masks import causal, from_lengths
-from dragoman.attention.multi_head import MultiHead, switch_packing
+from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.packed import attend_packed, can_pack, kernel_works
 from dragoman.attention.relative import build_relative
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import TransformerSettings
@@ -112,9 +113,7 @@ def test_a_transformer_gives_the_same_without_padding(
     )
     for packs in (False, True):
         monkeypatch.setattr(multi_head, "can_pack", lambda queries, values, mask: mask.shape[2] == 1)
-        for module in model.modules():
-            if isinstance(module, MultiHead):
-                module.packs = packs
+        adopt(model, ComputePlan(packed=packs))
         model.zero_grad()
         loss = translation_loss(model, pairs)
         loss.total.backward()
@@ -136,7 +135,7 @@ def test_dropout_of_weights_and_other_scores_take_the_mask(
         (MultiHead(16, 2, relative=build_relative("t5", heads=2, head_dim=8, causal=False)), False),
         (MultiHead(16, 2).eval(), True),
     ):
-        attention.packs = True
+        adopt(attention, ComputePlan(packed=True))
         states = numbers(2, 3, 16)
         attention.train()(states, attention.prepare(states, states), mask, need_weights=wanted)
     assert kernel == []
@@ -145,8 +144,6 @@ def test_dropout_of_weights_and_other_scores_take_the_mask(
 def test_nothing_is_packed_on_a_cpu() -> None:
     states, mask = numbers(2, 2, 3, 8).bfloat16(), from_lengths(torch.tensor([2, 1]), 3)[:, None]
     assert not can_pack(states, states, mask)
-    attention = MultiHead(16, 2)
-    assert not switch_packing(attention, CPU, on=True) and not attention.packs
 
 
 def test_only_what_the_kernel_takes_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:

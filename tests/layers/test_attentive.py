@@ -21,6 +21,7 @@ from dragoman.layers.attentive import (
 )
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.recurrent import RecurrentStack, zero_state
+from dragoman.machine.compute_plan import ComputePlan
 
 HIDDEN, EMBEDDING, SOURCE = 4, 3, 5
 EMBEDDED = torch.randn(2, 6, EMBEDDING, generator=torch.Generator().manual_seed(1))
@@ -132,7 +133,7 @@ def test_a_context_is_dropped_where_it_enters_but_returned_whole() -> None:
 )
 def test_a_loop_that_cpp_can_express_is_one_operation(change: dict[str, Any], fused: bool) -> None:
     cell = cell_of()
-    cell.native = change.pop("native", True)
+    cell.plan = ComputePlan(native=change.pop("native", True))
     embedded = EMBEDDED[:, : change.pop("positions", 6)].repeat(change.pop("copies", 1), 1, 1)
     order = change.pop("order", AttendBefore())
     attention = attention_of(**change)

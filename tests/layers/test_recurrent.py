@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 import torch
 
-from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack, switch_native
+from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.native.compilation import RECURRENCE, find_compiler, prepare
 
 CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -127,4 +128,4 @@ def use(stack: torch.nn.Module, native: bool) -> None:
         if sys.platform != "linux" or not find_compiler():
             pytest.skip("no C++ compiler here")
         prepare(RECURRENCE)
-    assert switch_native(stack, on=native)
+    adopt(stack, ComputePlan(native=native))

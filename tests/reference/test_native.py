@@ -18,7 +18,8 @@ from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_s
 from dragoman.layers.cross_entropy import linear_cross_entropy
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, switch_native, zero_state
+from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, zero_state
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.deep_att import DeepAttSettings
 from dragoman.models.gnmt_settings import GnmtSettings
@@ -68,7 +69,7 @@ def both(settings: dict[str, Any], dtype: torch.dtype) -> tuple[Seq2Seq, Seq2Seq
     for parameter in plain.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     native = copy.deepcopy(plain)
-    assert switch_native(native, on=True)
+    adopt(native, ComputePlan(native=True))
     return plain, native
 
 
@@ -78,7 +79,7 @@ def compare_with_plain(model: Seq2Seq, lengths: list[tuple[int, int]]) -> None:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     native = copy.deepcopy(model)
-    assert switch_native(native, on=True)
+    adopt(native, ComputePlan(native=True))
     batch = batch_of(lengths)
     (loss, gradients), (other, others) = losses(model, batch), losses(native, batch)
     torch.testing.assert_close(other, loss, rtol=1e-9, atol=1e-9)
@@ -203,7 +204,7 @@ def test_gradients_are_the_same_where_contexts_are_dropped() -> None:
     dropout = torch.bernoulli(torch.full((6, 2, 4), 0.5)).double() * 2
     found = []
     for native in (True, False):
-        cell.native = native
+        cell.plan = ComputePlan(native=native)
         source = AttendedSource(torch.arange(7) < torch.tensor([[7], [3]]), attention.prepare(states, states))
         order, zeros = AttendBefore(FixedDropout(dropout)), zero_state(embedded, 2, 5, 5)
         output = attend_and_step(cell, attention, embedded, source=source, state=zeros, order=order, need_weights=True)
@@ -366,11 +367,11 @@ def test_the_encoder_never_sees_padding(cell: Any, bidirectional: bool) -> None:
     stack = BidirectionalStack(cell, 3, 4, layers=2, dropout=0.0, bidirectional=bidirectional)
     inputs, lengths = torch.randn(3, 5, 3), torch.tensor([5, 2, 1])
     outputs, last = stack(inputs, lengths)
-    switch_native(stack, on=True)
+    adopt(stack, ComputePlan(native=True))
     others, final = stack(inputs, lengths)
     torch.testing.assert_close(others, outputs, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(final, last, rtol=1e-5, atol=1e-6)
-    switch_native(stack, on=False)
+    adopt(stack, ComputePlan(native=False))
     assert not others[1, 2:].any()
 
 
@@ -390,7 +391,7 @@ def test_a_native_loop_counts_as_many_operations_as_a_plain_one(decoder: str, sc
     batch = collate([([5, 6, 7, 8, 9, 4], [6, 5, 7, 4]), ([5, 4, 5, 5, 5, 5], [7, 7, 6, 5])])
     counts = []
     for native in (False, True):
-        switch_native(model, on=native)
+        adopt(model, ComputePlan(native=native))
         with counting() as count:
             translation_loss(model, batch).total.backward()
         counts.append(count.flops)

@@ -12,13 +12,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dragoman.data.collate import collate
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.recurrence import use_recurrence
+from dragoman.training.recurrence import native_loops
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 
@@ -50,7 +51,7 @@ def operations(settings: ModelSettings, length: int, *, native: bool = False) ->
     torch.manual_seed(1)
     model = build_model(settings, Vocabularies(50, 50, shared=True))
     if native:
-        use_recurrence("native", model, pytest.skip)
+        adopt(model, ComputePlan(native=native_loops("native", torch.device("cpu"), pytest.skip)))
     model.train()
     training = TrainingSettings(steps=1, optimizer="adam", precision="float32")
     optimizer, objective = build_optimizer(model, training), build_objective(training)

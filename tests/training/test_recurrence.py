@@ -4,13 +4,9 @@ import pytest
 import torch
 
 from dragoman.errors import SettingsError
-from dragoman.laws.examples import source, target
-from dragoman.models.rnn import build_rnn
-from dragoman.models.rnn_settings import RecurrentSettings
-from dragoman.models.seq2seq import Vocabularies
 from dragoman.native.compilation import NativeError
 from dragoman.training import recurrence
-from dragoman.training.recurrence import choose_recurrence, use_recurrence
+from dragoman.training.recurrence import choose_recurrence, native_loops
 
 CPU = torch.device("cpu")
 
@@ -35,31 +31,27 @@ def test_auto_is_plain_on_a_gpu() -> None:
     assert choose_recurrence("auto", torch.device("cuda"), print).startswith("plain")
 
 
-def test_native_is_refused_where_it_cannot_be_had(missing: None) -> None:
+def test_native_is_refused_where_it_is_unavailable(missing: None) -> None:
     with pytest.raises(SettingsError, match="there is no C\\+\\+ compiler here"):
         choose_recurrence("native", CPU, print)
 
 
-def test_a_native_run_goes_on_plainly_where_there_is_no_compiler(missing: None) -> None:
-    model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17))
+def test_a_native_run_is_resumed_plainly_where_there_is_no_compiler(missing: None) -> None:
     said: list[str] = []
-    use_recurrence("native", model, said.append)
+    assert not native_loops("native", CPU, said.append)
     assert len(said) == 1 and "slower" in said[0]
-    assert model(source([5, 3]), target(2, 4)).logits.shape == (2, 4, 17)
 
 
-def test_a_native_run_goes_on_plainly_on_a_gpu_and_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_native_run_is_resumed_plainly_on_a_gpu_and_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(part: object, say: object) -> None:
         raise AssertionError("nothing is compiled for a GPU")
 
     monkeypatch.setattr(recurrence, "prepare", refuse)
-    model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17)).to("meta")
     said: list[str] = []
-    use_recurrence("native", model, said.append)
-    assert len(said) == 1 and "GPU" in said[0] and not model.decoder.stack.native
+    assert not native_loops("native", torch.device("cuda"), said.append)
+    assert len(said) == 1 and "GPU" in said[0]
 
 
-def test_a_run_of_earlier_days_is_plain() -> None:
-    model = build_rnn(RecurrentSettings(embedding=6, hidden=8), Vocabularies(13, 17))
-    use_recurrence(None, model, print)
-    assert not model.decoder.stack.native
+@pytest.mark.parametrize("chosen", [None, "plain", "plain, because there is no C++ compiler here"])
+def test_a_run_that_was_plain_stays_so(chosen: str | None) -> None:
+    assert not native_loops(chosen, CPU, print)

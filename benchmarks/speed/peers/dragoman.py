@@ -14,6 +14,7 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
 from dragoman.layers.linear import width_of
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.precision import choose_training_precision
 from dragoman.machine.provenance import versions
 from dragoman.models.build import ModelSettings, build_model
@@ -22,7 +23,7 @@ from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.files import RunFiles
 from dragoman.training.objectives import build_objective
-from dragoman.training.recurrence import choose_recurrence, use_recurrence
+from dragoman.training.recurrence import choose_recurrence, native_loops
 from dragoman.training.reports import Silent
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
@@ -74,7 +75,7 @@ class Peer:
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
         precision = choose_training_precision(recipe.training.precision, torch.device("cpu"), width_of(model))
         recurrence = choose_recurrence(recipe.training.recurrence, torch.device("cpu"), self._say)
-        use_recurrence(recurrence, model, self._say)
+        adopt(model, ComputePlan(native=native_loops(recurrence, torch.device("cpu"), self._say)))
         self.listener = Stopping()
         self.listener.stream = Given(read_batches(message["batches"]))
         self.listener.trainer = Trainer(

@@ -1,18 +1,18 @@
 """Attention with several heads (Vaswani et al. 2017, section 3.2.2), around any score."""
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.attend import attend_scaled_dot
 from dragoman.attention.lookup import Lookup, LookupOptions
-from dragoman.attention.packed import attend_packed, can_pack, kernel_works
+from dragoman.attention.packed import attend_packed, can_pack
 from dragoman.attention.relative import Relative
 from dragoman.attention.scores import ScaledDot, build_score
 from dragoman.attention.sharing import attend_shared
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
+from dragoman.machine.compute_plan import DEFAULT
 
 
 class MultiHead(nn.Module):
@@ -45,7 +45,7 @@ class MultiHead(nn.Module):
         self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
         self.lookup = Lookup(head_dim, kind or LookupOptions(), dropout=dropout)
         self.relative = relative or Relative()
-        self.packs = False
+        self.plan = DEFAULT
         self.query = nn.Linear(width, width)
         self.key_value = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
@@ -112,9 +112,9 @@ class MultiHead(nn.Module):
         *,
         causal: bool,
     ) -> Float[Tensor, "batch head query head_dim"]:
-        """Attend in one kernel: without padding where that was switched on and the kernel can, else with the mask."""
+        """Attend in one kernel: without padding where the plan says so and the kernel can, else with the mask."""
         dropout = self.lookup.dropout if self.training else 0.0
-        if self.packs and mask is not None and not dropout and can_pack(queries, memory.values, mask):
+        if self.plan.packed and mask is not None and not dropout and can_pack(queries, memory.values, mask):
             return attend_packed(queries, memory.keys, memory.values, real=mask[:, 0, 0])
         return attend_scaled_dot(queries, memory.keys, memory.values, mask=mask, dropout=dropout, causal=causal)
 
@@ -125,12 +125,3 @@ class MultiHead(nn.Module):
     def _joined(self, context: Float[Tensor, "batch head time head_dim"]) -> Float[Tensor, "batch time width"]:
         """Put the heads side by side and project them."""
         return self.output(context.transpose(1, 2).flatten(2))
-
-
-def switch_packing(model: nn.Module, device: torch.device, *, on: bool) -> bool:
-    """Let all attention with heads in `model` leave padding out where a kernel of `device` can; tell whether it may now."""
-    works = on and device.type == "cuda" and kernel_works(device)
-    for module in model.modules():
-        if isinstance(module, MultiHead):
-            module.packs = works
-    return works

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from dragoman.attention.multi_head import switch_packing
+from dragoman.attention.packed import kernel_works
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.settings import CorpusSettings
@@ -21,6 +22,7 @@ from dragoman.errors import RunError
 from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.linear import width_of
+from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of
 from dragoman.machine.threads import threads_restored
@@ -38,7 +40,7 @@ from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
-from dragoman.training.recurrence import choose_recurrence, use_recurrence
+from dragoman.training.recurrence import choose_recurrence, native_loops
 from dragoman.training.reports import Silent
 from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.selection import check_learned, value_of
@@ -98,27 +100,38 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     if not resuming:
         start(run, model)
     model = model.to(device)
-    use_recurrence(run.manifest.get("recurrence"), model, listener.say)
-    packed = recipe.training.padding == "packed"
-    if not switch_packing(model, device, on=packed) and packed:
-        listener.say("Attention masks padding, for the kernel that leaves it out needs a GPU that has it.")
+    plan = _compute_plan(run, model, device, listener=listener)
+    adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
     stream: Stream = _stream(run, model, listener)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
         stream, objectives = MaskingStream(stream, len(run.source)), _masked_objective
-    if recipe.training.compile != "none":
-        objectives = Compiled(model, recipe.training.compile, listener.say).around(objectives)
+    if plan.compiled != "none":
+        objectives = Compiled(model, plan.compiled, listener.say).around(objectives)
     return Trainer(
         model,
         objectives,
         stream,
         settings=recipe.training,
-        precision=run.manifest.get("precision")
-        or choose_training_precision(recipe.training.precision, device, width_of(model)),
+        precision=plan.precision,
         files=run.files,
         validate=validation,
         listener=listener,
+    )
+
+
+def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener: Listener) -> ComputePlan:
+    """Decide how the model computes here, as its manifest says where it says so."""
+    training, kept = run.recipe.training, run.manifest
+    packed = training.padding == "packed" and device.type == "cuda" and kernel_works(device)
+    if training.padding == "packed" and not packed:
+        listener.say("Attention masks padding, because the kernel that leaves it out needs a GPU that has it.")
+    return ComputePlan(
+        precision=kept.get("precision") or choose_training_precision(training.precision, device, width_of(model)),
+        native=native_loops(kept.get("recurrence"), device, listener.say),
+        packed=packed,
+        compiled=training.compile,
     )
 
 

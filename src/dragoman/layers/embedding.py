@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from dragoman.interfaces import PAD
 from dragoman.layers.cross_entropy import linear_cross_entropy
 from dragoman.layers.linear import linear, packed_linear
+from dragoman.machine.compute_plan import DEFAULT
 
 
 class TokenEmbedding(nn.Module):
@@ -36,7 +37,7 @@ class TokenEmbedding(nn.Module):
 class OutputLayer(nn.Module):
     """Maps features to logits over the vocabulary; `tied` is an embedding whose matrix it shares.
 
-    Where `native` is set, the C++ parts compute the loss.
+    Where the plan is native, the C++ parts compute the loss.
     """
 
     needs_weights = False
@@ -48,7 +49,7 @@ class OutputLayer(nn.Module):
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, width))) if tied is None else tied.weight
         )
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
-        self.native = False
+        self.plan = DEFAULT
 
     def forward(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch vocab"]:
         """Multiply features by the matrix."""
@@ -63,7 +64,7 @@ class OutputLayer(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
         return linear_cross_entropy(
-            features, self.weight, self.bias, labels=labels, smoothing=smoothing, native=self.native
+            features, self.weight, self.bias, labels=labels, smoothing=smoothing, native=self.plan.native
         )
 
 

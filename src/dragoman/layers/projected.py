@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.linear import linear
 from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell
+from dragoman.machine.compute_plan import DEFAULT
 from dragoman.machine.dtypes import upcast
 from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
 
@@ -27,7 +28,7 @@ class ProjectedLstm(nn.Module):
     def __init__(self, inputs: int, cells: int, width: int, *, bidirectional: bool = False) -> None:
         super().__init__()
         self.stack = nn.LSTM(inputs, cells, proj_size=width, batch_first=True, bidirectional=bidirectional)
-        self.native = False
+        self.plan = DEFAULT
         initialise(self.stack)
 
     def start(self, like: Float[Tensor, "batch time _"]) -> State:
@@ -53,8 +54,8 @@ class ProjectedLstm(nn.Module):
         return padded.unflatten(-1, (-1, self.stack.proj_size)).sum(-2)
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `run_fused` may run: `switch_native` said so, and there is more than one position, on a CPU."""
-        return self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
+        """Tell whether `run_fused` may run: the plan is native, and there is more than one position, on a CPU."""
+        return self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
     def run_fused(
         self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None

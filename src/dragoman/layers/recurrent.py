@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.dropout import Dropout
-from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.linear import linear
+from dragoman.machine.compute_plan import DEFAULT
 from dragoman.machine.dtypes import upcast
 from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
 
@@ -40,7 +40,7 @@ class RecurrentStack(nn.Module):
         self.layers = layers
         self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
         self.dropout = Dropout(dropout)
-        self.native = False
+        self.plan = DEFAULT
         initialise(self.stack)
 
     def forward(
@@ -56,8 +56,8 @@ class RecurrentStack(nn.Module):
         return outputs, tuple(part.transpose(0, 1) for part in new)
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `run_fused` may run: `switch_native` said so, and there is more than one position, on a CPU."""
-        return self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
+        """Tell whether `run_fused` may run: the plan is native, and there is more than one position, on a CPU."""
+        return self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
     def run_fused(
         self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
@@ -127,14 +127,14 @@ class BidirectionalStack(nn.Module):
         self.layers = layers
         self.stack = kind(inputs, hidden, layers, batch_first=True, dropout=between, bidirectional=bidirectional)
         self.dropout = Dropout(between)
-        self.native = False
+        self.plan = DEFAULT
         initialise(self.stack)
 
     def forward(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
         """Return the last layer's outputs (zeros on padding) and each layer's last states, both directions joined."""
-        if self.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
+        if self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
             return self._run_fused(inputs, lengths)
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
         outputs, after = self.stack(packed)
@@ -189,20 +189,6 @@ def layer_state(state: State, layer: int) -> State:
 def join_layers(states: Sequence[State]) -> State:
     """Return one state of the layers of several."""
     return tuple(torch.cat(parts, 1) for parts in zip(*states, strict=True))
-
-
-def switch_native(model: nn.Module, *, on: bool) -> bool:
-    """Let the loops of all recurrent layers in `model` run as one operation each, or not; tell whether there are any.
-
-    Where there are, the loss of output layers is computed in C++ too.
-
-    `native/compilation.py::prepare` must have been called before they run.
-    """
-    switched = [module for module in model.modules() if hasattr(module, "native")]
-    loops = any(not isinstance(module, OutputLayer) for module in switched)
-    for module in switched if loops else ():
-        setattr(module, "native", on)  # noqa: B010
-    return loops
 
 
 def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
