@@ -1,0 +1,86 @@
+"""A test of a file stands at the same place: `decoding/beam.py` has `tests/decoding/test_beam.py`."""
+
+from pathlib import PurePosixPath
+
+import pytest
+from tests.architecture.source import PACKAGE, ROOT, Source, planted, sources
+
+WHOLES = frozenset({"data/phrasebook"})
+"""Folders whose files do one thing together, which is tested as one: the grammar that writes the phrasebook."""
+
+TESTED_WITH = {
+    "cli/export.py": "conversion/test_job.py",
+    "cli/laws.py": "laws/test_plugins.py",
+    "cli/loading.py": "cli/test_main.py",
+    "cli/options.py": "cli/test_main.py",
+    "cli/quality.py": "cli/test_evaluate.py",
+    "cli/shortlist.py": "jobs/test_shortlist.py",
+    "cli/signals.py": "cli/test_main.py",
+    "cli/word_links.py": "cli/test_align.py",
+    "classification/run.py": "classification/test_fitting.py",
+    "inference/checks.py": "jobs/test_checks.py",
+    "inference/ctranslate2/translator.py": "conversion/test_job.py",
+    "laws/examples.py": "laws/test_laws.py",
+    "laws/of_models.py": "laws/test_planted_bugs.py",
+    "laws/of_training.py": "laws/test_planted_bugs.py",
+    "models/luong.py": "models/test_rnn.py",
+    "models/posterior.py": "models/test_rnn.py",
+    "models/recurrent.py": "models/test_rnn.py",
+    "native/recurrence.py": "reference/test_native.py",
+    "training/budgets.py": "training/test_trainer.py",
+    "training/contracts.py": "training/test_trainer.py",
+    "training/files.py": "training/test_trainer.py",
+    "training/progress.py": "training/test_trainer.py",
+    "training/state.py": "training/test_trainer.py",
+}
+"""Files that are tested with another, as a part of what that one does: the list may only shrink."""
+
+
+def mirrors(source: Source) -> list[str]:
+    """Return where a source may be tested; settings may be tested with what they set. Nothing where none is needed.
+
+    A file without functions has no behaviour, and `__init__.py` and `__main__.py` only gather.
+    """
+    path = source.path
+    if path.as_posix() in TESTED_WITH:
+        return [f"tests/{TESTED_WITH[path.as_posix()]}"]
+    if path.name.startswith("__") or not any(True for _ in source.functions):
+        return []
+    if path.parent.as_posix() in WHOLES:
+        path = PurePosixPath(f"{path.parent}.py")
+    what = path.stem.removesuffix("_settings")
+    names = [path.name] if what == path.stem else [path.name, f"{what}.py", f"{what}s.py"]
+    return sorted(f"tests/{(path.parent / f'test_{name}').as_posix()}" for name in names)
+
+
+def test_every_file_has_its_test():
+    wanted = {source.name: mirrors(source) for source in sources(PACKAGE)}
+    missing = [name for name, places in wanted.items() if places and not any((ROOT / one).exists() for one in places)]
+    assert not missing, "\n".join(f"{name} needs {wanted[name][0]}" for name in missing)
+
+
+def test_what_has_a_mirror_is_not_excused():
+    names = {source.path.as_posix() for source in sources(PACKAGE)}
+    assert set(TESTED_WITH) <= names
+    for name in TESTED_WITH:
+        path = PurePosixPath(name)
+        assert not (ROOT / "tests" / path.parent / f"test_{path.name}").exists(), f"{name} has a test of its own"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "places"),
+    [
+        ("errors.py", "def f(): ...", ["tests/test_errors.py"]),
+        ("decoding/beam.py", "def f(): ...", ["tests/decoding/test_beam.py"]),
+        (
+            "models/rnn_settings.py",
+            "def f(): ...",
+            ["tests/models/test_rnn.py", "tests/models/test_rnn_settings.py", "tests/models/test_rnns.py"],
+        ),
+        ("data/phrasebook/french.py", "def f(): ...", ["tests/data/test_phrasebook.py"]),
+        ("models/start_settings.py", "class C:\n    size: int", []),
+        ("models/__init__.py", "def f(): ...", []),
+    ],
+)
+def test_a_mirror_is_known_by_its_path(path: str, text: str, places: list[str]):
+    assert mirrors(planted(text, path)) == places

@@ -1,0 +1,35 @@
+"""A new run whose weights are the mean of those that another run kept."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.tiny import Trained
+
+from dragoman.errors import InputError, RunError
+from dragoman.jobs.average import average_run
+from dragoman.runs.folder import open_run
+from dragoman.training.checkpoint import load_tensors
+
+
+def test_weights_are_the_mean_of_the_last_checkpoints(trained: Trained, tmp_path: Path) -> None:
+    run = trained("rnn")
+    made = open_run(average_run(run, 2, tmp_path / "mean"))
+    first, second = (load_tensors(path)[0] for path in sorted((run / "checkpoints").iterdir())[-2:])
+    kept, _ = load_tensors(made.weights)
+    for name, tensor in kept.items():
+        torch.testing.assert_close(tensor, (first[name] + second[name]) / 2)
+    assert made.manifest["averaged"] == ["step-00000010", "step-00000020"]
+
+
+def test_one_checkpoint_is_refused_with_the_setting_that_keeps_more(trained: Trained, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"at least two.*training\.keep"):
+        average_run(trained("rnn"), 1, tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_a_folder_that_holds_anything_is_left_as_it_is(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises((InputError, RunError), match="--out"):
+        average_run(trained("rnn"), 2, tmp_path)
+    assert (tmp_path / "letter.txt").read_text(encoding="utf-8") == "dear"
