@@ -198,7 +198,7 @@ class FixedDropout(Dropout):
 
 def test_gradients_are_the_same_where_contexts_are_dropped() -> None:
     torch.manual_seed(4)
-    cell = RecurrentStack("lstm", 3 + 4, 5, 2, 0.0).double()
+    cell = RecurrentStack("lstm", 3 + 4, 5, layers=2, dropout=0.0).double()
     attention = SingleHead(build_score("additive", 5, 4, hidden=6, positions=9), 5).double()
     embedded, states = torch.randn(2, 6, 3).double().requires_grad_(), torch.randn(2, 7, 4).double().requires_grad_()
     dropout = torch.bernoulli(torch.full((6, 2, 4), 0.5)).double() * 2

@@ -64,7 +64,7 @@ class NearBias(Relative):
 
     def bias(self, queries: Tensor, first: int, keys: int) -> Tensor:
         """Return what is added to scores of batch x head x query x key; the first query is at position `first`."""
-        near = distances(first, queries.shape[2], keys, queries.device).abs() <= 1
+        near = distances(first, queries.shape[2], keys, device=queries.device).abs() <= 1
         return (near * self.weight[:, None, None]).to(queries.dtype)[None]
 
 

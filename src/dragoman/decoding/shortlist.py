@@ -95,6 +95,7 @@ class ShortlistedDecoder:
 def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:
     """Give hypotheses over the ids `kept` the ids of the vocabulary again.
 
+    >>> from dragoman.decoding.hypotheses import Hypothesis
     >>> restore_vocabulary_ids(Hypotheses([[Hypothesis([4], -1.0, -1.0)]]), torch.tensor([0, 1, 2, 3, 70])).ids
     [[[70]]]
     """
