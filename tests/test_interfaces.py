@@ -78,8 +78,8 @@ def test_logits_are_what_the_head_makes_of_the_features() -> None:
 
 def test_places_are_those_of_real_labels_and_found_before_a_batch_moves() -> None:
     batch = Batch(PADDED, PADDED)
-    assert batch.places.tolist() == [0, 1, 2]
-    assert Batch(PADDED, PADDED, found=torch.tensor([1])).places.tolist() == [1]
-    assert batch.to(torch.device("cpu")).found is None
+    assert batch.label_positions.tolist() == [0, 1, 2]
+    assert Batch(PADDED, PADDED, cached_label_positions=torch.tensor([1])).label_positions.tolist() == [1]
+    assert batch.to(torch.device("cpu")).cached_label_positions is None
     moved = batch.to(torch.device("meta"))
     assert moved.found is not None and moved.found.shape == (3,)

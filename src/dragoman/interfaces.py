@@ -47,8 +47,8 @@ class Batch:
     target: Padded
     links: Bool[Tensor, "batch target source"] | None = None
     """Where word alignments are known: the source pieces that each label translates; a row without any says nothing."""
-    found: Int[Tensor, " tokens"] | None = None
-    """What `places` returns, where it is known already."""
+    cached_label_positions: Int[Tensor, " tokens"] | None = None
+    """What `label_positions` returns, where it is known already."""
 
     @property
     def inputs(self) -> Int[Tensor, "batch target"]:
@@ -66,15 +66,17 @@ class Batch:
         return self.target.mask[:, 1:]
 
     @property
-    def places(self) -> Int[Tensor, " tokens"]:
+    def label_positions(self) -> Int[Tensor, " tokens"]:
         """The numbers of the positions with a real label, counted row by row; as many as the target has tokens."""
-        return self.real.flatten().nonzero()[:, 0] if self.found is None else self.found
+        return (
+            self.real.flatten().nonzero()[:, 0] if self.cached_label_positions is None else self.cached_label_positions
+        )
 
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on `device`; `places` are found before, since asking a GPU for them would wait for it."""
+        """Return the batch on `device`; `label_positions` are found before, since asking a GPU for them would wait for it."""
         if device.type == "cpu":
             return map_tensors(lambda tensor: tensor.to(device), self)
-        known = replace(self, found=self.places)
+        known = replace(self, cached_label_positions=self.label_positions)
         if device.type == "cuda":
             known = map_tensors(lambda tensor: tensor if tensor.is_cuda else tensor.pin_memory(), known)
         return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), known)
@@ -120,9 +122,9 @@ class Attention(Protocol):
     """
 
     def prepare(
-        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, offset: int = 0
     ) -> KeyValues:
-        """Do once the work that depends on keys and values alone; `first` is the position of the first key."""
+        """Do once the work that depends on keys and values alone; `offset` is the position of the first key."""
         ...
 
     def __call__(
@@ -131,10 +133,10 @@ class Attention(Protocol):
         memory: KeyValues,
         mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
-        first: int = 0,
+        offset: int = 0,
         need_weights: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query; `first` is the position of the first query.
+        """Average the values in `memory` for each query; `offset` is the position of the first query.
 
         Where `queries` has more rows than `memory`, as many of them, side by side, read each row of `memory`.
         """

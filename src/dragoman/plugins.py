@@ -27,7 +27,7 @@ class Plugin:
     - `score`: every setting of a score, such as `model.score`. `build(query_dim, key_dim, *, hidden, positions)` returns an
       `attention.scores.Score`.
     - `relative`: `model.relative`. `build(*, heads, head_dim, causal)` returns an `attention.relative.Relative`.
-    - `positions`: `model.positions`. `build(width, count)` returns a module that takes (states, first) and returns states.
+    - `positions`: `model.positions`. `build(width, count)` returns a module that takes (states, offset) and returns states.
     - `model`: `model.kind`. `build(settings, vocabularies)` returns a `models.seq2seq.Seq2Seq`.
     - `objective`: `training.objective`. `build(training)` returns a function of (model, batch) to an `interfaces.Loss`.
     """

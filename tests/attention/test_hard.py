@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.attention.hard import Reinforcement, best, drawn, straight_through
+from dragoman.attention.hard import Reinforcement, argmax_one_hot, sample_reinforce, straight_through
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Choice
 
@@ -16,9 +16,9 @@ def weights_of(rows: int = 400) -> Tensor:
 
 def test_a_query_that_sees_nothing_chooses_nothing() -> None:
     nothing = torch.zeros(1, 1, 2, 3)
-    assert not best(nothing).any()
+    assert not argmax_one_hot(nothing).any()
     assert not straight_through(nothing, 1.0).any()
-    taken, choice = drawn(nothing, HardSettings(training="reinforce"))
+    taken, choice = sample_reinforce(nothing, HardSettings(training="reinforce"))
     assert not taken.any() and not choice.log_prob.any() and not choice.entropy.any()
 
 
@@ -41,7 +41,7 @@ def test_straight_through_passes_the_gradient_of_the_softmax() -> None:
 
 def test_reinforce_draws_by_the_weights() -> None:
     torch.manual_seed(1)
-    taken, choice = drawn(weights_of(20000), HardSettings(training="reinforce", soft_share=0))
+    taken, choice = sample_reinforce(weights_of(20000), HardSettings(training="reinforce", soft_share=0))
     torch.testing.assert_close(taken[0, 0].mean(0), torch.tensor([0.6, 0.3, 0.1, 0.0]), rtol=0, atol=0.015)
     torch.testing.assert_close(choice.log_prob[0], (taken[0, 0] @ torch.tensor([0.6, 0.3, 0.1, 1.0])).log())
     assert (
@@ -51,7 +51,7 @@ def test_reinforce_draws_by_the_weights() -> None:
 
 def test_a_share_of_target_positions_keeps_the_average_and_draws_nothing() -> None:
     torch.manual_seed(1)
-    taken, choice = drawn(weights_of(10000), HardSettings(training="reinforce", soft_share=0.25))
+    taken, choice = sample_reinforce(weights_of(10000), HardSettings(training="reinforce", soft_share=0.25))
     soft = (taken[0, 0] == weights_of(1)[0, 0]).all(-1)
     assert 0.22 < soft.float().mean() < 0.28
     assert not choice.log_prob[0, soft].any() and (choice.log_prob[0, ~soft] < 0).all()

@@ -49,7 +49,7 @@ def test_the_context_is_the_value_chosen(training: str) -> None:
 def test_a_choice_is_made_within_the_window() -> None:
     queries, scores, values, _ = example()
     kind = LookupOptions("entmax15", WindowSettings(kind="monotonic", reach=1), HardSettings(training="gumbel"))
-    weights = Lookup(4, kind).eval()(queries, scores, values, mask=None, first=0).weights
+    weights = Lookup(4, kind).eval()(queries, scores, values, mask=None, offset=0).weights
     assert weights.argmax(-1).amax((0, 1)).tolist() <= [1, 2, 3]
 
 

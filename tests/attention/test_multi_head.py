@@ -113,10 +113,10 @@ def test_a_side_read_in_any_chunks_is_the_side_read_at_once(
     grown: KeyValues | None = None
     contexts, first = [], 0
     for chunk in states.split(chunks, 1):
-        new = attention.prepare(chunk, chunk, first=first)
+        new = attention.prepare(chunk, chunk, offset=first)
         grown = new if grown is None else grown.extend(new)
         mask = masks.causal(chunk.shape[1], grown.keys.shape[2])
-        contexts.append(attention(chunk, grown, mask, first=first, need_weights=asked).context)
+        contexts.append(attention(chunk, grown, mask, offset=first, need_weights=asked).context)
         first += chunk.shape[1]
     torch.testing.assert_close(torch.cat(contexts, 1), whole.context, rtol=1e-4, atol=1e-5)
 

@@ -77,7 +77,7 @@ def sees_one_too_many(right: Any, queries: int, keys: int, device: Any = None) -
     return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries + 1)[None]
 
 
-def forgets_where_it_stands(right: Any, layer: nn.Module, states: Tensor, first: int = 0) -> Tensor:
+def forgets_where_it_stands(right: Any, layer: nn.Module, states: Tensor, offset: int = 0) -> Tensor:
     return right(layer, states)
 
 
@@ -130,12 +130,12 @@ def hides_with_a_small_number(right: Any, raw: Tensor, mask: Tensor | None = Non
     return (raw if mask is None else raw.masked_fill(~mask, -5.0)).softmax(-1)
 
 
-def begins_anew(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int, **named: Any) -> Any:
+def starts_over(right: Any, window: Window, queries: Tensor, mask: Tensor, offset: int, **named: Any) -> Any:
     return right(window, queries, mask, 0, **named)
 
 
-def looks_beyond_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, first: int, **named: Any) -> Any:
-    _, gaussian = right(window, queries, mask, first, **named)
+def looks_past_the_source(right: Any, window: Window, queries: Tensor, mask: Tensor, offset: int, **named: Any) -> Any:
+    _, gaussian = right(window, queries, mask, offset, **named)
     return torch.ones_like(mask.expand(*queries.shape[:3], -1)), gaussian
 
 
@@ -156,15 +156,15 @@ def does_not_hide(right: Any, raw: Tensor, mask: Tensor | None = None) -> Tensor
     return right(raw)
 
 
-def turns_from_the_start(right: Any, kind: relative.Relative, states: Tensor, first: int) -> Tensor:
+def turns_from_the_start(right: Any, kind: relative.Relative, states: Tensor, offset: int) -> Tensor:
     return right(kind, states, 0)
 
 
-def counts_from_top_left(right: Any, first: int, queries: int, keys: int, device: Any = None) -> Tensor:
+def counts_from_top_left(right: Any, offset: int, queries: int, keys: int, device: Any = None) -> Tensor:
     return right(0, queries, keys, device=device)
 
 
-def averages_from_the_start(right: Any, kind: relative.Relative, weights: Tensor, first: int) -> Tensor:
+def averages_from_the_start(right: Any, kind: relative.Relative, weights: Tensor, offset: int) -> Tensor:
     return right(kind, weights, 0)
 
 
@@ -293,7 +293,7 @@ BUGS: dict[str, tuple[Law, Plant]] = {
         CHUNKS(FEEDING),
         replace(luong.LuongDecoder, "forward", does_not_carry_the_fed_vector),
     ),
-    "1: window begins anew in each chunk": (CHUNKS("luong, local-m"), replace(Window, "forward", begins_anew)),
+    "1: window starts over in each chunk": (CHUNKS("luong, local-m"), replace(Window, "forward", starts_over)),
     "1: predictions of the last position forgotten": (
         CHUNKS("posterior"),
         replace(posterior.PosteriorDecoder, "forward", forgets_the_predictions),
@@ -354,7 +354,7 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "5: entmax ignores the mask": (DISTRIBUTION("luong, entmax"), replace(attend, "entmax15", does_not_hide)),
     "5: window ignores the source mask": (
         DISTRIBUTION("luong, local-p"),
-        replace(Window, "forward", looks_beyond_the_source),
+        replace(Window, "forward", looks_past_the_source),
     ),
     "6: hard attention draws at inference": (
         ASKING("bahdanau, hard, reinforced"),

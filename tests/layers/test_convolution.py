@@ -32,7 +32,7 @@ def test_a_causal_convolution_is_torch_s_in_any_chunks(width: int, dilation: int
     convolution, states = Convolution(4, 6, width, dilation=dilation), torch.randn(2, 7, 4)
     expected = by_torch(convolution, states, convolution.span, 0)
     for chunks in ([7], [1] * 7, [3, 1, 3]):
-        past = convolution.nothing(states)
+        past = convolution.empty_window(states)
         outputs = []
         for chunk in states.split(chunks, 1):
             output, past = convolution.causal(chunk, past)

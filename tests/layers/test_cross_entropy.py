@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.layers.cross_entropy import _rare_surprise, _softmax_loss, linear_cross_entropy
+from dragoman.layers.cross_entropy import _rare_nll, _softmax_loss, linear_cross_entropy
 
 
 def test_no_tokens_cost_nothing() -> None:
@@ -59,4 +59,4 @@ def test_improbable_labels_cost_the_same_where_the_device_is_not_asked_for_them(
     expected, own, _ = _softmax_loss(logits, label, 0.0)
     assert expected.tolist() == pytest.approx([120.0, 200.7, 150.7, 300.0], abs=0.05)
     chances = logits.softmax(1).scatter(1, label, 0.0)
-    torch.testing.assert_close(_rare_surprise(logits, chances, own), expected, rtol=1e-3, atol=0.02)
+    torch.testing.assert_close(_rare_nll(logits, chances, own), expected, rtol=1e-3, atol=0.02)

@@ -22,7 +22,7 @@ def test_sinusoids_of_an_offset_are_a_rotation() -> None:
 def test_positions_go_on_where_the_last_ended(name: str) -> None:
     positions, states = build_positions(name, 6, 10), torch.randn(2, 7, 6)
     whole = positions(states)
-    torch.testing.assert_close(positions(states[:, 4:], first=4), whole[:, 4:])
+    torch.testing.assert_close(positions(states[:, 4:], offset=4), whole[:, 4:])
     assert not torch.allclose(positions(states[:, 4:]), whole[:, 4:])
 
 
@@ -36,12 +36,12 @@ def test_learned_positions_refuse_a_longer_sentence() -> None:
     with pytest.raises(
         InputError, match=r"a sentence of 11 tokens is longer than the 10 positions of this model; shorten it"
     ):
-        positions(torch.zeros(1, 1, 6), first=10)
+        positions(torch.zeros(1, 1, 6), offset=10)
 
 
 def test_no_positions_add_nothing_however_long_the_sentence() -> None:
     states = torch.randn(2, 700, 6)
-    assert torch.equal(build_positions("none", 6, 10)(states, first=4), states)
+    assert torch.equal(build_positions("none", 6, 10)(states, offset=4), states)
 
 
 def test_only_learned_positions_have_parameters() -> None:

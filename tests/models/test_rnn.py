@@ -37,9 +37,9 @@ def test_a_tied_model_shares_target_embedding_and_output(decoder: str) -> None:
 
 
 def test_encoder_outputs_have_the_size_of_the_decoder_s_state_by_default() -> None:
-    assert RecurrentSettings(hidden=8).encoded == 8
-    assert RecurrentSettings(hidden=8, bidirectional=False).encoded == 8
-    assert RecurrentSettings(hidden=8, encoder_hidden=3).encoded == 6
+    assert RecurrentSettings(hidden=8).encoder_output_size == 8
+    assert RecurrentSettings(hidden=8, bidirectional=False).encoder_output_size == 8
+    assert RecurrentSettings(hidden=8, encoder_hidden=3).encoder_output_size == 6
 
 
 def test_one_direction_of_the_same_size_hands_its_state_over_as_it_is() -> None:
@@ -66,7 +66,7 @@ def test_input_feeding_without_luong_is_refused() -> None:
 def test_an_odd_size_for_two_directions_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"`model\.hidden` must be even for a bidirectional encoder"):
         parse(RecurrentSettings, {"hidden": 9})
-    assert parse(RecurrentSettings, {"hidden": 9, "encoder_hidden": 4}).encoded == 8
+    assert parse(RecurrentSettings, {"hidden": 9, "encoder_hidden": 4}).encoder_output_size == 8
 
 
 def test_a_score_that_multiplies_different_sizes_is_refused() -> None:

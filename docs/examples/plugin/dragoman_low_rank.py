@@ -47,9 +47,9 @@ class HalvingPositions(nn.Module):
         super().__init__()
         self.direction = nn.Parameter(torch.randn(width))
 
-    def forward(self, states: Tensor, first: int = 0) -> Tensor:
+    def forward(self, states: Tensor, offset: int = 0) -> Tensor:
         """Add the positions first, first + 1, ... to states of batch x time x width."""
-        places = torch.arange(first, first + states.shape[1], device=states.device)
+        places = torch.arange(offset, offset + states.shape[1], device=states.device)
         return states + (0.5**places)[:, None].to(states.dtype) * self.direction
 
 
@@ -62,9 +62,9 @@ class NearBias(Relative):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(heads))
 
-    def bias(self, queries: Tensor, first: int, keys: int) -> Tensor:
-        """Return what is added to scores of batch x head x query x key; the first query is at position `first`."""
-        near = distances(first, queries.shape[2], keys, device=queries.device).abs() <= 1
+    def bias(self, queries: Tensor, offset: int, keys: int) -> Tensor:
+        """Return what is added to scores of batch x head x query x key; the first query is at position `offset`."""
+        near = distances(offset, queries.shape[2], keys, device=queries.device).abs() <= 1
         return (near * self.weight[:, None, None]).to(queries.dtype)[None]
 
 

@@ -18,10 +18,10 @@ from dragoman.interfaces import Choice
 Weights = Float[Tensor, "batch head query key"]
 
 
-def best(weights: Weights) -> Weights:
+def argmax_one_hot(weights: Weights) -> Weights:
     """Put all weight on the largest; of equal ones the leftmost. A row of zeros stays so.
 
-    >>> best(torch.tensor([[[[0.2, 0.5, 0.3]]]])).tolist()
+    >>> argmax_one_hot(torch.tensor([[[[0.2, 0.5, 0.3]]]])).tolist()
     [[[[0.0, 1.0, 0.0]]]]
     """
     return _one_hot(weights.argmax(-1), weights)
@@ -38,7 +38,7 @@ def straight_through(weights: Weights, temperature: float) -> Weights:
     return _one_hot(soft.argmax(-1), weights) + soft - soft.detach()
 
 
-def drawn(weights: Weights, settings: HardSettings) -> tuple[Weights, Choice]:
+def sample_reinforce(weights: Weights, settings: HardSettings) -> tuple[Weights, Choice]:
     """Draw one key from the weights of each query, or keep the average for a share of them, as REINFORCE trains.
 
     Deviation from Xu et al. 2015, section 4.1: their release tosses the coin for soft or hard once per batch; here each
@@ -56,10 +56,11 @@ def drawn(weights: Weights, settings: HardSettings) -> tuple[Weights, Choice]:
     return taken, Choice(log_prob.sum(1), entropy.sum(1))
 
 
-def added(choices: Sequence[Choice]) -> Choice:
+def sum_choices(choices: Sequence[Choice]) -> Choice:
     """Add up what several attentions drew for the same target positions."""
     return Choice(
-        torch.stack([one.log_prob for one in choices]).sum(0), torch.stack([one.entropy for one in choices]).sum(0)
+        torch.stack([choice.log_prob for choice in choices]).sum(0),
+        torch.stack([choice.entropy for choice in choices]).sum(0),
     )
 
 
@@ -92,8 +93,8 @@ class Reinforcement(nn.Module):
     ) -> Float[Tensor, ""]:
         """Return the sum over real tokens, and move the baseline; `costs` are negative log-probabilities."""
         settings = self.settings
-        above = (costs.detach() - self.baseline) * real
-        to_come = above.flip(1).cumsum(1).flip(1)
+        advantage = (costs.detach() - self.baseline) * real
+        to_come = advantage.flip(1).cumsum(1).flip(1)
         rewarded = settings.reward_scale * to_come * choice.log_prob - settings.entropy_bonus * choice.entropy
         mean = (costs.detach() * real).sum() / real.sum()
         self.baseline.lerp_(mean.to(self.baseline.dtype), 1 - settings.baseline_decay)

@@ -29,18 +29,18 @@ class Window(nn.Module):
         self,
         queries: Float[Tensor, "batch head query dim"],
         mask: Bool[Tensor, "#batch #head #query key"],
-        first: int,
+        offset: int,
         *,
         copies: int = 1,
     ) -> tuple[Bool[Tensor, "batch _ query key"], Float[Tensor, "batch head query key"] | None]:
         """Narrow `mask` to the window of each query; return it with the Gaussian of each key, or None without one.
 
-        The queries are `copies` times those of the positions from `first` on.
+        The queries are `copies` times those of the positions from `offset` on.
         """
         lengths = mask.sum(-1, keepdim=True)
         keys = torch.arange(mask.shape[-1], device=queries.device)
         if self.hidden is None or self.centre is None:
-            steps = torch.arange(first, first + queries.shape[2] // copies, device=queries.device).repeat(copies)
+            steps = torch.arange(offset, offset + queries.shape[2] // copies, device=queries.device).repeat(copies)
             centres = torch.minimum(steps[:, None], lengths - 1)
             return (mask & ((keys - centres).abs() <= self.reach)).expand(queries.shape[0], -1, -1, -1), None
         centres = lengths * torch.sigmoid(upcast(self.centre(torch.tanh(self.hidden(queries)))))

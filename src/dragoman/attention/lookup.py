@@ -52,14 +52,14 @@ class Lookup(nn.Module):
         values: Float[Tensor, "batch head key dim"],
         *,
         mask: Bool[Tensor, "#batch #head #query key"] | None,
-        first: int = 0,
+        offset: int = 0,
         copies: int = 1,
     ) -> LookupResult:
-        """Average `values`; `queries` are those that gave `scores`, `copies` times the positions from `first` on."""
+        """Average `values`; `queries` are those that gave `scores`, `copies` times the positions from `offset` on."""
         gaussian: Tensor | None = None
         if self.window is not None:
             everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
-            mask, gaussian = self.window(queries, everything if mask is None else mask, first, copies=copies)
+            mask, gaussian = self.window(queries, everything if mask is None else mask, offset, copies=copies)
         weights = normalize(scores, mask, self.kind.weights)
         if gaussian is not None:
             weights = weights * gaussian
@@ -74,7 +74,7 @@ class Lookup(nn.Module):
         if settings is None:
             return weights, None
         if not self.training:
-            return hard.best(weights), None
+            return hard.argmax_one_hot(weights), None
         if settings.training == "gumbel":
             return hard.straight_through(weights, settings.temperature), None
-        return hard.drawn(weights, settings)
+        return hard.sample_reinforce(weights, settings)

@@ -57,7 +57,7 @@ class MultiHead(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def prepare(
-        self, keys: Float[Tensor, "batch key width"], values: Float[Tensor, "batch key width"], *, first: int = 0
+        self, keys: Float[Tensor, "batch key width"], values: Float[Tensor, "batch key width"], *, offset: int = 0
     ) -> KeyValues:
         """Project keys and values for each head, in one product where they are the same tensor."""
         if keys is values:
@@ -67,7 +67,7 @@ class MultiHead(nn.Module):
             key_bias, value_bias = self.key_value.bias.chunk(2)
             projected_keys = F.linear(keys, key_weight, key_bias)
             projected_values = F.linear(values, value_weight, value_bias)
-        placed = self.relative.rotate(self._split(projected_keys), first)
+        placed = self.relative.rotate(self._split(projected_keys), offset)
         return KeyValues(self.score.prepare(placed), self._split(projected_values))
 
     def forward(
@@ -76,11 +76,11 @@ class MultiHead(nn.Module):
         memory: KeyValues,
         mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
-        first: int = 0,
+        offset: int = 0,
         need_weights: bool = False,
         causal: bool = False,
     ) -> Attended:
-        """Average the values in `memory` for each query and head; `first` is the position of the first query.
+        """Average the values in `memory` for each query and head; `offset` is the position of the first query.
 
         `causal` says that `mask` is the causal one, which fused kernels of a GPU know by name. Distances, which are those to
         one's own side, are not known where `queries` has more rows than `memory`.
@@ -90,15 +90,15 @@ class MultiHead(nn.Module):
         fused = isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights
 
         def attend(queries: Tensor, copies: int) -> Attended:
-            split = self.relative.rotate(self._split(self.query(queries)), first)
+            split = self.relative.rotate(self._split(self.query(queries)), offset)
             if fused:
-                context = self._fused(split, memory, every_head, causal=causal and first == 0)
+                context = self._fused(split, memory, every_head, causal=causal and offset == 0)
                 return Attended(self._joined(context), None)
             scores = self.score(split, memory.keys)
-            bias = self.relative.bias(split, first, memory.keys.shape[2])
+            bias = self.relative.bias(split, offset, memory.keys.shape[2])
             biased = scores if bias is None else scores + bias
-            found = self.lookup(split, biased, memory.values, mask=every_head, first=first, copies=copies)
-            from_distances = self.relative.values(found.weights, first)
+            found = self.lookup(split, biased, memory.values, mask=every_head, offset=offset, copies=copies)
+            from_distances = self.relative.values(found.weights, offset)
             context = found.context if from_distances is None else found.context + from_distances
             return Attended(self._joined(context), found.weights if need_weights else None, found.choice)
 

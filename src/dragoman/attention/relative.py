@@ -37,33 +37,33 @@ class Relative(nn.Module):
     """Whether a fused kernel, which shows neither scores nor weights, gives the same."""
 
     def rotate(
-        self, states: Float[Tensor, "batch head time head_dim"], first: int
+        self, states: Float[Tensor, "batch head time head_dim"], offset: int
     ) -> Float[Tensor, "batch head time head_dim"]:
-        """Turn projected queries or keys, the first of them at position `first`."""
+        """Turn projected queries or keys, the first of them at position `offset`."""
         return states
 
     def bias(
-        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+        self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "#batch head query {keys}"] | None:
         """Return what is added to the scores of `keys` keys, which stand at 0, 1, ..., or None."""
         return None
 
     def values(
-        self, weights: Float[Tensor, "batch head query key"], first: int
+        self, weights: Float[Tensor, "batch head query key"], offset: int
     ) -> Float[Tensor, "batch head query head_dim"] | None:
         """Return what is added to the context, or None."""
         return None
 
 
 def distances(
-    first: int, queries: int, keys: int, *, device: torch.device | None = None
+    offset: int, queries: int, keys: int, *, device: torch.device | None = None
 ) -> Int[Tensor, "queries keys"]:
-    """Return how far each key, from position 0 on, stands after each query, from position `first` on.
+    """Return how far each key, from position 0 on, stands after each query, from position `offset` on.
 
     >>> distances(1, queries=2, keys=3).tolist()
     [[-1, 0, 1], [-2, -1, 0]]
     """
-    return torch.arange(keys, device=device) - torch.arange(first, first + queries, device=device)[:, None]
+    return torch.arange(keys, device=device) - torch.arange(offset, offset + queries, device=device)[:, None]
 
 
 class Shaw(Relative):
@@ -85,24 +85,24 @@ class Shaw(Relative):
         nn.init.xavier_uniform_(self.averaged)
 
     def bias(
-        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+        self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "batch head query {keys}"]:
         """Multiply each query by the key vector of each distance, over the root of its size."""
         products = (queries / math.sqrt(queries.shape[-1])) @ self.keys.T
-        index = self._index(first, queries.shape[2], keys)
+        index = self._index(offset, queries.shape[2], keys)
         return products.gather(-1, index.expand(*products.shape[:2], *index.shape))
 
     def values(
-        self, weights: Float[Tensor, "batch head query key"], first: int
+        self, weights: Float[Tensor, "batch head query key"], offset: int
     ) -> Float[Tensor, "batch head query head_dim"]:
         """Average the value vectors of the distances: weights of equal distance are added up first."""
-        index = self._index(first, *weights.shape[2:])
+        index = self._index(offset, *weights.shape[2:])
         sums = weights.new_zeros(*weights.shape[:3], len(self.averaged))
         return sums.scatter_add(-1, index.expand_as(weights), weights) @ self.averaged
 
-    def _index(self, first: int, queries: int, keys: int) -> Int[Tensor, "queries keys"]:
+    def _index(self, offset: int, queries: int, keys: int) -> Int[Tensor, "queries keys"]:
         """Return the row of the vectors for each pair of positions."""
-        return distances(first, queries, keys, device=self.keys.device).clamp(-REACH, self.ahead) + REACH
+        return distances(offset, queries, keys, device=self.keys.device).clamp(-REACH, self.ahead) + REACH
 
 
 class T5(Relative):
@@ -123,10 +123,10 @@ class T5(Relative):
         self.register_buffer("starts", torch.tensor(starts[1:]), persistent=False)
 
     def bias(
-        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+        self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "1 head query {keys}"]:
         """Look up the number of each pair of positions."""
-        return self.table[self.buckets(distances(first, queries.shape[2], keys, device=self.table.device))].permute(
+        return self.table[self.buckets(distances(offset, queries.shape[2], keys, device=self.table.device))].permute(
             2, 0, 1
         )[None]
 
@@ -168,11 +168,11 @@ class Alibi(Relative):
         self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
 
     def bias(
-        self, queries: Float[Tensor, "batch head query head_dim"], first: int, keys: int
+        self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "1 head query {keys}"]:
         """Multiply distances by the slope of each head."""
         steep = self.get_buffer("slopes")
-        return -steep[None, :, None, None] * distances(first, queries.shape[2], keys, device=steep.device).abs()
+        return -steep[None, :, None, None] * distances(offset, queries.shape[2], keys, device=steep.device).abs()
 
 
 def slopes(heads: int) -> list[float]:
@@ -206,10 +206,10 @@ class Rotary(Relative):
         self.register_buffer("speeds", speeds, persistent=False)
 
     def rotate(
-        self, states: Float[Tensor, "batch head time head_dim"], first: int
+        self, states: Float[Tensor, "batch head time head_dim"], offset: int
     ) -> Float[Tensor, "batch head time head_dim"]:
         """Turn features 2i and 2i + 1 together, counterclockwise."""
-        positions = torch.arange(first, first + states.shape[2], device=states.device)
+        positions = torch.arange(offset, offset + states.shape[2], device=states.device)
         angles = positions[:, None] * self.get_buffer("speeds")
         cosines, sines = angles.cos(), angles.sin()
         even, odd = states[..., ::2], states[..., 1::2]

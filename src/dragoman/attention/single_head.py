@@ -25,7 +25,7 @@ class SingleHead(nn.Module):
         self.lookup = Lookup(query_dim, kind or LookupOptions(), dropout=dropout)
 
     def prepare(
-        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, first: int = 0
+        self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, offset: int = 0
     ) -> KeyValues:
         """Let the score do its work on the keys."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
@@ -41,7 +41,7 @@ class SingleHead(nn.Module):
         memory: KeyValues,
         mask: Bool[Tensor, "#sentence #query key"] | None = None,
         *,
-        first: int = 0,
+        offset: int = 0,
         need_weights: bool = False,
     ) -> Attended:
         """Average the values in `memory` for each query."""
@@ -50,7 +50,7 @@ class SingleHead(nn.Module):
         def attend(queries: Tensor, copies: int) -> Attended:
             alone = queries[:, None]
             scores = self.score(alone, memory.keys)
-            found = self.lookup(alone, scores, memory.values, mask=one_head, first=first, copies=copies)
+            found = self.lookup(alone, scores, memory.values, mask=one_head, offset=offset, copies=copies)
             return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
 
         return attend_shared(attend, queries, memory)

@@ -127,7 +127,7 @@ def attend_and_step(
         position = offset + index
         if isinstance(order, AttendBefore):
             query = cell.query(state)
-            attended.append(attention(query, source.memory, mask, first=position, need_weights=need_weights))
+            attended.append(attention(query, source.memory, mask, offset=position, need_weights=need_weights))
             context = attended[-1].context
             entering = context if order.dropout is None else order.dropout(context)
         else:
@@ -136,7 +136,7 @@ def attend_and_step(
         outputs.append(output)
         if isinstance(order, AttendAfter):
             query = output[:, None]
-            attended.append(attention(query, source.memory, mask, first=position, need_weights=need_weights))
+            attended.append(attention(query, source.memory, mask, offset=position, need_weights=need_weights))
             fed.append(order.feed(output, attended[-1], index))
     return AttentiveOutput(torch.stack(outputs, 1), _joined(attended), state, torch.stack(fed[1:], 1) if fed else None)
 

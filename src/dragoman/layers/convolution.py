@@ -41,7 +41,7 @@ class Convolution(nn.Module):
         seen = torch.cat([past, states], 1)
         return self._apply_to(seen), seen[:, states.shape[1] :]
 
-    def nothing(self, like: Float[Tensor, "batch _ _"]) -> Float[Tensor, "batch span inputs"]:
+    def empty_window(self, like: Float[Tensor, "batch _ _"]) -> Float[Tensor, "batch span inputs"]:
         """Return the past before the first position, zeros, of as many rows as `like` has."""
         return like.new_zeros(like.shape[0], self.span, self.inputs)
 

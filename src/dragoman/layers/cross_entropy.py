@@ -67,30 +67,30 @@ class _LinearCrossEntropy(torch.autograd.Function):
             return total, plain
         with torch.autocast(features.device.type, enabled=False):
             read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
-            by_features = torch.empty_like(read)
-            by_weight = torch.zeros_like(weight) if any(ctx.needs_input_grad[:3]) else None
-            by_bias = None if bias is None else torch.zeros_like(bias)
+            grad_features = torch.empty_like(read)
+            grad_weight = torch.zeros_like(weight) if any(ctx.needs_input_grad[:3]) else None
+            grad_bias = None if bias is None else torch.zeros_like(bias)
             mean = weight.mean(0)
             total, plain = (torch.zeros((), device=features.device) for _ in range(2))
             for first in range(0, len(labels), PIECE):
                 piece, label = read[first : first + PIECE], labels[first : first + PIECE, None]
-                surprise, own, by_logits = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
+                nll, label_logits, grad_logits = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
                 middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
-                plain = plain + surprise.sum()
-                total = total + surprise.sum() + smoothing * (own - middle).sum()
-                if by_weight is None:
+                plain = plain + nll.sum()
+                total = total + nll.sum() + smoothing * (label_logits - middle).sum()
+                if grad_weight is None:
                     continue
-                by_features[first : first + PIECE] = by_logits @ rows
-                by_weight += by_logits.T @ piece
-                if by_bias is not None:
-                    by_bias += by_logits.sum(0, dtype=by_bias.dtype)
-            if by_weight is not None:
+                grad_features[first : first + PIECE] = grad_logits @ rows
+                grad_weight += grad_logits.T @ piece
+                if grad_bias is not None:
+                    grad_bias += grad_logits.sum(0, dtype=grad_bias.dtype)
+            if grad_weight is not None:
                 each = smoothing / len(weight)
-                by_features -= smoothing * mean.to(kind)
-                by_weight -= each * read.sum(0, dtype=by_weight.dtype)
-                if by_bias is not None:
-                    by_bias -= each * len(labels)
-        ctx.save_for_backward(by_features.to(features.dtype), by_weight, by_bias)
+                grad_features -= smoothing * mean.to(kind)
+                grad_weight -= each * read.sum(0, dtype=grad_weight.dtype)
+                if grad_bias is not None:
+                    grad_bias -= each * len(labels)
+        ctx.save_for_backward(grad_features.to(features.dtype), grad_weight, grad_bias)
         ctx.mark_non_differentiable(plain)
         return total, plain
 
@@ -108,26 +108,26 @@ def _softmax_loss(
     logits: Float[Tensor, "tokens vocab"], label: Int[Tensor, "tokens 1"], smoothing: float
 ) -> tuple[Float[Tensor, " tokens"], Float[Tensor, " tokens"], Float[Tensor, "tokens vocab"]]:
     """Return -log P(label), the label's logit, and the gradient by the logits without its part that is the same for all."""
-    own = upcast(logits.gather(1, label).squeeze(1))
-    chances = logits.softmax(1)
-    chance = upcast(chances.gather(1, label).squeeze(1))
-    chances.scatter_(1, label, 0.0)
-    others = chances.sum(1, dtype=own.dtype)
-    surprise = torch.where(chance < 0.5, -chance.log(), -torch.log1p(-others))
-    rare = chance < SMALLEST
+    label_logits = upcast(logits.gather(1, label).squeeze(1))
+    probs = logits.softmax(1)
+    prob = upcast(probs.gather(1, label).squeeze(1))
+    probs.scatter_(1, label, 0.0)
+    others = probs.sum(1, dtype=label_logits.dtype)
+    nll = torch.where(prob < 0.5, -prob.log(), -torch.log1p(-others))
+    rare = prob < SMALLEST
     if logits.device.type != "cpu":
-        surprise = torch.where(rare, _rare_surprise(logits, chances, own), surprise)
+        nll = torch.where(rare, _rare_nll(logits, probs, label_logits), nll)
     elif bool(rare.any()):
-        surprise = upcast(logits).logsumexp(1) - own
-    return surprise, own, chances.scatter_(1, label, (smoothing - others).to(chances.dtype)[:, None])
+        nll = upcast(logits).logsumexp(1) - label_logits
+    return nll, label_logits, probs.scatter_(1, label, (smoothing - others).to(probs.dtype)[:, None])
 
 
-def _rare_surprise(
-    logits: Float[Tensor, "tokens vocab"], chances: Float[Tensor, "tokens vocab"], own: Float[Tensor, " tokens"]
+def _rare_nll(
+    logits: Float[Tensor, "tokens vocab"], probs: Float[Tensor, "tokens vocab"], label_logits: Float[Tensor, " tokens"]
 ) -> Float[Tensor, " tokens"]:
-    """Return -log P of labels of which `chances` says 0, from those of the likeliest pieces, without asking which they are.
+    """Return -log P of labels of which `probs` says 0, from those of the likeliest pieces, without asking which they are.
 
     log of the sum of all exp = max - log P(max). On a CPU it is cheaper to ask; a GPU would have to be waited for.
     """
     highest, at = logits.max(1, keepdim=True)
-    return upcast(highest - upcast(chances.gather(1, at)).log()).squeeze(1) - own
+    return upcast(highest - upcast(probs.gather(1, at)).log()).squeeze(1) - label_logits

@@ -16,14 +16,14 @@ PositionsChoice = Annotated[PositionsName, *or_plugin("positions")]
 
 
 def sinusoids(
-    first: int, count: int, width: int, *, device: torch.device | None = None
+    offset: int, count: int, width: int, *, device: torch.device | None = None
 ) -> Float[Tensor, "count width"]:
     """Return PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos of the same angle (Vaswani et al. 2017, 3.5).
 
     >>> sinusoids(0, 1, 4).tolist()
     [[0.0, 1.0, 0.0, 1.0]]
     """
-    positions = torch.arange(first, first + count, dtype=torch.float32, device=device)
+    positions = torch.arange(offset, offset + count, dtype=torch.float32, device=device)
     pairs = torch.arange(0, width, 2, dtype=torch.float32, device=device)
     angles = positions[:, None] * torch.exp(pairs * (-math.log(10000.0) / width))
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
@@ -36,9 +36,9 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.width = width
 
-    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+    def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
         """Add the positions first, first + 1, ... to `states`."""
-        return states + sinusoids(first, states.shape[1], self.width, device=states.device).to(states.dtype)
+        return states + sinusoids(offset, states.shape[1], self.width, device=states.device).to(states.dtype)
 
 
 class LearnedPositions(nn.Module):
@@ -49,21 +49,21 @@ class LearnedPositions(nn.Module):
         self.table = nn.Embedding(count, width)
         nn.init.normal_(self.table.weight, std=0.02)
 
-    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+    def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
         """Add the positions first, first + 1, ... to `states`."""
-        end = first + states.shape[1]
+        end = offset + states.shape[1]
         if end > self.table.num_embeddings:
             raise InputError(
                 f"a sentence of {end} tokens is longer than the {self.table.num_embeddings} positions of this model; "
                 "shorten it, or train with a larger model.max_positions or with sinusoidal positions"
             )
-        return states + self.table.weight[first:end]
+        return states + self.table.weight[offset:end]
 
 
 class NoPositions(nn.Module):
     """Adds nothing: for attention that knows distances, or to see what order is worth."""
 
-    def forward(self, states: Float[Tensor, "batch time width"], first: int = 0) -> Float[Tensor, "batch time width"]:
+    def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
         """Return `states` as they are."""
         return states
 

@@ -27,13 +27,13 @@ class Residual(nn.Module):
         self, states: Float[Tensor, "batch time width"], sublayer: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch time width"]:
         """Apply `sublayer` to the states and add."""
-        return self.leave(states, sublayer(self.enter(states)))
+        return self.add_output(states, sublayer(self.normed_input(states)))
 
-    def enter(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
+    def normed_input(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
         """Return what the sub-layer reads."""
         return self.norm(states) if self.place == "pre" else states
 
-    def leave(
+    def add_output(
         self, states: Float[Tensor, "batch time width"], output: Float[Tensor, "batch time width"]
     ) -> Float[Tensor, "batch time width"]:
         """Add what the sub-layer gave to the states that came in."""

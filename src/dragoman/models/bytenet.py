@@ -158,7 +158,7 @@ class ByteNetDecoder(nn.Module):
 
     def start(self, encoded: Encoded) -> ByteNetState:
         """Keep the columns; before the first position there was nothing."""
-        windows = tuple(block.convolution.nothing(encoded.states) for block in self.blocks)
+        windows = tuple(block.convolution.empty_window(encoded.states) for block in self.blocks)
         return DecoderState(encoded.states, ByteNetPast(windows))
 
     def forward(

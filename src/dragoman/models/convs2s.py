@@ -88,9 +88,9 @@ class Embedding(nn.Module):
             nn.init.normal_(table, std=0.1)
         self.tokens.weight.data[PAD] = 0
 
-    def forward(self, ids: Int[Tensor, "batch time"], first: int = 0) -> Float[Tensor, "batch time embedding"]:
+    def forward(self, ids: Int[Tensor, "batch time"], offset: int = 0) -> Float[Tensor, "batch time embedding"]:
         """Embed tokens that stand at the positions first, first + 1, ..."""
-        return self.dropout(self.positions(self.tokens(ids), first))
+        return self.dropout(self.positions(self.tokens(ids), offset))
 
 
 class GatedConvolution(nn.Module):
@@ -215,7 +215,7 @@ class ConvolutionalDecoder(nn.Module):
         keys, values = encoded.states.chunk(2, -1)
         values = values * encoded.mask.sum(1).sqrt().to(values.dtype)[:, None, None]
         memories = tuple(layer.attention.prepare(keys, values) for layer in self.layers)
-        windows = tuple(layer.gated.convolution.nothing(keys) for layer in self.layers)
+        windows = tuple(layer.gated.convolution.empty_window(keys) for layer in self.layers)
         return DecoderState(ConvolutionalSource(memories, encoded.mask), ConvolutionalPast(windows))
 
     def forward(

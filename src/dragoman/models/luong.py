@@ -21,7 +21,7 @@ class LuongDecoder(AttendingDecoder):
     def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int | None = None) -> None:
         fed = settings.hidden if settings.input_feeding else 0
         super().__init__(settings, vocabulary, fed if extra is None else extra, features=settings.hidden)
-        self.combine = nn.Linear(settings.encoded + settings.hidden, settings.hidden, bias=False)
+        self.combine = nn.Linear(settings.encoder_output_size + settings.hidden, settings.hidden, bias=False)
         self.input_feeding = settings.input_feeding
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"] | None:
@@ -55,7 +55,7 @@ class LuongDecoder(AttendingDecoder):
     ) -> Attended:
         """Attend with the states of all positions at once."""
         mask, offset = masks.to_source(state.source.mask), state.past.position
-        return self.attention(queries, state.source.memory, mask, first=offset, need_weights=need_weights)
+        return self.attention(queries, state.source.memory, mask, offset=offset, need_weights=need_weights)
 
     def _feed(
         self, output: Float[Tensor, "batch hidden"], attended: Attended, index: int

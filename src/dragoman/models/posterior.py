@@ -28,7 +28,7 @@ class PosteriorDecoder(LuongDecoder):
     head: MixtureHead
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
-        super().__init__(settings, vocabulary, settings.encoded)
+        super().__init__(settings, vocabulary, settings.encoder_output_size)
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"]:
         """Return predictions of positions that all have no weight, so that the first context fed is zero."""

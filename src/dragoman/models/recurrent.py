@@ -45,7 +45,7 @@ class RecurrentEncoder(nn.Module):
         self.stack = BidirectionalStack(
             settings.cell,
             settings.embedding,
-            settings.direction,
+            settings.direction_size,
             layers=settings.layers,
             dropout=settings.dropout,
             bidirectional=settings.bidirectional,
@@ -66,12 +66,12 @@ class Bridge(nn.Module):
 
     def __init__(self, settings: RecurrentSettings) -> None:
         super().__init__()
-        copies = settings.encoded == settings.hidden and not settings.bidirectional
+        copies = settings.encoder_output_size == settings.hidden and not settings.bidirectional
         parts = 1 if settings.cell == "gru" else 2
         self.maps = (
             nn.ModuleList()
             if copies
-            else nn.ModuleList(nn.Linear(settings.encoded, settings.hidden) for _ in range(parts))
+            else nn.ModuleList(nn.Linear(settings.encoder_output_size, settings.hidden) for _ in range(parts))
         )
 
     def forward(self, final: tuple[Float[Tensor, "batch layer encoded"], ...]) -> State:
@@ -97,7 +97,7 @@ class RecurrentDecoder(nn.Module):
         self.narrow = nn.Linear(features, settings.embedding) if settings.tied else nn.Identity()
         width = settings.embedding if settings.tied else features
         output = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
-        self.head: OutputLayer | MixtureHead = MixtureHead(output) if settings.mixes else output
+        self.head: OutputLayer | MixtureHead = MixtureHead(output) if settings.is_mixture else output
 
 
 class AttendingDecoder(RecurrentDecoder, ABC):
@@ -106,7 +106,11 @@ class AttendingDecoder(RecurrentDecoder, ABC):
     def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, *, features: int) -> None:
         super().__init__(settings, vocabulary, extra, features=features)
         score = build_score(
-            settings.score, settings.hidden, settings.encoded, hidden=settings.hidden, positions=settings.max_positions
+            settings.score,
+            settings.hidden,
+            settings.encoder_output_size,
+            hidden=settings.hidden,
+            positions=settings.max_positions,
         )
         kind = LookupOptions(settings.weights, settings.window, settings.hard)
         self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)

@@ -42,7 +42,7 @@ class PlainDecoder(RecurrentDecoder):
     """
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
-        super().__init__(settings, vocabulary, settings.encoded, features=settings.hidden)
+        super().__init__(settings, vocabulary, settings.encoder_output_size, features=settings.hidden)
 
     def start(self, encoded: Encoded) -> PlainState:
         """Keep the last layer's last state as the one context."""
@@ -70,9 +70,12 @@ class BahdanauDecoder(AttendingDecoder):
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         maxout = settings.hidden - settings.hidden % 2
         super().__init__(
-            settings, vocabulary, settings.encoded, features=maxout // 2 if settings.deep_output else settings.hidden
+            settings,
+            vocabulary,
+            settings.encoder_output_size,
+            features=maxout // 2 if settings.deep_output else settings.hidden,
         )
-        everything = settings.hidden + settings.encoded + settings.embedding
+        everything = settings.hidden + settings.encoder_output_size + settings.embedding
         self.deep = nn.Linear(everything, maxout) if settings.deep_output else None
 
     def forward(

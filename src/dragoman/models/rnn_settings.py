@@ -73,7 +73,7 @@ class RecurrentSettings(Settings):
             raise ValueError(
                 f"`model.{unfit}` needs attention, but `model.decoder: plain` has none; choose bahdanau, luong or posterior"
             )
-        if self.hard is not None and self.mixes:
+        if self.hard is not None and self.is_mixture:
             other = "decoder: posterior" if self.decoder == "posterior" else "marginal"
             raise ValueError(
                 f"`model.hard` chooses one position, but `model.{other}` sums over all; remove one of the two"
@@ -88,7 +88,7 @@ class RecurrentSettings(Settings):
         return self
 
     @property
-    def mixes(self) -> bool:
+    def is_mixture(self) -> bool:
         """Tell whether the output is a sum of predictions from each source position."""
         return self.marginal or self.decoder == "posterior"
 
@@ -98,14 +98,14 @@ class RecurrentSettings(Settings):
         return self.dropout if self.outer_dropout is None else self.outer_dropout
 
     @property
-    def direction(self) -> int:
+    def direction_size(self) -> int:
         """Size of each direction of the encoder."""
         return self.encoder_hidden or (self.hidden // 2 if self.bidirectional else self.hidden)
 
     @property
-    def encoded(self) -> int:
+    def encoder_output_size(self) -> int:
         """Size of an encoder output."""
-        return self.direction * (2 if self.bidirectional else 1)
+        return self.direction_size * (2 if self.bidirectional else 1)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -114,8 +114,8 @@ class RecurrentSettings(Settings):
         drawn = {"model.hard": self.hard is not None, "model.score: location": location}
         return Capabilities(
             source_heads=(1, 1) if attends else None,
-            mixes=self.mixes,
-            drops_attention=attends and (not self.mixes or self._feeds_context),
+            mixes=self.is_mixture,
+            drops_attention=attends and (not self.is_mixture or self._feeds_context),
             native=True,
             stepwise=self.decoder in ("bahdanau", "posterior") or (self.decoder == "luong" and self.input_feeding),
             data_dependent=tuple(name for name, given in drawn.items() if given and attends),

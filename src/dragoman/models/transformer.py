@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from dragoman.attention import masks
-from dragoman.attention.hard import added
+from dragoman.attention.hard import sum_choices
 from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import build_relative
@@ -111,8 +111,8 @@ class EncoderLayer(nn.Module):
     ) -> ExpertOutput:
         """Let every position read every real position, then transform each."""
         states = self.after_attention(states, lambda x: self.attention(x, self.attention.prepare(x, x), mask).context)
-        mixed = transform(self.feed_forward, self.after_feed_forward.enter(states), mask[:, 0])
-        return ExpertOutput(self.after_feed_forward.leave(states, mixed.states), mixed.penalty)
+        mixed = transform(self.feed_forward, self.after_feed_forward.normed_input(states), mask[:, 0])
+        return ExpertOutput(self.after_feed_forward.add_output(states, mixed.states), mixed.penalty)
 
 
 class DecoderLayer(nn.Module):
@@ -141,21 +141,21 @@ class DecoderLayer(nn.Module):
         need_weights: bool,
     ) -> LayerStep:
         """Read the target so far, then the source, then transform each position; `real` are those that experts read."""
-        read = self.after_self.enter(states)
-        first = 0 if past is None else past.values.shape[2]
-        new = self.self_attention.prepare(read, read, first=first)
+        read = self.after_self.normed_input(states)
+        offset = 0 if past is None else past.values.shape[2]
+        new = self.self_attention.prepare(read, read, offset=offset)
         seen = new if past is None else past.extend(new)
         count = read.shape[1]
-        may_see = None if count == 1 else masks.causal(count, first + count, read.device)
-        attended = self.self_attention(read, seen, may_see, first=first, causal=count > 1)
-        states = self.after_self.leave(states, attended.context)
+        may_see = None if count == 1 else masks.causal(count, offset + count, read.device)
+        attended = self.self_attention(read, seen, may_see, offset=offset, causal=count > 1)
+        states = self.after_self.add_output(states, attended.context)
         source: Attended | None = None
         if self.cross_attention is not None and self.after_cross is not None and memory is not None:
-            read = self.after_cross.enter(states)
-            source = self.cross_attention(read, memory, mask, first=first, need_weights=need_weights)
-            states = self.after_cross.leave(states, source.context)
-        mixed = transform(self.feed_forward, self.after_feed_forward.enter(states), real)
-        return LayerStep(self.after_feed_forward.leave(states, mixed.states), seen, source, mixed.penalty)
+            read = self.after_cross.normed_input(states)
+            source = self.cross_attention(read, memory, mask, offset=offset, need_weights=need_weights)
+            states = self.after_cross.add_output(states, source.context)
+        mixed = transform(self.feed_forward, self.after_feed_forward.normed_input(states), real)
+        return LayerStep(self.after_feed_forward.add_output(states, mixed.states), seen, source, mixed.penalty)
 
     def prepare(self, states: Float[Tensor, "batch source width"]) -> KeyValues:
         """Project the source's keys and values."""
@@ -234,7 +234,7 @@ class TransformerDecoder(nn.Module):
             self.norm(states),
             self.head,
             torch.stack(weights, 1) if weights else None,
-            choice=added(choices) if choices else None,
+            choice=sum_choices(choices) if choices else None,
         )
 
 

@@ -29,45 +29,45 @@ inline void put(uint16_t& to, float x) {
 // Turns the logits of one row into the gradient without its part that is the same for all; returns -log P(label), and adds
 // what smoothing adds to the loss.
 template <typename R, typename S>
-R one_row(S* row, R* chances, int64_t size, const R* bias, int64_t label, R smoothing, R& smoothed) {
+R row_loss(S* row, R* probs, int64_t size, const R* bias, int64_t label, R smoothing, R& smoothed) {
   R most = -std::numeric_limits<R>::infinity(), sum = 0, total = 0;
 #pragma omp simd reduction(max : most) reduction(+ : sum)
   for (int64_t j = 0; j < size; ++j) {
     const R logit = widened(row[j]) + bias[j];
-    chances[j] = logit;
+    probs[j] = logit;
     sum += logit;
     most = most > logit ? most : logit;
   }
-  const R own = chances[label];
+  const R label_logit = probs[label];
 #pragma omp simd reduction(+ : total)
   for (int64_t j = 0; j < size; ++j) {
-    chances[j] = exp_of(chances[j] - most);
-    total += chances[j];
+    probs[j] = exp_of(probs[j] - most);
+    total += probs[j];
   }
-  const R likely = chances[label];
-  chances[label] = 0;
+  const R label_prob = probs[label];
+  probs[label] = 0;
   R rest = 0;
 #pragma omp simd reduction(+ : rest)
-  for (int64_t j = 0; j < size; ++j) rest += chances[j];
+  for (int64_t j = 0; j < size; ++j) rest += probs[j];
   const R share = R(1) / total;
-  chances[label] = (smoothing - rest * share) * total;
+  probs[label] = (smoothing - rest * share) * total;
 #pragma omp simd
-  for (int64_t j = 0; j < size; ++j) put(row[j], chances[j] * share);
-  const R surprise = likely > R(0.5) * total ? std::log1p(rest / likely) : std::log(total) + most - own;
-  smoothed = surprise + smoothing * (own - sum / R(size));
-  return surprise;
+  for (int64_t j = 0; j < size; ++j) put(row[j], probs[j] * share);
+  const R nll = label_prob > R(0.5) * total ? std::log1p(rest / label_prob) : std::log(total) + most - label_logit;
+  smoothed = nll + smoothing * (label_logit - sum / R(size));
+  return nll;
 }
 
 template <typename R, typename S>
-void rows_of(const Tensor& logits, const Tensor& bias, const int64_t* labels, R smoothing, double* smoothed, double* plain) {
+void rows_loss(const Tensor& logits, const Tensor& bias, const int64_t* labels, R smoothing, double* smoothed, double* plain) {
   const int64_t size = logits.size(1);
   S* whole = static_cast<S*>(logits.mutable_data_ptr());
   const R* shift = read<R>(bias);
   at::parallel_for(0, logits.size(0), std::max<int64_t>(1, 32768 / size), [&](int64_t first, int64_t last) {
-    std::vector<R> chances(size);
+    std::vector<R> probs(size);
     for (int64_t row = first; row < last; ++row) {
       R sum = 0;
-      plain[row] = one_row<R, S>(whole + row * size, chances.data(), size, shift, labels[row], smoothing, sum);
+      plain[row] = row_loss<R, S>(whole + row * size, probs.data(), size, shift, labels[row], smoothing, sum);
       smoothed[row] = sum;
     }
   });
@@ -75,16 +75,16 @@ void rows_of(const Tensor& logits, const Tensor& bias, const int64_t* labels, R 
 
 // features (tokens, width) and weight (vocabulary, width) in one type; labels int64. Returns the label-smoothed and the plain
 // sum over tokens and, where `gradients`, those of the first by features, weight and bias.
-Tensors cross_entropy(const Tensor& features, const Tensor& weight, const OptionalTensor& given, const Tensor& labels, double smoothing,
-                   bool low, int64_t piece, bool gradients) {
+Tensors cross_entropy(const Tensor& features, const Tensor& weight, const OptionalTensor& given, const Tensor& labels,
+                      double smoothing, bool low, int64_t piece, bool gradients) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const Tensor bias = given.has_value() ? *given : at::zeros({weight.size(0)}, weight.options());
   const auto kind = low ? at::kBFloat16 : features.scalar_type();
   const Tensor read_all = features.to(kind), matrix = weight.to(kind);
   const int64_t rows = features.size(0);
-  Tensor by_features, by_weight, by_bias;
+  Tensor grad_features, grad_weight, grad_bias;
   if (gradients) {
-    by_features = at::empty_like(read_all), by_weight = at::zeros_like(weight), by_bias = at::zeros_like(bias);
+    grad_features = at::empty_like(read_all), grad_weight = at::zeros_like(weight), grad_bias = at::zeros_like(bias);
   }
   std::vector<double> smoothed(rows), plain(rows);
   for (int64_t first = 0; first < rows; first += piece) {
@@ -93,21 +93,21 @@ Tensors cross_entropy(const Tensor& features, const Tensor& weight, const Option
     const int64_t* label = labels.const_data_ptr<int64_t>() + first;
     double *sums = smoothed.data() + first, *plains = plain.data() + first;
     if (low) {
-      rows_of<float, uint16_t>(logits, bias, label, float(smoothing), sums, plains);
+      rows_loss<float, uint16_t>(logits, bias, label, float(smoothing), sums, plains);
     } else if (kind == at::kDouble) {
-      rows_of<double, double>(logits, bias, label, smoothing, sums, plains);
+      rows_loss<double, double>(logits, bias, label, smoothing, sums, plains);
     } else {
-      rows_of<float, float>(logits, bias, label, float(smoothing), sums, plains);
+      rows_loss<float, float>(logits, bias, label, float(smoothing), sums, plains);
     }
     if (!gradients) continue;
-    Tensor into = by_features.narrow(0, first, count);
+    Tensor into = grad_features.narrow(0, first, count);
     at::mm_out(into, logits, matrix);
     if (low) {
-      by_weight.add_(at::mm(logits.t(), some));
+      grad_weight.add_(at::mm(logits.t(), some));
     } else {
-      by_weight.addmm_(logits.t(), some);
+      grad_weight.addmm_(logits.t(), some);
     }
-    by_bias.add_(logits.sum(at::IntArrayRef{0}, false, bias.scalar_type()));
+    grad_bias.add_(logits.sum(at::IntArrayRef{0}, false, bias.scalar_type()));
   }
   double totals[2] = {0, 0};
   for (int64_t row = 0; row < rows; ++row) totals[0] += smoothed[row], totals[1] += plain[row];
@@ -116,11 +116,11 @@ Tensors cross_entropy(const Tensor& features, const Tensor& weight, const Option
   if (!gradients) return results;
   if (smoothing) {
     const double each = smoothing / double(weight.size(0));
-    by_features.sub_(weight.mean(0).to(kind), smoothing);
-    by_weight.sub_(read_all.sum(at::IntArrayRef{0}, false, weight.scalar_type()), each);
-    by_bias.sub_(each * double(rows));
+    grad_features.sub_(weight.mean(0).to(kind), smoothing);
+    grad_weight.sub_(read_all.sum(at::IntArrayRef{0}, false, weight.scalar_type()), each);
+    grad_bias.sub_(each * double(rows));
   }
-  results.insert(results.end(), {by_features.to(features.scalar_type()), by_weight, by_bias});
+  results.insert(results.end(), {grad_features.to(features.scalar_type()), grad_weight, grad_bias});
   return results;
 }
 

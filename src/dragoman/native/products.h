@@ -1,4 +1,4 @@
-// Products of few rows with a weight that never changes. The weight stands in panels, (panel, input, 32 outputs), so that a step of
+// Products of few rows with a weight that never changes. The weight is laid out in panels, (panel, input, 32 outputs), so that a step of
 // the inner loop reads one line of it for all rows.
 #pragma once
 

@@ -141,9 +141,9 @@ def rounded(batch: Batch) -> Batch:
     )
     source.ids[rows:, 0] = EOS
     source.mask[rows:, 0] = True
-    places = batch.places
+    label_positions = batch.label_positions
     wider = target.ids.shape[1] - 1
-    return Batch(source, target, found=places // length * wider + places % length)
+    return Batch(source, target, cached_label_positions=label_positions // length * wider + label_positions % length)
 
 
 def _padded(side: Padded, rows: int, length: int) -> Padded:

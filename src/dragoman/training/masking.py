@@ -77,7 +77,9 @@ def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 
 
     Experts out of balance add their penalty once per chosen token.
     """
-    places, encoded = batch.places, model.encoder(batch.source)
-    tokens = len(places)
-    total, plain = model.head.loss(encoded.states.flatten(0, 1)[places], batch.labels.flatten()[places], smoothing)
+    label_positions, encoded = batch.label_positions, model.encoder(batch.source)
+    tokens = len(label_positions)
+    total, plain = model.head.loss(
+        encoded.states.flatten(0, 1)[label_positions], batch.labels.flatten()[label_positions], smoothing
+    )
     return Loss(total if encoded.penalty is None else total + encoded.penalty * tokens, tokens, plain)

@@ -42,8 +42,8 @@ def translation_loss(
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
-    real, places = batch.real, batch.places
-    features, labels = rows_at(output.features, places), rows_at(batch.labels, places)
+    real, label_positions = batch.real, batch.label_positions
+    features, labels = rows_at(output.features, label_positions), rows_at(batch.labels, label_positions)
     tokens = len(labels)
     total, plain = output.head.loss(features, labels, smoothing)
     if output.penalty is not None:
@@ -57,10 +57,12 @@ def translation_loss(
     return Loss(total, tokens, plain)
 
 
-def rows_at(values: Shaped[Tensor, "batch target ..."], places: Int[Tensor, " tokens"]) -> Shaped[Tensor, "tokens ..."]:
+def rows_at(
+    values: Shaped[Tensor, "batch target ..."], label_positions: Int[Tensor, " tokens"]
+) -> Shaped[Tensor, "tokens ..."]:
     """Return the values at `Batch.places`, one after the other; without padding these are all, and nothing is copied."""
     flat = values.flatten(0, 1)
-    return flat if len(places) == len(flat) else flat.index_select(0, places)
+    return flat if len(label_positions) == len(flat) else flat.index_select(0, label_positions)
 
 
 @torch.no_grad()

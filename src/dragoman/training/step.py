@@ -46,7 +46,7 @@ def train_step(
     were. Nothing is read from the device before the whole gradient has been asked of it.
     """
     optimizer.zero_grad(set_to_none=True)
-    tokens = sum(len(batch.places) for batch in batches)
+    tokens = sum(len(batch.label_positions) for batch in batches)
     losses: list[Loss] = []
     for batch in batches:
         with precision:

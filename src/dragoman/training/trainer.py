@@ -182,7 +182,7 @@ class Trainer:
         """Take batches until they hold the target tokens of one step; they stay on the CPU, where they can be counted."""
         batches = [next(self.stream)]
         wanted = self.settings.tokens_per_step
-        while wanted and sum(len(batch.places) for batch in batches) < wanted:
+        while wanted and sum(len(batch.label_positions) for batch in batches) < wanted:
             batches.append(next(self.stream))
         return batches
 
