@@ -76,10 +76,10 @@ def test_logits_are_what_the_head_makes_of_the_features() -> None:
     assert torch.equal(DecoderOutput(features, head).logits, head(features))
 
 
-def test_places_are_those_of_real_labels_and_found_before_a_batch_moves() -> None:
+def test_label_positions_are_those_of_real_labels_and_known_before_a_batch_moves() -> None:
     batch = Batch(PADDED, PADDED)
     assert batch.label_positions.tolist() == [0, 1, 2]
     assert Batch(PADDED, PADDED, cached_label_positions=torch.tensor([1])).label_positions.tolist() == [1]
     assert batch.to(torch.device("cpu")).cached_label_positions is None
     moved = batch.to(torch.device("meta"))
-    assert moved.found is not None and moved.found.shape == (3,)
+    assert moved.cached_label_positions is not None and moved.cached_label_positions.shape == (3,)

@@ -39,7 +39,7 @@ def test_sharing_gives_what_copies_give(kind: LookupOptions, weights: bool) -> N
     for attention in attentions(kind):
         memory: KeyValues = attention.prepare(states, states)
         copied = map_tensors(lambda tensor: tensor.repeat_interleave(COPIES, 0), memory)
-        options = {"first": 1, "need_weights": weights}
+        options = {"offset": 1, "need_weights": weights}
         shared = attention(queries, memory, MASK, **options)
         alone = attention(queries, copied, MASK.repeat_interleave(COPIES, 0), **options)
         torch.testing.assert_close(shared.context, alone.context)

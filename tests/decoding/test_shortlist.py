@@ -1,10 +1,9 @@
 """Searching among few output tokens. That translators do so is tested in `tests/jobs/test_shortlist.py`."""
 
 import torch
-from tests.decoding.toys import ToyDecoder, ToyHead, encoded
 
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
-from dragoman.decoding.shortlist import Shortlist, ShortlistedDecoder, restore_vocabulary_ids
+from dragoman.decoding.shortlist import Shortlist, restore_vocabulary_ids
 
 KEPT = torch.tensor([0, 1, 2, 3, 5, 8])
 
@@ -13,15 +12,6 @@ def test_a_batch_may_use_what_each_of_its_source_tokens_brings_along() -> None:
     shortlist = Shortlist(torch.arange(4), torch.tensor([[0, 0], [7, 5], [5, 6]]))
     assert shortlist.union(torch.tensor([[1, 0], [1, 1]])).tolist() == [0, 1, 2, 3, 5, 7]
     assert shortlist.union(torch.tensor([[1, 2]])).tolist() == [0, 1, 2, 3, 5, 6, 7]
-
-
-def test_tokens_have_short_numbers_on_the_way_in_and_out() -> None:
-    whole = ToyDecoder(vocabulary=9)
-    narrow = ShortlistedDecoder(whole, KEPT, lambda kept: ToyHead(whole.table[:, kept]))
-    tokens = torch.tensor([[1, 4, 5]])  # BOS, 5 and 8
-    direct, _ = whole(KEPT[tokens], whole.start(encoded([3])))
-    listed, _ = narrow(tokens, narrow.start(encoded([3])))
-    assert torch.equal(listed.logits, direct.logits[..., KEPT])
 
 
 def test_hypotheses_get_the_ids_of_the_vocabulary_again() -> None:

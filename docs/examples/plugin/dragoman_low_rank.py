@@ -48,7 +48,7 @@ class HalvingPositions(nn.Module):
         self.direction = nn.Parameter(torch.randn(width))
 
     def forward(self, states: Tensor, offset: int = 0) -> Tensor:
-        """Add the positions first, first + 1, ... to states of batch x time x width."""
+        """Add the positions offset, offset + 1, ... to states of batch x time x width."""
         places = torch.arange(offset, offset + states.shape[1], device=states.device)
         return states + (0.5**places)[:, None].to(states.dtype) * self.direction
 
@@ -86,7 +86,7 @@ def build_focal(training: Any) -> Callable[[Seq2Seq, Batch], Loss]:
 
     def focal_loss(model: Seq2Seq, batch: Batch) -> Loss:
         output = model(batch.source, batch.inputs)
-        features, labels = rows_at(output.features, batch.places), rows_at(batch.labels, batch.places)
+        features, labels = rows_at(output.features, batch.label_positions), rows_at(batch.labels, batch.label_positions)
         log_probs = output.head(features).log_softmax(-1).gather(-1, labels[:, None]).squeeze(-1)
         return Loss(-((1 - log_probs.exp()) ** 2 * log_probs).sum(), len(labels), -log_probs.detach().sum())
 
