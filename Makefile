@@ -7,7 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
-CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist
+CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* build dist
+MEASURED := $(CURDIR)/build/coverage
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -45,8 +46,13 @@ site: $(VENV)/.developing  ## build the documentation into build/site, in Englis
 slow: $(VENV)/.developing  ## run the tests that take minutes
 	$(PYTEST) -m slow
 
-coverage: $(VENV)/.developing  ## say which lines the tests do not reach
-	$(BIN)/coverage run --source=src/dragoman -m pytest -m "not slow"
+coverage: $(VENV)/.developing  ## measure which lines the tests reach, in Python and C++; fails below the recorded numbers
+	rm -rf $(MEASURED) .coverage .coverage.*
+	mkdir -p $(MEASURED)
+	OMP_NUM_THREADS=1 XDG_CACHE_HOME="$(MEASURED)/cache" CXX="$${CXX:-g++} --coverage -dumpdir $(MEASURED)/" \
+		$(BIN)/coverage run -m pytest -n 2 -m "not slow"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/python tests/native_coverage.py $(MEASURED)
 	$(BIN)/coverage report --skip-covered --show-missing
 
 format: $(VENV)/.developing  ## format the code and mend what the linter can
