@@ -19,6 +19,10 @@ from tests.architecture.source import (
 ARRAYS = frozenset({"Float", "Int", "Bool", "Num", "Shaped", "Inexact", "Real", "UInt8", "Int64", "Float32", "Complex"})
 
 
+FORMS = "data/phrasebook/lexicon.py"
+"""Returns the five forms of an adjective, which are read as `forms[row]`. Its bytes are part of the phrasebook's checksum."""
+
+
 def everything_is_annotated(source: Source) -> Iterator[str]:
     """Find functions whose result or parameters have no type."""
     for function in source.functions:
@@ -27,6 +31,37 @@ def everything_is_annotated(source: Source) -> Iterator[str]:
         for argument in arguments_of(function):
             if argument.annotation is None:
                 yield source.at(function, f"{function.name} does not say what `{argument.arg}` is")
+
+
+def long_results(source: Source) -> Iterator[str]:
+    """Find functions that return, or yield, a tuple of more than two values, wherever in the annotation it stands."""
+    for function in source.functions:
+        for tuples in _tuples(function.returns, _aliases(source)):
+            yield source.at(function, f"{function.name} returns {len(tuples)} values; give them names in a class")
+
+
+def _tuples(annotation: ast.expr | None, aliases: dict[str, ast.expr]) -> Iterator[list[ast.expr]]:
+    """Yield the members of each tuple of a fixed length above two in an annotation; names stand for what they are short for."""
+    for node in () if annotation is None else ast.walk(annotation):
+        if isinstance(node, ast.Name) and node.id in aliases:
+            yield from _tuples(aliases[node.id], {name: known for name, known in aliases.items() if name != node.id})
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "tuple[" in node.value:
+            yield from _tuples(ast.parse(node.value, mode="eval").body, aliases)
+        elif isinstance(node, ast.Subscript) and dotted(node.value).rpartition(".")[2].lower() == "tuple":
+            members = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+            if len(members) > 2:
+                yield members
+
+
+def _aliases(source: Source) -> dict[str, ast.expr]:
+    """Return the names that a module gives to types of its own: `Row = tuple[int, str]`."""
+    return {
+        target.id: node.value
+        for node in source.tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def shapes_can_be_checked(source: Source) -> Iterator[str]:
@@ -100,6 +135,12 @@ def test_every_function_is_annotated():
     assert not found, found
 
 
+def test_a_result_of_more_than_two_values_has_names():
+    files = [source for source in sources(PACKAGE) if source.path.as_posix() != FORMS]
+    found = violations(long_results, files)
+    assert not found, found
+
+
 def test_every_shape_can_be_checked():
     found = violations(shapes_can_be_checked, sources(PACKAGE))
     assert not found, found
@@ -122,6 +163,28 @@ def test_everything_public_says_what_it_is():
 )
 def test_a_missing_annotation_is_found(text, finding):
     assert list(everything_is_annotated(planted(text))) == [f"{PACKAGE}/attention/new.py:{finding}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("def f() -> tuple[int, str, float]: ...", 1),
+        ("async def f() -> typing.Tuple[int, str, float] | None: ...", 1),
+        ("class C:\n    def f(self) -> Iterator[tuple[int, int, int]]: ...", 2),
+        ("def f() -> tuple[int, tuple[int, int, int]]: ...", 1),
+        ("def f() -> 'list[tuple[int, C, int]]': ...", 1),
+        ("Row = tuple[int, int, int]\ndef f() -> list[Row]: ...", 2),
+    ],
+)
+def test_a_result_of_three_values_is_found(text, line):
+    assert list(long_results(planted(text))) == [
+        f"{PACKAGE}/attention/new.py:{line}: f returns 3 values; give them names in a class"
+    ]
+
+
+@pytest.mark.parametrize("result", ["tuple[int, str]", "tuple[int, ...]", "dict[str, int]", "list[tuple[int, int]]"])
+def test_a_result_of_two_values_is_fine(result):
+    assert list(long_results(planted(f"def f(row: tuple[int, int, int]) -> {result}: ..."))) == []
 
 
 @pytest.mark.parametrize(

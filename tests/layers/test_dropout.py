@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.layers.dropout import Dropout
+from dragoman.layers.dropout import Dropout, dropout_rates, switch_dropout
 
 ONES = torch.ones(1000, 1001)
 
@@ -59,6 +59,15 @@ def test_nothing_is_dropped_outside_training_or_at_rate_zero() -> None:
 def test_a_rate_near_one_still_keeps_the_mean() -> None:
     torch.manual_seed(1)
     assert Dropout(0.999)(ONES).mean().item() == pytest.approx(1.0, abs=0.1)
+
+
+def test_all_that_drops_can_be_switched_off_and_on_again() -> None:
+    model = torch.nn.Sequential(Dropout(0.5), torch.nn.LSTM(3, 3, 2, dropout=0.25), torch.nn.Linear(3, 3))
+    rates = dropout_rates(model)
+    switch_dropout(rates, on=False)
+    assert model[0](ONES) is ONES and model[1].dropout == 0.0
+    switch_dropout(rates, on=True)
+    assert (model[0](ONES) == 0).any() and model[1].dropout == 0.25
 
 
 def test_the_rate_is_shown() -> None:

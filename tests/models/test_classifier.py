@@ -86,7 +86,7 @@ def test_every_parameter_learns(model: DocumentClassifier):
 
 def test_documents_are_cut_at_ends_and_put_in_rows():
     source = collate_documents(DOCUMENTS, [0] * 4).source
-    words, lengths, sentences = cut_at_ends(source)
-    assert (lengths.tolist(), sentences.tolist()) == ([3, 2, 1, 2, 1, 4, 2, 1], [2, 1, 3, 2])
-    assert in_rows(words, lengths)[5].tolist() == [9, 8, 7, 6]
-    assert in_rows(words, lengths)[2].tolist() == [4, 0, 0, 0]
+    cut = cut_at_ends(source)
+    assert (cut.lengths.tolist(), cut.sentences.tolist()) == ([3, 2, 1, 2, 1, 4, 2, 1], [2, 1, 3, 2])
+    assert in_rows(cut.words, cut.lengths)[5].tolist() == [9, 8, 7, 6]
+    assert in_rows(cut.words, cut.lengths)[2].tolist() == [4, 0, 0, 0]

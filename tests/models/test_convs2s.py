@@ -99,8 +99,8 @@ def test_layers_start_with_activations_of_one_variance() -> None:
     variances: dict[str, float] = {}
 
     def keep(name: str) -> object:
-        def hook(_: nn.Module, __: object, output: Tensor | tuple[Tensor, ...]) -> None:
-            states = output[0] if isinstance(output, tuple) else output
+        def hook(_: nn.Module, __: object, output: Tensor | convs2s.ConvolutionalLayerOutput) -> None:
+            states = output if isinstance(output, Tensor) else output.states
             variances[name] = states.var().item()
 
         return hook

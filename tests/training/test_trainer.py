@@ -251,8 +251,8 @@ def test_a_phase_begins_after_its_share_with_its_own_optimiser_and_rate(make: Ma
     assert rates == [0.01] * 4 + [0.25] * 4
     assert isinstance(trainer.optimizer, torch.optim.SGD)
     assert (trainer.progress.phase, trainer.progress.began) == (1, 4)
-    assert all(getattr(module, name) == 0 for module, name, _ in trainer.rates)
-    assert any(value for _, _, value in trainer.rates)
+    assert all(getattr(rate.module, rate.attribute) == 0 for rate in trainer.rates)
+    assert any(rate.value for rate in trainer.rates)
 
 
 def test_the_objective_is_that_of_the_phase(make: Make) -> None:

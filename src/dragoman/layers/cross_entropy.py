@@ -1,5 +1,6 @@
 """Cross-entropy of a linear layer, in pieces: the tensor of tokens x vocabulary never exists whole."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -74,16 +75,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
             total, plain = (torch.zeros((), device=features.device) for _ in range(2))
             for first in range(0, len(labels), PIECE):
                 piece, label = read[first : first + PIECE], labels[first : first + PIECE, None]
-                nll, label_logits, grad_logits = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
+                loss = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
                 middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
-                plain = plain + nll.sum()
-                total = total + nll.sum() + smoothing * (label_logits - middle).sum()
+                plain = plain + loss.nll.sum()
+                total = total + loss.nll.sum() + smoothing * (loss.label_logits - middle).sum()
                 if grad_weight is None:
                     continue
-                grad_features[first : first + PIECE] = grad_logits @ rows
-                grad_weight += grad_logits.T @ piece
+                grad_features[first : first + PIECE] = loss.grad_logits @ rows
+                grad_weight += loss.grad_logits.T @ piece
                 if grad_bias is not None:
-                    grad_bias += grad_logits.sum(0, dtype=grad_bias.dtype)
+                    grad_bias += loss.grad_logits.sum(0, dtype=grad_bias.dtype)
             if grad_weight is not None:
                 each = smoothing / len(weight)
                 grad_features -= smoothing * mean.to(kind)
@@ -104,10 +105,21 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return (*scaled, None, None, None)
 
 
+@dataclass(frozen=True)
+class _SoftmaxLoss:
+    """The loss of a piece, token by token."""
+
+    nll: Float[Tensor, " tokens"]
+    """-log P(label)."""
+    label_logits: Float[Tensor, " tokens"]
+    grad_logits: Float[Tensor, "tokens vocab"]
+    """The gradient by the logits, without its part that is the same for all of them."""
+
+
 def _softmax_loss(
     logits: Float[Tensor, "tokens vocab"], label: Int[Tensor, "tokens 1"], smoothing: float
-) -> tuple[Float[Tensor, " tokens"], Float[Tensor, " tokens"], Float[Tensor, "tokens vocab"]]:
-    """Return -log P(label), the label's logit, and the gradient by the logits without its part that is the same for all."""
+) -> _SoftmaxLoss:
+    """Return the loss of labels under a softmax, and the gradient by the logits with label smoothing."""
     label_logits = upcast(logits.gather(1, label).squeeze(1))
     probs = logits.softmax(1)
     prob = upcast(probs.gather(1, label).squeeze(1))
@@ -119,7 +131,8 @@ def _softmax_loss(
         nll = torch.where(rare, _rare_nll(logits, probs, label_logits), nll)
     elif bool(rare.any()):
         nll = upcast(logits).logsumexp(1) - label_logits
-    return nll, label_logits, probs.scatter_(1, label, (smoothing - others).to(probs.dtype)[:, None])
+    grad_logits = probs.scatter_(1, label, (smoothing - others).to(probs.dtype)[:, None])
+    return _SoftmaxLoss(nll, label_logits, grad_logits)
 
 
 def _rare_nll(

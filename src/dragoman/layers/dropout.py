@@ -1,6 +1,7 @@
 """Dropout that costs little on a CPU."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -92,18 +93,27 @@ class _Kept(torch.autograd.Function):
         return by_states, None, None, gradients[0] if ctx.needs_input_grad[3] else None
 
 
-def dropout_rates(model: nn.Module) -> list[tuple[nn.Module, str, int | float]]:
-    """Find all that drops at random in a model: modules, the attribute that says how much, and its value now."""
-    rates: list[tuple[nn.Module, str, int | float]] = []
+@dataclass(frozen=True)
+class DropoutRate:
+    """How much a module drops: the attribute that says it, and its value while dropout is on."""
+
+    module: nn.Module
+    attribute: str
+    value: int | float
+
+
+def dropout_rates(model: nn.Module) -> list[DropoutRate]:
+    """Find all that drops at random in a model, with what it drops now."""
+    rates: list[DropoutRate] = []
     for module in model.modules():
         name = "dropped" if isinstance(module, Dropout) else "dropout"
         value = getattr(module, name, None)
         if isinstance(value, int | float):
-            rates.append((module, name, value))
+            rates.append(DropoutRate(module, name, value))
     return rates
 
 
-def switch_dropout(rates: list[tuple[nn.Module, str, int | float]], *, on: bool) -> None:
+def switch_dropout(rates: list[DropoutRate], *, on: bool) -> None:
     """Let all that `dropout_rates` found drop as much as it did then, or nothing."""
-    for module, name, value in rates:
-        setattr(module, name, value if on else type(value)(0))
+    for rate in rates:
+        setattr(rate.module, rate.attribute, rate.value if on else type(rate.value)(0))

@@ -14,7 +14,7 @@ from dragoman.layers.linear import linear
 from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell
 from dragoman.machine.compute_plan import DEFAULT
 from dragoman.machine.dtypes import upcast
-from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
+from dragoman.native.recurrence import AttentionInputs, CellWeights, FusedRnnOutput, LayerWeights, run_fused
 
 
 class ProjectedLstm(nn.Module):
@@ -64,11 +64,8 @@ class ProjectedLstm(nn.Module):
 
         Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
         """
-        into, recurrent = (
-            (self._weight("weight_ih"), self._weight("bias_ih")),
-            (self._weight("weight_hh"), self._weight("bias_hh")),
-        )
-        weights = LayerWeights(((*into, *recurrent),), projection=self._weight("weight_hr"))
+        cell = CellWeights(*map(self._weight, CellWeights._fields))
+        weights = LayerWeights((cell,), projection=self._weight("weight_hr"))
         output = run_fused(inputs.transpose(0, 1), tuple(part[None] for part in state), weights, source=source)
         return replace(output.batch_first(), last=tuple(part[0] for part in output.last))
 

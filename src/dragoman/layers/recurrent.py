@@ -15,7 +15,7 @@ from dragoman.layers.dropout import Dropout
 from dragoman.layers.linear import linear
 from dragoman.machine.compute_plan import DEFAULT
 from dragoman.machine.dtypes import upcast
-from dragoman.native.recurrence import AttentionInputs, FusedRnnOutput, LayerWeights, run_fused
+from dragoman.native.recurrence import AttentionInputs, CellWeights, FusedRnnOutput, LayerWeights, run_fused
 
 CellName = Literal["gru", "lstm"]
 State = tuple[Float[Tensor, "batch ... _"], ...]
@@ -78,13 +78,13 @@ class RecurrentStack(nn.Module):
 
     def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
         """Cut the first layer's product with the input into that with its first `size` features and that with the others."""
-        weight, bias, _, _ = _weights(self.stack, "0")
+        weights = _weights(self.stack, "0")
 
         def first(inputs: Tensor) -> Tensor:
-            return linear(inputs, weight[:, :size], bias)
+            return linear(inputs, weights.weight_ih[:, :size], weights.bias_ih)
 
         def others(inputs: Tensor) -> Tensor:
-            return linear(inputs, weight[:, size:], None)
+            return linear(inputs, weights.weight_ih[:, size:], None)
 
         return first, others
 
@@ -99,9 +99,9 @@ class RecurrentStack(nn.Module):
         output = projected
         for layer in range(self.layers):
             weights = _weights(self.stack, str(layer))
-            entering = projected if layer == 0 else linear(self.dropout(output), weights[0], weights[1])
+            entering = projected if layer == 0 else linear(self.dropout(output), weights.weight_ih, weights.bias_ih)
             hidden = state[0][:, layer]
-            recurrent = upcast(linear(hidden, weights[2], weights[3]))
+            recurrent = upcast(linear(hidden, weights.weight_hh, weights.bias_hh))
             if self.cell == "gru":
                 output = _gru(upcast(entering), recurrent, upcast(hidden))
                 new.append((output,))
@@ -191,12 +191,9 @@ def join_layers(states: Sequence[State]) -> State:
     return tuple(torch.cat(parts, 1) for parts in zip(*states, strict=True))
 
 
-def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return weight_ih, bias_ih, weight_hh and bias_hh of a layer; `1_reverse` is the second layer's other direction."""
-    into, bias, recurrent, more = (
-        getattr(stack, f"{name}_l{layer}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-    )
-    return into, bias, recurrent, more
+def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> CellWeights:
+    """Return the weights of a layer; `1_reverse` is the second layer's other direction."""
+    return CellWeights(*(getattr(stack, f"{name}_l{layer}") for name in CellWeights._fields))
 
 
 def initialise(stack: nn.GRU | nn.LSTM) -> None:

@@ -34,23 +34,23 @@ class Confusion:
         >>> round(confusion(["a", "b", "c"], ["a", "a", "b"], ["a", "b", "b"]).macro_f1, 3)
         0.667
         """
-        found = [self.f1(label) for label in self.labels if any(self._of(label))]
+        found = [self.f1(label) for label in self.labels if self._true(label) or self._predicted(label)]
         return sum(found) / len(found)
 
     def precision(self, label: str) -> float:
         """Share of the documents predicted to have `label` that have it; 0 where there are none."""
-        right, predicted, _ = self._of(label)
-        return right / predicted if predicted else 0.0
+        predicted = self._predicted(label)
+        return self._right(label) / predicted if predicted else 0.0
 
     def recall(self, label: str) -> float:
         """Share of the documents that have `label` that are predicted to; 0 where there are none."""
-        right, _, true = self._of(label)
-        return right / true if true else 0.0
+        true = self._true(label)
+        return self._right(label) / true if true else 0.0
 
     def f1(self, label: str) -> float:
         """Harmonic mean of precision and recall; 0 where the label occurs nowhere."""
-        right, predicted, true = self._of(label)
-        return 2 * right / (predicted + true) if predicted + true else 0.0
+        both = self._true(label) + self._predicted(label)
+        return 2 * self._right(label) / both if both else 0.0
 
     def render(self) -> str:
         """Return the counts as lines of text: true labels downwards, predicted ones across."""
@@ -63,10 +63,19 @@ class Confusion:
         ]
         return "\n".join(line.rstrip() for line in lines)
 
-    def _of(self, label: str) -> tuple[int, int, int]:
-        """Return how many documents rightly have `label`, how many are predicted to, and how many truly do."""
+    def _true(self, label: str) -> int:
+        """Return how many documents have `label`."""
+        return sum(self.counts[self.labels.index(label)])
+
+    def _predicted(self, label: str) -> int:
+        """Return how many documents are predicted to have `label`."""
         at = self.labels.index(label)
-        return self.counts[at][at], sum(row[at] for row in self.counts), sum(self.counts[at])
+        return sum(row[at] for row in self.counts)
+
+    def _right(self, label: str) -> int:
+        """Return how many documents have `label` and are predicted to."""
+        at = self.labels.index(label)
+        return self.counts[at][at]
 
 
 def confusion(labels: Sequence[str], true: Sequence[str], predicted: Sequence[str]) -> Confusion:

@@ -50,17 +50,16 @@ def compare(
     """
     check_counts(baseline, references)
     check_counts(system, references)
-    name, signature, (first, second) = _paired(
-        [baseline, system], references, metric=metric, test=test, samples=samples
-    )
+    tested = _paired([baseline, system], references, metric=metric, test=test, samples=samples)
+    first, second = tested.results
     difference = second.score - first.score
     return Comparison(
-        name=name,
+        name=tested.name,
         baseline=_estimate(first),
         system=_estimate(second),
         difference=difference,
         p_value=float(second.p_value) if difference else 1.0,
-        signature=signature,
+        signature=tested.signature,
     )
 
 
@@ -69,8 +68,17 @@ def interval(
 ) -> Estimate:
     """Return the score of one output with its 95% bootstrap interval."""
     check_counts(hypotheses, references)
-    _, _, (result,) = _paired([hypotheses], references, metric=metric, test="bootstrap", samples=samples)
-    return _estimate(result)
+    tested = _paired([hypotheses], references, metric=metric, test="bootstrap", samples=samples)
+    return _estimate(tested.results[0])
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """What sacreBLEU's paired test says: the metric's name, the signature, and a result for each output."""
+
+    name: str
+    signature: str
+    results: list[Any]
 
 
 def _paired(
@@ -80,8 +88,8 @@ def _paired(
     metric: Metric,
     test: PairedTestKind,
     samples: int,
-) -> tuple[str, str, list[Any]]:
-    """Run sacreBLEU's paired test; return the metric's name, the signature and one result per output."""
+) -> _Tested:
+    """Run sacreBLEU's paired test."""
     from sacrebleu.significance import PairedTest
 
     metrics: dict[Metric, Callable[[], Any]] = {"bleu": bleu_metric, "chrf": chrf_metric, "ter": ter_metric}
@@ -94,7 +102,7 @@ def _paired(
         n_ar_confidence=-1 if test == "bootstrap" else 1000,
     )()
     name = next(iter(signatures))
-    return name, str(signatures[name]), results[name]
+    return _Tested(name, str(signatures[name]), results[name])
 
 
 def _estimate(result: Any) -> Estimate:

@@ -109,26 +109,36 @@ class DocumentClassifier(nn.Module):
 
     def forward(self, documents: Padded) -> Classified:
         """Read documents whose sentences, each of one word or more, end with EOS."""
-        words, lengths, sentences = cut_at_ends(documents)
-        embedded = self.dropout(self.embedding(in_rows(words, lengths)))
-        vectors, word_weights = self.words(embedded, lengths)
-        document, sentence_weights = self.sentences(in_rows(self.dropout(vectors), sentences), sentences)
+        cut = cut_at_ends(documents)
+        embedded = self.dropout(self.embedding(in_rows(cut.words, cut.lengths)))
+        vectors, word_weights = self.words(embedded, cut.lengths)
+        document, sentence_weights = self.sentences(in_rows(self.dropout(vectors), cut.sentences), cut.sentences)
         return Classified(self.dropout(document), self.head, word_weights, sentence_weights)
 
 
-def cut_at_ends(
-    documents: Padded,
-) -> tuple[Int[Tensor, " words"], Int[Tensor, " sentences"], Int[Tensor, " documents"]]:
-    """Return all words without EOS and padding, how many each sentence has, and how many sentences each document has.
+@dataclass(frozen=True)
+class CutDocuments:
+    """Documents without EOS and padding, all sentences one after another."""
+
+    words: Int[Tensor, " words"]
+    lengths: Int[Tensor, " sentences"]
+    """How many words each sentence has."""
+    sentences: Int[Tensor, " documents"]
+    """How many sentences each document has."""
+
+
+def cut_at_ends(documents: Padded) -> CutDocuments:
+    """Cut documents into sentences, each of which ends with EOS.
 
     >>> ids = torch.tensor([[7, 8, 2, 9, 2], [7, 2, 0, 0, 0]])
-    >>> [found.tolist() for found in cut_at_ends(Padded(ids, ids > 0))]
-    [[7, 8, 9, 7], [2, 1, 1], [2, 1]]
+    >>> cut = cut_at_ends(Padded(ids, ids > 0))
+    >>> cut.words.tolist(), cut.lengths.tolist(), cut.sentences.tolist()
+    ([7, 8, 9, 7], [2, 1, 1], [2, 1])
     """
     real = documents.ids[documents.mask]
     ends = (real == EOS).nonzero()[:, 0]
     lengths = ends.diff(prepend=ends.new_full((1,), -1)) - 1
-    return real[real != EOS], lengths, ((documents.ids == EOS) & documents.mask).sum(1)
+    return CutDocuments(real[real != EOS], lengths, ((documents.ids == EOS) & documents.mask).sum(1))
 
 
 def in_rows(flat: Shaped[Tensor, " item *rest"], lengths: Int[Tensor, " row"]) -> Shaped[Tensor, "row longest *rest"]:

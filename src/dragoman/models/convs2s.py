@@ -155,6 +155,15 @@ class ConvolutionalEncoder(nn.Module):
         return Encoded(torch.cat([keys, (keys + embedded) * ROOT_HALF], -1), source.mask)
 
 
+@dataclass(frozen=True)
+class ConvolutionalLayerOutput:
+    """What a decoder layer gives: its states, the inputs that the next positions will see, and what was read of the source."""
+
+    states: Float[Tensor, "batch target channels"]
+    window: Float[Tensor, "batch span inputs"]
+    read: Attended
+
+
 class ConvolutionalDecoderLayer(nn.Module):
     """A gated causal convolution and, from its result and the target's embedding g, attention to the source.
 
@@ -180,12 +189,13 @@ class ConvolutionalDecoderLayer(nn.Module):
         memory: KeyValues,
         mask: Bool[Tensor, "sentence 1 source"],
         need_weights: bool,
-    ) -> tuple[Float[Tensor, "batch target channels"], Float[Tensor, "batch span inputs"], Attended]:
-        """Return new states, the past of the next positions, and what was read of the source."""
+    ) -> ConvolutionalLayerOutput:
+        """Convolve what stands so far, attend to the source, and add both to the states."""
         gated, past = self.gated.causal(states, past)
         queries = (self.query(gated) + embedded) * ROOT_HALF
         read = self.attention(queries, memory, mask, need_weights=need_weights)
-        return self.gated.add(states, (self.context(read.context) + gated) * ROOT_HALF), past, read
+        new = self.gated.add(states, (self.context(read.context) + gated) * ROOT_HALF)
+        return ConvolutionalLayerOutput(new, past, read)
 
 
 class ConvolutionalDecoder(nn.Module):
@@ -228,12 +238,13 @@ class ConvolutionalDecoder(nn.Module):
         windows: list[Tensor] = []
         weights: list[Tensor] = []
         for layer, memory, window in zip(self.layers, source.memories, past.windows, strict=True):
-            states, window, read = layer(states, embedded, window, memory=memory, mask=mask, need_weights=need_weights)
-            windows.append(window)
-            weights.extend([] if read.weights is None else [read.weights])
+            output = layer(states, embedded, window, memory=memory, mask=mask, need_weights=need_weights)
+            states = output.states
+            windows.append(output.window)
+            weights.extend([] if output.read.weights is None else [output.read.weights])
         features = self.dropout(self.leave(states))
-        output = DecoderOutput(features, self.head, torch.stack(weights, 1) if weights else None)
-        return output, DecoderState(source, ConvolutionalPast(tuple(windows), past.position + tokens.shape[1]))
+        predicted = DecoderOutput(features, self.head, torch.stack(weights, 1) if weights else None)
+        return predicted, DecoderState(source, ConvolutionalPast(tuple(windows), past.position + tokens.shape[1]))
 
 
 def scale_gradient(states: Float[Tensor, "*shape"], factor: float) -> Float[Tensor, "*shape"]:

@@ -7,7 +7,7 @@ does not grow with target x source x hidden.
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,11 +22,20 @@ STATE, MASKS, SOURCE = slice(1, 3), slice(3, 6), slice(6, 13)
 """Where these stand among the tensors of `_FusedRnn`, after the inputs; weights follow."""
 
 
+class CellWeights(NamedTuple):
+    """The weights of one layer in one direction, under torch's names and in the order in which `recurrence.cpp` takes them."""
+
+    weight_ih: Tensor
+    bias_ih: Tensor
+    weight_hh: Tensor
+    bias_hh: Tensor
+
+
 @dataclass(frozen=True)
 class LayerWeights:
-    """Each layer's weight_ih, bias_ih, weight_hh and bias_hh; the first weight_ih takes what is attended to as well."""
+    """Each layer's weights; the first weight_ih takes what is attended to as well."""
 
-    weights: tuple[tuple[Tensor, Tensor, Tensor, Tensor], ...]
+    weights: tuple[CellWeights, ...]
     keep: Tensor | None = None
     """(layer - 1, time, batch, hidden): what dropout between layers multiplies by."""
     projection: Tensor | None = None

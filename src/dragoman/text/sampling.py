@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from dragoman.text.vocabulary import UNK, Vocabulary
 
@@ -85,6 +86,14 @@ class BpeDropout:
         return state
 
 
+class _LastPiece(NamedTuple):
+    """A piece with which a cut may end: the probability of it and those listed before it, where it starts, and its id."""
+
+    cumulative: float
+    start: int
+    id: int
+
+
 class UnigramSampler:
     """Draws the cut of a word with a probability proportional to that under the model to the power of 1 / `rate`.
 
@@ -96,7 +105,7 @@ class UnigramSampler:
         self._ids = vocabulary
         self._unknown = min(scores) - UNKNOWN_PENALTY
         self._longest = max(len(piece) for piece in vocabulary)
-        self._ends: dict[tuple[str, float], list[list[tuple[float, int, int]]]] = {}
+        self._ends: dict[tuple[str, float], list[list[_LastPiece]]] = {}
 
     def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
         """Sample the ids of `word`."""
@@ -108,13 +117,14 @@ class UnigramSampler:
         ids, end = [], len(word)
         while end:
             chance = rng.random()
-            _, end, piece = next(option for option in ends[end] if chance < option[0])
-            ids.append(piece)
+            last = next(option for option in ends[end] if chance < option.cumulative)
+            ids.append(last.id)
+            end = last.start
         return merge_unknown(ids[::-1])
 
-    def _filter(self, word: str, rate: float) -> list[list[tuple[float, int, int]]]:
-        """Return for each end the pieces that may end there: cumulative probability, start and id."""
-        totals, ends = [0.0], [list[tuple[float, int, int]]()]
+    def _filter(self, word: str, rate: float) -> list[list[_LastPiece]]:
+        """Return for each end the pieces that may end there."""
+        totals, ends = [0.0], [list[_LastPiece]()]
         for end in range(1, len(word) + 1):
             found = [
                 (s, self._ids.id(word[s:end]), self._score(word[s:end]))
@@ -129,8 +139,8 @@ class UnigramSampler:
             cumulative, column = 0.0, []
             for weight, start, piece in weights:
                 cumulative += math.exp(weight - top) / total
-                column.append((cumulative, start, piece))
-            column[-1] = (math.inf, *column[-1][1:])
+                column.append(_LastPiece(cumulative, start, piece))
+            column[-1] = column[-1]._replace(cumulative=math.inf)
             ends.append(column)
         return ends
 

@@ -1,5 +1,7 @@
 """The expected reward of translations drawn from the model, as something to make large: GNMT's second objective."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -38,15 +40,15 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
         device=limits.device,
     )
     above = (rewards - rewards.mean(1, keepdim=True)) / (settings.samples - 1)
-    inputs, labels, chosen = _read(drawn, limits)
-    output, _ = model.decoder(inputs, state.repeat(settings.samples))
+    rows = _to_rows(drawn, limits)
+    output, _ = model.decoder(rows.inputs, state.repeat(settings.samples))
     log_probs = torch.cat(
         [
             checkpoint(_log_probs, output.head, features, some, use_reentrant=False, preserve_rng_state=False)
-            for features, some in zip(output.features.split(ROWS), labels.split(ROWS), strict=True)
+            for features, some in zip(output.features.split(ROWS), rows.labels.split(ROWS), strict=True)
         ]
     )
-    estimate = -(above.flatten() * (log_probs * chosen).sum(1)).sum()
+    estimate = -(above.flatten() * (log_probs * rows.chosen).sum(1)).sum()
     return estimate - estimate.detach() - rewards.mean(1).sum()
 
 
@@ -61,13 +63,20 @@ def _limits(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Int[Tenso
     return (batch.real.sum(1) * settings.maximum_ratio).ceil().long().clamp(min=1, max=most)
 
 
-def _read(
-    drawn: list[list[list[int]]], limits: Int[Tensor, " batch"]
-) -> tuple[Int[Tensor, "rows target"], Int[Tensor, "rows target"], Float[Tensor, "rows target"]]:
-    """Return what the decoder reads of drawn translations, what it drew then, and 1 where the choice was its own.
+@dataclass(frozen=True)
+class _Rows:
+    """Drawn translations, a row each."""
 
-    It was not on padding, nor where a translation as long as the limit was made to end.
-    """
+    inputs: Int[Tensor, "rows target"]
+    """What the decoder reads."""
+    labels: Int[Tensor, "rows target"]
+    """What it drew then."""
+    chosen: Float[Tensor, "rows target"]
+    """1 where the choice was its own: not on padding, nor where a translation as long as the limit was made to end."""
+
+
+def _to_rows(drawn: list[list[list[int]]], limits: Int[Tensor, " batch"]) -> _Rows:
+    """Pad drawn translations, so that the decoder can read them all at once."""
     rows = [ids for row in drawn for ids in row]
     bounds = [limit for limit, row in zip(limits.tolist(), drawn, strict=True) for _ in row]
     longest = max(len(ids) for ids in rows) + 1
@@ -77,7 +86,7 @@ def _read(
     )
     chosen = torch.arange(longest, device=limits.device) < own[:, None]
     inputs = torch.cat([torch.full_like(labels[:, :1], BOS), labels[:, :-1]], 1)
-    return inputs, labels, chosen.float()
+    return _Rows(inputs, labels, chosen.float())
 
 
 def _log_probs(
