@@ -63,6 +63,11 @@ class RunFiles:
         own = {} if self.identity is None else {RUN: self.identity}
         save_tensors(path, tensors, {**metadata, **own})
 
+    def recovery_hint(self) -> str:
+        """Say what is left of training that diverged, and what to do."""
+        kept = f"the last checkpoint in {self.folder} is kept" if self.last.exists() else "no checkpoint was saved yet"
+        return f"{kept}: lower training.learning_rate or training.clip, and continue with --resume"
+
     def load(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read what `save` wrote. RunError where it is missing, damaged, or belongs to another run."""
         tensors, metadata = load_tensors(path)

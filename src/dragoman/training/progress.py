@@ -8,6 +8,8 @@ from typing import Any
 
 from dragoman.interfaces import PAD, Batch
 from dragoman.training.flops import Meter
+from dragoman.training.schedules import learning_rate
+from dragoman.training.settings import OptimisationSettings
 from dragoman.training.step import StepResult
 
 
@@ -46,6 +48,12 @@ class Progress:
             "tokens": self.tokens,
             "flops": self.flops,
         }
+
+    def next_rate(self, settings: OptimisationSettings, share: float) -> float:
+        """Return the learning rate of the coming step, under the settings of its phase, of which `share` is over."""
+        step = self.step + 1 - self.began
+        peak, warmup = settings.learning_rate, settings.warmup
+        return learning_rate(settings.schedule, step, share, peak=peak, warmup=warmup, cuts=self.cuts)
 
     def costs(self) -> dict[str, int | float]:
         """Return what training has cost so far, as records say it."""

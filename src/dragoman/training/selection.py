@@ -53,9 +53,15 @@ def select(
     return better
 
 
-def out_of_patience(progress: Progress, settings: OptimisationSettings) -> bool:
-    """Return whether dev has not improved for `patience` validations."""
-    return settings.patience is not None and progress.stale >= settings.patience
+def out_of_patience(progress: Progress, settings: OptimisationSettings, *, say: Callable[[str], None]) -> bool:
+    """Return whether dev has not improved for `patience` validations, and say so."""
+    if settings.patience is None or progress.stale < settings.patience:
+        return False
+    say(
+        f"Stopped early: {settings.patience} validations without a better dev {settings.metric} than at step "
+        f"{progress.best_step}."
+    )
+    return True
 
 
 def check_learned(metrics: MetricsFile, guess: float, *, say: Callable[[str], None]) -> None:

@@ -4,26 +4,44 @@ Each of several processes would have random states of its own; everything else i
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from dragoman.errors import RunError
 from dragoman.training.checkpoint import fill, own_tensors
+from dragoman.training.contracts import Stream
+from dragoman.training.files import RunFiles
+from dragoman.training.progress import Progress
 
 
-def state_tensors(model: nn.Module, optimizer: Optimizer, device: torch.device) -> dict[str, Tensor]:
-    """Return the state of training by name."""
+def save_state(files: RunFiles, model: nn.Module, optimizer: Optimizer, *, progress: Progress, stream: Stream) -> None:
+    """Write all that resuming needs into one file."""
+    device = next(model.parameters()).device
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(model).items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
-    return tensors | random_state(device)
+    metadata = {"progress": progress.to_json(), "position": stream.position}
+    files.save(files.last, tensors | random_state(device), metadata)
 
 
-def restore_model(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Give a model the weights among `tensors`. RunError, which names `path`, where they are another model's."""
+def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progress, dict[str, Tensor]]:
+    """Give a model the weights that `save_state` wrote and a stream its position; return the progress, and all tensors.
+
+    RunError where the file is missing or damaged, or is another run's or model's.
+    """
+    path = files.last
+    tensors, metadata = files.load(path)
     fill(model, part_of(tensors, "model."), path)
+    try:
+        progress = Progress.from_json(metadata["progress"])
+        stream.seek(metadata["position"])
+    except (KeyError, TypeError):
+        raise RunError(
+            f"{path} contains no training position, so it cannot be resumed; start a new run with --out"
+        ) from None
+    return progress, tensors
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
-from dragoman.training.contracts import Objective
+from dragoman.training.contracts import Objective, Stream
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,19 @@ class StepResult:
     tokens: int
     norm: float
     """Norm of the gradient before clipping."""
+
+
+def gather(stream: Stream, tokens: int | None) -> list[Batch]:
+    """Take batches until they hold `tokens` target tokens, or one. They stay on the CPU, to be counted."""
+    batches = [next(stream)]
+    while tokens and sum(len(batch.label_positions) for batch in batches) < tokens:
+        batches.append(next(stream))
+    return batches
+
+
+def describe(batches: Sequence[Batch]) -> str:
+    """Say how large batches are, for a message."""
+    return ", ".join(f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches)
 
 
 class NotFiniteError(TrainingError):

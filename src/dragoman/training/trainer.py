@@ -13,8 +13,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
-from dragoman.errors import RunError, TrainingError
-from dragoman.interfaces import Batch
+from dragoman.errors import TrainingError
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
 from dragoman.training.budgets import BUDGETS, check_first_step, shares
@@ -22,11 +21,10 @@ from dragoman.training.contracts import Listener, Objectives, Stream, Validate
 from dragoman.training.files import RunFiles
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.progress import Progress, RunningTotals
-from dragoman.training.schedules import learning_rate
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
 from dragoman.training.settings import OptimisationSettings
-from dragoman.training.state import restore_model, restore_optimizer, restore_random_state, state_tensors
-from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
+from dragoman.training.state import load_state, restore_optimizer, restore_random_state, save_state
+from dragoman.training.step import NotFiniteError, StepResult, describe, gather, set_learning_rate, train_step
 
 LAST = 1 - 1e-9
 """The largest share of the budget at which a step may still be taken."""
@@ -85,7 +83,7 @@ class Trainer:
             if ended or self.progress.step % self.settings.validate_every == 0:
                 self._validate()
                 totals.began = saved = time.monotonic()
-                self.progress.finished = ended or self._out_of_patience()
+                self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
                 self.save()
             elif time.monotonic() - saved > 60 * self.settings.save_minutes:
                 self.save()
@@ -100,27 +98,17 @@ class Trainer:
 
     def save(self) -> None:
         """Write all that resuming needs into one file."""
-        tensors = state_tensors(self.model, self.optimizer, self.device)
-        self.files.save(
-            self.files.last, tensors, {"progress": self.progress.to_json(), "position": self.stream.position}
-        )
+        save_state(self.files, self.model, self.optimizer, progress=self.progress, stream=self.stream)
 
     def restore(self) -> None:
         """Continue from what `save` wrote. RunError where that is missing, damaged or another run's, or the best weights are."""
-        path = self.files.last
-        tensors, metadata = self.files.load(path)
-        restore_model(self.model, tensors, path)
-        try:
-            self.progress = Progress.from_json(metadata["progress"])
-            self.stream.seek(metadata["position"])
-        except (KeyError, TypeError):
-            raise RunError(
-                f"{path} contains no training position, so it cannot be resumed; start a new run with --out"
-            ) from None
+        self.progress, tensors = load_state(self.files, self.model, self.stream)
         self._start_phase(self.progress.phase)
         restore_optimizer(self.optimizer, tensors)
         restore_random_state(tensors, self.device)
-        self.progress.finished = self.share() >= 1 or self._out_of_patience()
+        self.progress.finished = self.share() >= 1 or out_of_patience(
+            self.progress, self.settings, say=self.listener.say
+        )
         replaced = recover_best(self.files, self.model, self.progress)
         if damaged := self.metrics.truncate_after(self.progress.step):
             self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were left out.")
@@ -138,15 +126,8 @@ class Trainer:
         phase, share = self.settings.phase_at(min(self.share(), LAST))
         if phase != self.progress.phase:
             self._start_phase(phase)
-        position, batches = self.stream.position, self._gather()
-        rate = learning_rate(
-            self.now.schedule,
-            self.progress.step + 1 - self.progress.began,
-            share,
-            peak=self.now.learning_rate,
-            warmup=self.now.warmup,
-            cuts=self.progress.cuts,
-        )
+        position, batches = self.stream.position, gather(self.stream, self.settings.tokens_per_step)
+        rate = self.progress.next_rate(self.now, share)
         set_learning_rate(self.optimizer, rate)
         cells = sum(side.mask.numel() for batch in batches for side in (batch.source, batch.target))
         step = partial(
@@ -161,7 +142,9 @@ class Trainer:
         try:
             result: StepResult = self.progress.cost.measure(cells, step)
         except NotFiniteError as error:
-            raise TrainingError(self._divergence_message(error, position, batches)) from None
+            at = f"epoch {position['epoch']}, batch {position['index']}: {describe(batches)}"
+            message = f"{error} at step {self.progress.step + 1} ({at}); {self.files.recovery_hint()}"
+            raise TrainingError(message) from None
         self.progress.step += 1
         self.progress.tokens += result.tokens
         totals.add(result, batches)
@@ -178,14 +161,6 @@ class Trainer:
         self.objective = self.objectives(self.now)
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 
-    def _gather(self) -> list[Batch]:
-        """Take batches until they hold the target tokens of one step; they stay on the CPU, where they can be counted."""
-        batches = [next(self.stream)]
-        wanted = self.settings.tokens_per_step
-        while wanted and sum(len(batch.label_positions) for batch in batches) < wanted:
-            batches.append(next(self.stream))
-        return batches
-
     def _numbers(self, totals: RunningTotals, rate: float) -> dict[str, Any]:
         """Return the numbers of the progress line."""
         return totals.record(self.progress, epochs=self.stream.epochs_done, share=self.share(), learning_rate=rate)
@@ -201,34 +176,7 @@ class Trainer:
         try:
             scores = measure(self.validate, self.model)
         except TrainingError as error:
-            raise TrainingError(f"{error} after step {self.progress.step}; {self._recovery_hint()}") from None
+            raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
         better = select(self.files, self.model, scores, progress=self.progress, settings=self.now)
         self.progress.seconds += time.monotonic() - begin
         self._record({"step": self.progress.step, **self.progress.costs(), **scores, "best": better})
-
-    def _out_of_patience(self) -> bool:
-        """Return whether dev has not improved for too long, and say so."""
-        if not out_of_patience(self.progress, self.settings):
-            return False
-        self.listener.say(
-            f"Stopped early: {self.settings.patience} validations without a better dev {self.settings.metric} than at step "
-            f"{self.progress.best_step}."
-        )
-        return True
-
-    def _divergence_message(self, error: NotFiniteError, position: Mapping[str, int], batches: list[Batch]) -> str:
-        """Say where training diverged, and what is left."""
-        shape = ", ".join(
-            f"{b.source.ids.shape[0]} sentences of at most {b.target.ids.shape[1]} tokens" for b in batches
-        )
-        place = f"at step {self.progress.step + 1} (epoch {position['epoch']}, batch {position['index']}: {shape})"
-        return f"{error} {place}; {self._recovery_hint()}"
-
-    def _recovery_hint(self) -> str:
-        """Say what is left of training that diverged, and what to do."""
-        kept = (
-            f"the last checkpoint in {self.files.folder} is kept"
-            if self.files.last.exists()
-            else "no checkpoint was saved yet"
-        )
-        return f"{kept}: lower training.learning_rate or training.clip, and continue with --resume"
