@@ -1,15 +1,14 @@
 """PackedWeights with laid out and with rounded weights."""
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from dragoman.layers import linear as module
-from dragoman.layers.linear import PackedWeights, PrecisionName, choose_precision, linear
+from dragoman.layers.linear import PackedWeights, linear
+from dragoman.machine.precision import InferencePrecisionName
 
-ERRORS: dict[PrecisionName, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.08}
+ERRORS: dict[InferencePrecisionName, float] = {"float32": 1e-5, "bfloat16": 0.03, "int8": 0.08}
 CPU = torch.device("cpu")
 
 
@@ -31,7 +30,7 @@ class Pair(nn.Module):
 
 @pytest.mark.parametrize("precision", ERRORS)
 @pytest.mark.parametrize("rows", [1, 7])
-def test_products_are_torchs_within_rounding(precision: PrecisionName, rows: int) -> None:
+def test_products_are_torchs_within_rounding(precision: InferencePrecisionName, rows: int) -> None:
     model = Pair()
     inputs = torch.randn(rows, 3, 96)
     with torch.inference_mode():
@@ -64,25 +63,3 @@ def test_weights_of_no_model_are_never_kept() -> None:
             weight, inputs = torch.randn(64, 96), torch.randn(4, 96)
             assert torch.equal(linear(inputs, weight, None), inputs @ weight.T)
     assert not products._known
-
-
-def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    wishes: tuple[PrecisionName, ...] = ("float32", "bfloat16", "int8")
-    assert [choose_precision(requested, CPU, 64) for requested in wishes] == list(wishes)
-    assert choose_precision("auto", torch.device("meta"), 64) == "float32"
-    speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
-    monkeypatch.setattr(module, "_seconds", lambda multiply, inputs: next(speeds))
-    module.quickest.cache_clear()
-    assert choose_precision("auto", CPU, 64) == "int8"
-    speeds = iter(np.repeat([4.0, 3.9, 3.8], 4).tolist())
-    module.quickest.cache_clear()
-    assert choose_precision("auto", CPU, 64) == "float32"
-    module.quickest.cache_clear()
-
-
-def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    speeds = iter([8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0])
-    monkeypatch.setattr(module, "_seconds", lambda multiply, inputs: next(speeds))
-    module.quickest.cache_clear()
-    assert choose_precision("auto", CPU, 64) == "float32"
-    module.quickest.cache_clear()

@@ -1,11 +1,19 @@
 """In which arithmetic products are done."""
 
+import numpy as np
 import pytest
 import torch
 
-from dragoman.layers.linear import width_of
+from dragoman.layers.linear import MULTIPLIERS
 from dragoman.machine import precision
-from dragoman.machine.precision import arithmetic, choose_training_precision, cpu_gain
+from dragoman.machine.precision import (
+    InferencePrecisionName,
+    arithmetic,
+    choose_inference_precision,
+    choose_training_precision,
+    cpu_gain,
+    width_of,
+)
 
 CPU = torch.device("cpu")
 
@@ -56,3 +64,29 @@ def test_bfloat16_is_for_products_and_weights_stay_float32() -> None:
             with context:
                 assert layer(states).dtype == dtype
     assert layer.weight.dtype == torch.float32
+
+
+def chosen(requested: str, device: torch.device) -> str:
+    return choose_inference_precision(requested, device, width=64, multipliers=MULTIPLIERS)
+
+
+def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: tuple[InferencePrecisionName, ...] = ("float32", "bfloat16", "int8")
+    assert [chosen(requested, CPU) for requested in names] == list(names)
+    assert chosen("auto", torch.device("meta")) == "float32"
+    speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
+    monkeypatch.setattr(precision, "_seconds", lambda multiply, inputs: next(speeds))
+    precision.quickest.cache_clear()
+    assert chosen("auto", CPU) == "int8"
+    speeds = iter(np.repeat([4.0, 3.9, 3.8], 4).tolist())
+    precision.quickest.cache_clear()
+    assert chosen("auto", CPU) == "float32"
+    precision.quickest.cache_clear()
+
+
+def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    speeds = iter([8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0])
+    monkeypatch.setattr(precision, "_seconds", lambda multiply, inputs: next(speeds))
+    precision.quickest.cache_clear()
+    assert chosen("auto", CPU) == "float32"
+    precision.quickest.cache_clear()

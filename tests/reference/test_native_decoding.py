@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from dragoman.layers import linear
 from dragoman.layers.linear import FEW, PackedWeights
+from dragoman.machine.precision import InferencePrecisionName
 from dragoman.native.compilation import DECODING, RECURRENCE, Part, find_compiler, prepare
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
 
@@ -82,7 +83,7 @@ def test_threads_change_nothing() -> None:
 
 @pytest.mark.parametrize(("precision", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_more_rows_go_another_way_and_give_the_same(
-    precision: linear.PrecisionName, error: float, monkeypatch: pytest.MonkeyPatch
+    precision: InferencePrecisionName, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = torch.nn.Linear(96, 200)
     most = FEW[getattr(torch, precision)]

@@ -13,9 +13,8 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
-from dragoman.layers.linear import width_of
 from dragoman.machine.compute_plan import ComputePlan, adopt
-from dragoman.machine.precision import choose_training_precision
+from dragoman.machine.precision import choose_training_precision, width_of
 from dragoman.machine.provenance import versions
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.seq2seq import Vocabularies

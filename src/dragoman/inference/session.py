@@ -9,8 +9,9 @@ import torch
 from torch import nn
 
 from dragoman.inference.threads import fitting_threads
-from dragoman.layers.linear import PackedWeights, PrecisionName, choose_precision, width_of
+from dragoman.layers.linear import MULTIPLIERS, PackedWeights
 from dragoman.machine.devices import choose_device
+from dragoman.machine.precision import InferencePrecisionName, choose_inference_precision, width_of
 from dragoman.models.capabilities import Purpose
 from dragoman.runs.folder import Run, open_run
 
@@ -29,13 +30,14 @@ class Session(Generic[AnyModel]):
         self.device = next(self.models[0].parameters()).device
         self.weights = sum(weight.numel() for model in self.models for weight in model.parameters())
         self._fixed = fixed
-        self._packed: dict[PrecisionName, PackedWeights] = {}
+        self._packed: dict[InferencePrecisionName, PackedWeights] = {}
 
     def pack(self, requested: Literal["auto", "float32", "bfloat16", "int8"]) -> PackedWeights | None:
         """Return the weights as linear layers multiply by them; None where they may still change."""
         if not self._fixed:
             return None
-        precision = choose_precision(requested, self.device, max(map(width_of, self.models)))
+        width = max(map(width_of, self.models))
+        precision = choose_inference_precision(requested, self.device, width=width, multipliers=MULTIPLIERS)
         if precision not in self._packed:
             self._packed[precision] = PackedWeights(precision, *self.models)
         return self._packed[precision]

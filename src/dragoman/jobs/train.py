@@ -21,10 +21,9 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import RunError
 from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
 from dragoman.jobs.validation import build_validation
-from dragoman.layers.linear import width_of
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
-from dragoman.machine.precision import choose_training_precision, dtype_of
+from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
 from dragoman.machine.threads import threads_restored
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of

@@ -1,11 +1,9 @@
 """Matrix products with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -14,21 +12,14 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from dragoman.errors import InputError
+from dragoman.machine.precision import InferencePrecisionName, LayOut, Multiply
 from dragoman.native.compilation import DECODING, available
 from dragoman.native.decoding import in_panels, multiplier
-
-PrecisionName = Literal["float32", "bfloat16", "int8"]
-Multiply = Callable[[Tensor, Tensor | None], Tensor]
-"""Multiplies inputs by a weight that is known, and adds a bias."""
 
 SMALL = 1 << 12
 """Numbers in a weight below which nothing is gained."""
 FEW = {torch.float32: 64, torch.bfloat16: 8}
 """Rows up to which the C++ part is quicker than oneDNN."""
-WORTHWHILE = 1.2
-"""How many times faster fewer bits must be to be chosen."""
-HIDDEN = 20
-"""Square products in a step, for each one of the output layer, where a precision is chosen."""
 
 
 def linear(
@@ -42,7 +33,7 @@ def linear(
 def packed_linear(weight: Float[Tensor, "output input"]) -> Multiply:
     """Return the product with a weight that will be met many times, as the `PackedWeights` in use do theirs."""
     products = _in_use.get()
-    return _MULTIPLIERS[products.precision](weight) if products else _torchs_own(weight)
+    return MULTIPLIERS[products.precision](weight) if products else _torchs_own(weight)
 
 
 class PackedWeights:
@@ -54,7 +45,7 @@ class PackedWeights:
     the others. On other devices than a CPU torch's own products serve, in float32 or bfloat16.
     """
 
-    def __init__(self, precision: PrecisionName, *models: nn.Module) -> None:
+    def __init__(self, precision: InferencePrecisionName, *models: nn.Module) -> None:
         """Take over the models' weights: those that are computed from others are computed for good."""
         self.precision = precision
         self._known: dict[tuple[int, torch.Size, tuple[int, ...]], Multiply] = {}
@@ -89,7 +80,7 @@ class PackedWeights:
         if multiply is None:
             if weight.untyped_storage().data_ptr() not in self._storages:
                 return F.linear(inputs, weight, bias)
-            multiply = self._known[key] = _MULTIPLIERS[self.precision](weight)
+            multiply = self._known[key] = MULTIPLIERS[self.precision](weight)
         return multiply(inputs, bias)
 
 
@@ -162,11 +153,12 @@ def _in_int8(weight: Tensor) -> Multiply:
     return multiply
 
 
-_MULTIPLIERS: dict[PrecisionName, Callable[[Tensor], Multiply]] = {
+MULTIPLIERS: Mapping[InferencePrecisionName, LayOut] = {
     "float32": _in_float32,
     "bfloat16": _in_bfloat16,
     "int8": _in_int8,
 }
+"""The ways to multiply by weights that no longer change."""
 
 
 def _with_bias(result: Tensor, bias: Tensor | None) -> Tensor:
@@ -201,49 +193,3 @@ def _has_int8() -> bool:
     except (AttributeError, RuntimeError, TypeError):
         return False
     return bool((sums == 64 * 127 * 127).all())
-
-
-def choose_precision(
-    requested: Literal["auto", "float32", "bfloat16", "int8"], device: torch.device, width: int
-) -> PrecisionName:
-    """Return in which arithmetic to translate: for `auto`, the one that is measured to be quickest on this CPU.
-
-    `width` is that of the models (`width_of`): narrow products gain less than it costs to round what goes into them.
-    """
-    if requested != "auto":
-        return requested
-    return "float32" if device.type != "cpu" else quickest(min(width, 1024))
-
-
-def width_of(model: nn.Module) -> int:
-    """Return the width of a model's widest product: the largest shorter side of its matrices."""
-    return max((min(p.shape) for p in model.parameters() if p.dim() == 2), default=1)
-
-
-@cache
-def quickest(width: int) -> PrecisionName:
-    """Measure, in about 0.2 s, products of few and of many rows: several with a square matrix, one with an output layer's."""
-    weights = {1: torch.full((4096, width), 0.5), HIDDEN: torch.full((width, width), 0.5)}
-    seconds = dict.fromkeys(_MULTIPLIERS, float("inf"))
-    for precision, make in _MULTIPLIERS.items():
-        try:
-            multiply = {count: make(weight) for count, weight in weights.items()}
-        except InputError:
-            continue
-        seconds[precision] = sum(
-            count * _seconds(one, torch.full((rows, width), 0.25)) / rows**0.5
-            for count, one in multiply.items()
-            for rows in (5, 320)
-        )
-    best = min(seconds, key=seconds.__getitem__)
-    return best if seconds["float32"] >= WORTHWHILE * seconds[best] else "float32"
-
-
-def _seconds(multiply: Multiply, inputs: Tensor) -> float:
-    """Return the least time that a product takes."""
-    times = []
-    for _ in range(6):
-        begin = time.perf_counter()
-        multiply(inputs, None)
-        times.append(time.perf_counter() - begin)
-    return min(times)

@@ -1,17 +1,29 @@
 """In which arithmetic matrix products are done: float32, or bfloat16 with float32 sums and weights."""
 
 import time
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, Literal
 
 import torch
+from torch import Tensor, nn
+
+from dragoman.errors import InputError
 
 PrecisionName = Literal["float32", "bfloat16"]
 """Precisions in which a model can be trained."""
 InferencePrecisionName = Literal["float32", "bfloat16", "int8"]
 """Precisions in which a trained model can be used."""
+Multiply = Callable[[Tensor, Tensor | None], Tensor]
+"""Multiplies inputs by a weight that is known, and adds a bias."""
+LayOut = Callable[[Tensor], Multiply]
+"""Makes the product with a weight; InputError where this machine cannot."""
+
 WORTHWHILE = 1.2
 """How many times faster matrix products of fewer bits must be on a CPU to be chosen."""
+HIDDEN = 20
+"""Square products in a step of translation, for each one of the output layer."""
 
 
 def choose_training_precision(
@@ -45,6 +57,56 @@ def cpu_gain(width: int = 512) -> float:
                 product()
             best[name] = min(best[name], time.perf_counter() - begin)
     return best["float32"] / best["bfloat16"]
+
+
+def choose_inference_precision(
+    requested: Literal["auto", "float32", "bfloat16", "int8"],
+    device: torch.device,
+    *,
+    width: int,
+    multipliers: Mapping[InferencePrecisionName, LayOut],
+) -> InferencePrecisionName:
+    """Return the precision to translate in. `auto` takes the one of `multipliers` that is measured to be quickest on this CPU.
+
+    `width` is that of the models (`width_of`), as in `choose_training_precision`.
+    """
+    if requested != "auto":
+        return requested
+    return "float32" if device.type != "cpu" else quickest(tuple(multipliers.items()), min(width, 1024))
+
+
+def width_of(model: nn.Module) -> int:
+    """Return the width of a model's widest product: the largest shorter side of its matrices."""
+    return max((min(p.shape) for p in model.parameters() if p.dim() == 2), default=1)
+
+
+@cache
+def quickest(multipliers: tuple[tuple[InferencePrecisionName, LayOut], ...], width: int) -> InferencePrecisionName:
+    """Measure, in about 0.2 s, products of few and of many rows: several with a square matrix, one with an output layer's."""
+    weights = {1: torch.full((4096, width), 0.5), HIDDEN: torch.full((width, width), 0.5)}
+    seconds = {precision: float("inf") for precision, _ in multipliers}
+    for precision, lay_out in multipliers:
+        try:
+            multiply = {count: lay_out(weight) for count, weight in weights.items()}
+        except InputError:
+            continue
+        seconds[precision] = sum(
+            count * _seconds(one, torch.full((rows, width), 0.25)) / rows**0.5
+            for count, one in multiply.items()
+            for rows in (5, 320)
+        )
+    best = min(seconds, key=seconds.__getitem__)
+    return best if seconds["float32"] >= WORTHWHILE * seconds[best] else "float32"
+
+
+def _seconds(multiply: Multiply, inputs: Tensor) -> float:
+    """Return the least time that a product takes."""
+    times = []
+    for _ in range(6):
+        begin = time.perf_counter()
+        multiply(inputs, None)
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def dtype_of(precision: PrecisionName) -> torch.dtype:
