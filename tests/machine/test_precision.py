@@ -1,13 +1,17 @@
 """In which arithmetic products are done."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from dragoman.layers.linear import MULTIPLIERS
+from dragoman.errors import InputError
 from dragoman.machine import precision
 from dragoman.machine.precision import (
     InferencePrecisionName,
+    Multiply,
     arithmetic,
     choose_inference_precision,
     choose_training_precision,
@@ -66,27 +70,48 @@ def test_bfloat16_is_for_products_and_weights_stay_float32() -> None:
     assert layer.weight.dtype == torch.float32
 
 
-def chosen(requested: str, device: torch.device) -> str:
-    return choose_inference_precision(requested, device, width=64, multipliers=MULTIPLIERS)
+NAMES: tuple[InferencePrecisionName, ...] = ("float32", "bfloat16", "int8")
 
 
-def test_what_was_measured_to_be_quicker_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    names: tuple[InferencePrecisionName, ...] = ("float32", "bfloat16", "int8")
-    assert [chosen(requested, CPU) for requested in names] == list(names)
-    assert chosen("auto", torch.device("meta")) == "float32"
-    speeds = iter(np.repeat([4.0, 3.0, 1.0], 4).tolist())
-    monkeypatch.setattr(precision, "_seconds", lambda multiply, inputs: next(speeds))
-    precision.quickest.cache_clear()
-    assert chosen("auto", CPU) == "int8"
-    speeds = iter(np.repeat([4.0, 3.9, 3.8], 4).tolist())
-    precision.quickest.cache_clear()
-    assert chosen("auto", CPU) == "float32"
-    precision.quickest.cache_clear()
+def chosen(
+    requested: str,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: Sequence[float] = (),
+    *,
+    device: torch.device = CPU,
+    missing: str = "",
+) -> str:
+    """Choose among precisions whose products take so many seconds in turn; this machine has not the one that is `missing`."""
+    left = iter(seconds)
+    monkeypatch.setattr(precision, "_seconds", lambda multiply, inputs: next(left))
+
+    def lay_out(name: str, weight: torch.Tensor) -> Multiply:
+        if name == missing:
+            raise InputError("this processor does not multiply so")
+        return lambda inputs, bias: inputs
+
+    multipliers = {name: partial(lay_out, name) for name in NAMES}
+    return choose_inference_precision(requested, device, width=64, multipliers=multipliers)
+
+
+def test_to_translate_a_wish_is_granted_and_a_gpu_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [chosen(requested, monkeypatch) for requested in NAMES] == list(NAMES)
+    assert chosen("auto", monkeypatch, device=torch.device("meta")) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [((4.0, 3.0, 1.0), "int8"), ((4.0, 1.0, 3.0), "bfloat16"), ((4.0, 3.9, 3.8), "float32")]
+)
+def test_what_was_measured_to_be_quicker_is_chosen(
+    seconds: tuple[float, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert chosen("auto", monkeypatch, np.repeat(seconds, 4).tolist()) == expected
+
+
+def test_what_this_machine_does_not_have_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen("auto", monkeypatch, [4.0] * 4 + [1.0] * 4, missing="int8") == "bfloat16"
 
 
 def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    speeds = iter([8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0])
-    monkeypatch.setattr(precision, "_seconds", lambda multiply, inputs: next(speeds))
-    precision.quickest.cache_clear()
-    assert chosen("auto", CPU) == "float32"
-    precision.quickest.cache_clear()
+    seconds = [8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0]
+    assert chosen("auto", monkeypatch, seconds) == "float32"

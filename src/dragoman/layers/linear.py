@@ -114,7 +114,7 @@ def _in_bfloat16(weight: Tensor) -> Multiply:
 
 def _laid_out(weight: Tensor, kind: torch.dtype) -> Multiply:
     """Return the product of inputs in a type with a weight in that type, which oneDNN lays out where it is on a CPU."""
-    if not _packs(weight):
+    if not _packs(weight, kind):
         rounded = cache(lambda: weight.detach().to(kind))
         return lambda inputs, bias: F.linear(inputs, rounded(), bias)
     packed = cache(lambda: torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(kind).contiguous(), 5))
@@ -166,17 +166,17 @@ def _with_bias(result: Tensor, bias: Tensor | None) -> Tensor:
     return result if bias is None else result.add_(bias)
 
 
-def _packs(weight: Tensor) -> bool:
-    """Tell whether this torch can lay weights out, and whether that is where they are."""
-    return weight.device.type == "cpu" and torch.backends.mkldnn.is_available() and _has_packing()
+def _packs(weight: Tensor, kind: torch.dtype) -> bool:
+    """Tell whether this torch can lay weights of a type out on this processor, and whether that is where they are."""
+    return weight.device.type == "cpu" and torch.backends.mkldnn.is_available() and _has_packing(kind)
 
 
 @cache
-def _has_packing() -> bool:
-    """Try a small product."""
+def _has_packing(kind: torch.dtype) -> bool:
+    """Try a small product: processors without AVX-512 lay out no weights in bfloat16."""
     try:
-        packed = torch.ops.mkldnn._reorder_linear_weight(torch.ones(16, 16), 5)
-        product = torch.ops.mkldnn._linear_pointwise(torch.ones(2, 16), packed, None, "none", [], "")
+        packed = torch.ops.mkldnn._reorder_linear_weight(torch.ones(16, 16, dtype=kind), 5)
+        product = torch.ops.mkldnn._linear_pointwise(torch.ones(2, 16, dtype=kind), packed, None, "none", [], "")
     except (AttributeError, RuntimeError, TypeError):
         return False
     return bool((product == 16).all())
