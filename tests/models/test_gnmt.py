@@ -5,8 +5,7 @@ import torch
 
 from dragoman.errors import InputError
 from dragoman.interfaces import PAD, Padded
-from dragoman.models.gnmt import build_gnmt
-from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.gnmt import GnmtSettings, build_gnmt
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 

@@ -9,8 +9,7 @@ from dragoman.attention.scores import Product
 from dragoman.interfaces import Padded
 from dragoman.laws.examples import batch, source, target
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.models.moe import MoeDecoder, MoeEncoder, build_moe
-from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.moe import MoeDecoder, MoeEncoder, MoeSettings, build_moe
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.training.objectives import translation_loss
 

@@ -8,8 +8,7 @@ from tests.reference import loops
 from tests.reference.test_recurrent import SOURCE, equal, large, run
 from torch import Tensor, nn
 
-from dragoman.models.gnmt import build_gnmt
-from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.gnmt import GnmtSettings, build_gnmt
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 HIDDEN = 3

@@ -22,8 +22,8 @@ from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, zero_s
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.deep_att import DeepAttSettings
-from dragoman.models.gnmt_settings import GnmtSettings
-from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.gnmt import GnmtSettings
+from dragoman.models.moe import MoeSettings
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies

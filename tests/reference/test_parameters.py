@@ -8,8 +8,8 @@ from dragoman.models.build import build_model
 from dragoman.models.bytenet import ByteNetSettings
 from dragoman.models.convs2s import ConvolutionalSettings
 from dragoman.models.deep_att import DeepAttSettings
-from dragoman.models.gnmt_settings import GnmtSettings
-from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.gnmt import GnmtSettings
+from dragoman.models.moe import MoeSettings
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings

@@ -14,8 +14,8 @@ from dragoman.decoding import DecodingSettings, beam_search, step_of
 from dragoman.interfaces import Batch
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.build import build_model
-from dragoman.models.gnmt_settings import GnmtSettings
-from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.gnmt import GnmtSettings
+from dragoman.models.moe import MoeSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer

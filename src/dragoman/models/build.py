@@ -11,11 +11,9 @@ from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
 from dragoman.models.decoder_only import build_decoder_only
 from dragoman.models.deep_att import DeepAttSettings, build_deep_att
 from dragoman.models.document import DocumentSettings, build_document
-from dragoman.models.gnmt import build_gnmt
-from dragoman.models.gnmt_settings import GnmtSettings
+from dragoman.models.gnmt import GnmtSettings, build_gnmt
 from dragoman.models.masked_lm import MaskedLanguageModel, build_masked
-from dragoman.models.moe import build_moe
-from dragoman.models.moe_settings import MoeSettings
+from dragoman.models.moe import MoeSettings, build_moe
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
