@@ -52,3 +52,13 @@ def test_frequent_pieces_are_those_that_occur_most() -> None:
     assert frequent_targets(PAIRS, 1).tolist() == [7]
     assert sorted(frequent_targets(PAIRS, 50).tolist()) == [7, 8, 9]
     assert frequent_targets([], 3).tolist() == []
+
+
+def test_padding_may_have_other_ids() -> None:
+    def moved(ids: list[int]) -> list[int]:
+        """Return ids of vocabularies in which PAD is 1 and what was 1 is 0."""
+        return [{0: 1, 1: 0}.get(index, index) for index in ids]
+
+    usual = likely_targets(PAIRS, (9, 10), 5)
+    other = likely_targets(PAIRS, (9, 10), 5, padding=(1, 1))
+    assert [moved(row) for row in usual[moved(list(range(9)))].tolist()] == other.tolist()

@@ -5,21 +5,26 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from dragoman.text.vocabulary import PAD
+from dragoman.special_ids import PAD
 
 ITERATIONS = 5
 """Passes of expectation and maximisation."""
 
 
 def likely_targets(
-    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], sizes: tuple[int, int], count: int
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]],
+    sizes: tuple[int, int],
+    count: int,
+    *,
+    padding: tuple[int, int] = (PAD, PAD),
 ) -> Int32[np.ndarray, "source {count}"]:
     """Return the `count` likeliest target ids of each source id, likeliest first, and PAD where there are fewer.
 
-    `sizes` are those of the two vocabularies. t(e | f) is learned by expectation-maximisation from equal values
-    (Brown et al. 1993, section 4.1). The row of PAD belongs to the empty source word, which is part of every sentence.
+    `sizes` are those of the two vocabularies, `padding` their ids of PAD. t(e | f) is learned by expectation-maximisation
+    from equal values (Brown et al. 1993, section 4.1). The row of PAD belongs to the empty source word, which is part of every
+    sentence.
     """
-    keys, positions = _combinations(pairs, sizes[1])
+    keys, positions = _combinations(pairs, sizes[1], padding[0])
     known, index = np.unique(keys, return_inverse=True)
     sources, probabilities = known // sizes[1], np.ones(len(known))
     for _ in range(ITERATIONS if len(known) else 0):
@@ -30,7 +35,7 @@ def likely_targets(
     order = np.lexsort((known, -probabilities, sources))
     sources, targets = sources[order], (known % sizes[1])[order]
     rank = np.arange(len(order)) - np.searchsorted(sources, sources)
-    table = np.full((sizes[0], count), PAD, np.int32)
+    table = np.full((sizes[0], count), padding[1], np.int32)
     table[sources[rank < count], rank[rank < count]] = targets[rank < count]
     return table
 
@@ -47,12 +52,13 @@ def frequent_targets(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], count
 
 
 def _combinations(
-    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], targets: int
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], targets: int, empty: int
 ) -> tuple[Int64[np.ndarray, " links"], Int64[np.ndarray, " links"]]:
-    """Return each source id (or the empty word) with each target id of its pair, as one number, and the target's position."""
+    """Return each source id, and that of the `empty` word, with each target id of its pair, as one number, and the target's
+    position."""
     keys, positions, before = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
     for source, target in pairs:
-        words = np.array([PAD, *source], np.int64)
+        words = np.array([empty, *source], np.int64)
         keys.append((words[:, None] * targets + np.array(target, np.int64)).ravel())
         positions.append(np.tile(np.arange(before, before + len(target)), len(words)))
         before += len(target)

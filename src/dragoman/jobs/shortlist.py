@@ -10,11 +10,9 @@ from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.inference.torch_engine import output_layer
-from dragoman.interfaces import PAD
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.text.codec import Codec
 from dragoman.text.unknown import positional_piece
-from dragoman.text.vocabulary import SPECIAL, UNK
 from dragoman.training.checkpoint import save_tensors
 
 
@@ -32,10 +30,11 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     pair_filter = PairFilter(data.filters)
     read = (pair for corpus in data.train for pair in pair_filter.keep(read_pairs(corpus, data)))
     encoded = [(run.source.encode(pair.source), run.target.encode(pair.target)) for pair in islice(read, pairs)]
-    table = torch.from_numpy(likely_targets(encoded, (len(run.source), len(run.target)), likely))
+    sizes, padding = (len(run.source), len(run.target)), (run.source.special.pad, run.target.special.pad)
+    table = torch.from_numpy(likely_targets(encoded, sizes, likely, padding=padding))
     special = torch.tensor(_special(run.target), dtype=torch.int32)
     often = torch.from_numpy(frequent_targets(encoded, frequent))
-    always = torch.cat([special, often, table[PAD]]).unique()
+    always = torch.cat([special, often, table[padding[0]]]).unique()
     about = {"vocabularies": run.vocabularies, "pairs": len(encoded), "likely": likely, "frequent": frequent}
     save_tensors(folder / SHORTLIST, {"always": always, "likely": table}, about)
     return Shortlist(always.long(), table.long())
@@ -43,10 +42,10 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
 
 def _special(target: Codec) -> list[int]:
     """Return the ids of the special pieces, and of unknown words that tell where they come from."""
-    ids, names = list(range(len(SPECIAL))), target.tokenizer.vocabulary
+    ids, names = list(target.special.all), target.tokenizer.vocabulary
     for sign in (1, -1):
         offset = 0
-        while (found := names.id(positional_piece(offset))) != UNK:
+        while (found := names.id(positional_piece(offset))) != target.special.unk:
             ids.append(found)
             offset += sign
     return ids
