@@ -97,3 +97,16 @@ def test_an_older_format_whose_models_computed_otherwise_is_refused(fresh: Run):
     (fresh.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(RunError, match="has format 1, older than the 2 that this version reads; train it again"):
         open_run(fresh.folder)
+
+
+def test_every_file_of_a_run_is_read_once(trained: Trained, monkeypatch: pytest.MonkeyPatch):
+    folder, opened, read = trained("rnn"), [], Path.read_text
+
+    def watched(path: Path, *arguments: object, **options: object) -> str:
+        opened.append(path)
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", watched)
+    open_run(folder)
+    assert [path for path in opened if path.parent == folder and opened.count(path) > 1] == []
+    assert folder / "manifest.json" in opened

@@ -11,7 +11,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.models.classifier import DocumentClassifier
-from dragoman.runs.folder import read_manifest, read_recipe, write_run
+from dragoman.runs.folder import read_recipe, read_sealed, write_run
 from dragoman.runs.integrity import IDENTITY, run_identity
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, fill
@@ -76,13 +76,13 @@ def new_classifier_run(
 
 def open_classifier_run(folder: Path) -> ClassifierRun:
     """Read a classifier's run folder. RunError where it is missing, damaged, newer than this program or of another task."""
-    manifest = read_manifest(folder)
+    manifest, written = read_sealed(folder)
     if manifest.get("task") != TASK:
         raise RunError(f"{folder} is no document classifier; train one with `dragoman classify train`")
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
-    recipe = read_recipe(folder, ClassifierRecipe, update=_current)
+    recipe = read_recipe(folder, ClassifierRecipe, written, update=_current)
     return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
 
 

@@ -186,10 +186,10 @@ def new_run(
 
 def open_run(folder: Path) -> Run:
     """Read a run folder. RunError where it is missing, half-written, damaged or of another format."""
-    manifest = read_manifest(folder)
+    manifest, written = read_sealed(folder)
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
-    recipe = read_recipe(folder, Recipe)
+    recipe = read_recipe(folder, Recipe, written)
     codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
     words = folder / DICTIONARY
     return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
@@ -197,26 +197,30 @@ def open_run(folder: Path) -> Run:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a run folder. RunError where the run is missing, half-written, damaged or of another format."""
-    return _read_manifest(folder)[0]
+    return read_sealed(folder)[0]
 
 
 def read_recipe(
-    folder: Path, kind: type[Kind], *, update: Callable[[dict[str, Any]], dict[str, Any]] = lambda table: table
+    folder: Path,
+    kind: type[Kind],
+    written: dict[str, Any] | None,
+    *,
+    update: Callable[[dict[str, Any]], dict[str, Any]] = lambda table: table,
 ) -> Kind:
     """Read the recipe of a run folder, which `update` turns into one of today.
 
-    RunError where it was changed in a place on which the weights depend.
+    RunError where it differs from the one `written` in the manifest in a place on which the weights depend.
     """
     path = folder / "recipe.yaml"
-    written, table = _read_manifest(folder)[1], read_yaml(path)
+    table = read_yaml(path)
     recipe = parse(kind, update(table), where=str(path))
     if written is not None:
         check_recipe(path, update(table), update(written))
     return recipe
 
 
-def _read_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the manifest of a run folder, and the recipe that it holds, if any."""
+def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the manifest of a run folder, and the recipe that it holds, if any. RunError as from `read_manifest`."""
     if not folder.exists():
         raise RunError(f"there is no run folder {folder}; train one with `dragoman train`, or check the path")
     if not folder.is_dir():
