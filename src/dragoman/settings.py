@@ -133,14 +133,18 @@ def dump(settings: Settings) -> str:
     return yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, known: Sequence[str], *, listed: str | None = None) -> str:
     """Return the hint "; did you mean `x`?" for the nearest of `known`, or a list of them where none is near.
+
+    Where they are many, `listed` names the command that lists them.
 
     >>> nearest("transfomer", ["rnn", "transformer"])
     '; did you mean `transformer`?'
     """
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean `{near[0]}`?" if near else f"; known: {', '.join(known)}"
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; known: {', '.join(known)}" if listed is None else f"; `{listed}` lists them"
 
 
 def _copy(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.arena.arenas import ARENA, BROKEN, arena_file
 from tests.tiny import dragoman, process, refusal
 
+from dragoman.arena.schedule import Worker
 from dragoman.cli.compare import ArenaListener
 
 SYSTEMS = {"rnn": ARENA["systems"]["rnn"], "short": BROKEN, "both": {"ensemble": ["rnn", "short"]}}
@@ -55,6 +57,16 @@ def test_progress_has_a_line_for_each_job(capsys: pytest.CaptureFixture[str]):
     found = capsys.readouterr().err
     assert "3/9 jobs done\n  rnn/seed-1   50%  loss 2.000  100 tok/s  1:00 left\n  bytenet/seed-1  preparing\n" in found
     assert "4/9" not in found
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_comparison_that_is_stopped_ends_with_the_code_of_its_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+):
+    monkeypatch.setattr(Worker, "_begin_more", lambda worker: os.kill(os.getpid(), number))
+    found = dragoman("compare", arena_file(tmp_path), "--out", tmp_path / "out")
+    assert found.code == code
+    assert "Run the same command to continue." in found.errors
 
 
 @pytest.mark.slow

@@ -54,6 +54,11 @@ def test_evaluate_without_json_shows_scores_and_speed(trained: Trained, source, 
     assert [line.split()[0] for line in found] == ["BLEU", "chrF2", "TER", "3"]
 
 
+def test_several_translations_of_a_sentence_are_refused(trained: Trained, source, target):
+    sentence = refusal("evaluate", trained("rnn"), source, target, "--set", "n_best=2")
+    assert "`decoding.n_best`" in sentence and "`dragoman evaluate`" in sentence
+
+
 def test_files_of_different_lengths_are_refused(trained: Trained, source, target, tmp_path: Path):
     short = lines(tmp_path / "short.vi", TARGETS[:2])
     for command in (

@@ -25,3 +25,8 @@ def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
 
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():
     assert "did you mean `phrasebook-en-vi`?" in refusal("recipes", "phrasebook-en-vn")
+
+
+def test_a_recipe_like_no_other_is_refused_with_the_command_that_lists_them():
+    sentence = refusal("recipes", "nope")
+    assert sentence.endswith("`dragoman recipes` lists them") and len(sentence) < 130

@@ -181,6 +181,23 @@ def test_what_does_not_fit_is_refused_in_a_sentence(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("setting", ["text.size=200", "text.lower=true", "text={kind: characters, joint: true}"])
+def test_text_settings_that_no_vocabulary_is_learned_with_are_refused(
+    trained: Trained, tmp_path: Path, setting: str
+) -> None:
+    run = trained("masked_lm")
+    path = recipe_file(tmp_path, "masked_lm", f"model.start_from.whole={run}", setting)
+    sentence = refusal("train", path, "--out", tmp_path / "run")
+    name = "text.kind" if "kind" in setting else setting.split("=")[0]
+    assert sentence.count(f"`{name}: ") == 2 and str(run) in sentence
+
+
+def test_text_settings_are_read_for_the_side_that_no_run_gives(trained: Trained, tmp_path: Path) -> None:
+    given = f"model.start_from.encoder={trained('masked_lm')}"
+    run = open_run(started(tmp_path, given, "model.tied=target", "text.joint=false", "text.lower=true"))
+    assert run.target.normalize("MÈO") == "mèo" and run.source.normalize("MÈO") == "MÈO"
+
+
 def test_a_language_model_is_not_measured_by_translations(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "masked_lm", "training.metric=bleu")
     sentence = refusal("train", path, "--out", tmp_path / "run")

@@ -64,7 +64,10 @@ class Worker:
 
     def work(self) -> bool:
         """Work until nothing is left that this process could do; False where Ctrl-C or SIGTERM ended it, all saved."""
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        handled = (
+            signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        )  # a command has a handler, and an exit code for it
+        before = None if handled else signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             while self.running or self._left():
                 self._begin_more()
@@ -78,7 +81,8 @@ class Worker:
             self._stop()
             return False
         finally:
-            signal.signal(signal.SIGTERM, before)
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
         return True
 
     def blocked(self, job: Job) -> str | None:

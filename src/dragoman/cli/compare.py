@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.cli.console import ProgressDisplay, clock, note, print_path
+from dragoman.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from dragoman.arena.results import Outcome
@@ -95,7 +96,7 @@ def compare(
         listener.close()
     if not ended:
         note("Saved. Run the same command to continue.")
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
     outcome = write_outcome(plan, folder, worker)
     _show(outcome)
     print_path(folder.path / "table.html")

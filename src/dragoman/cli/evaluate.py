@@ -28,7 +28,11 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Translate a test set and print BLEU, chrF and TER."""
-    translator = load_translator(run, device=device, **decoding_options(settings, beam=beam))
+    from dragoman.inference.checks import refuse_alternatives
+
+    options = decoding_options(settings, beam=beam)
+    refuse_alternatives(options, "evaluate")
+    translator = load_translator(run, device=device, **options)
     check_languages(translator.languages, source, references[0])
     sources, *sets = read_aligned(source, *references)
     previous = previous_sentences(translator, source, documents)

@@ -107,6 +107,15 @@ def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | Non
     return chosen
 
 
+def refuse_alternatives(options: Mapping[str, Any], command: str) -> None:
+    """Refuse (SettingsError) options that ask for several translations of a sentence where a command reads the best alone."""
+    if options.get("n_best", 1) != 1:
+        raise SettingsError(
+            f"`decoding.n_best` has no effect on `dragoman {command}`, which reads the best translation alone; remove it, or "
+            "use `dragoman translate`"
+        )
+
+
 def check_decoding(settings: SearchSettings, given: Collection[str], model: Capabilities | None = None) -> None:
     """Refuse (SettingsError) one of the settings named in `given` that a search with `settings` would not read.
 

@@ -49,7 +49,7 @@ def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
 
 def find_recipe(name: str) -> Path:
     """Return the path of a recipe: `name` itself, or a shipped recipe of that name."""
-    return _find(name, shipped(), "recipe")
+    return _find(name, shipped(), "recipe", listed="dragoman recipes")
 
 
 def find_arena(name: str) -> Path:
@@ -87,7 +87,7 @@ def _read(path: Path) -> dict[str, Any]:
     return reduce(merge, tables_of(path))
 
 
-def _find(name: str, known: Mapping[str, Path], what: str) -> Path:
+def _find(name: str, known: Mapping[str, Path], what: str, *, listed: str | None = None) -> Path:
     """Return the path that `name` is, or the shipped file of that name."""
     path = Path(name)
     if path.exists() or path.suffix or len(path.parts) > 1:
@@ -97,7 +97,7 @@ def _find(name: str, known: Mapping[str, Path], what: str) -> Path:
         if other is not None:
             return other  # reading it says what it is
         raise SettingsError(
-            f"there is no {what} `{name}`, neither a file nor a shipped one{nearest(name, list(known))}"
+            f"there is no {what} `{name}`, neither a file nor a shipped one{nearest(name, list(known), listed=listed)}"
         )
     return known[name]
 

@@ -28,6 +28,10 @@ NOT_IN_PART = {
 """Settings that do not concern a part; where attention to the source does not fit, a name or a shape will tell."""
 
 
+READ_BY_TRAINING = frozenset({"sampling"})
+"""Settings of text that are read even where no vocabulary is learned."""
+
+
 def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     """Return the codecs of a new run: those of the runs that it starts from, and learned ones where none is given.
 
@@ -44,6 +48,8 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
             f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` "
             "cannot be; set `text.joint: false` and `model.tied: target`"
         )
+    if source is not None and target is not None:
+        _check_text(recipe, given)
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs)
     return (
@@ -82,6 +88,26 @@ def _runs(settings: ModelSettings) -> dict[str, Run]:
         if not run.weights.exists():
             raise RunError(f"{run.folder} has no model.safetensors yet, so nothing can start from it; train it first")
     return runs
+
+
+def _check_text(recipe: Recipe, given: Mapping[str, Run]) -> None:
+    """Refuse a setting of text that has no effect because all vocabularies are those of runs; a default may stand there."""
+    own, run = recipe.text, next(iter(given.values()))
+    apart = READ_BY_TRAINING if "whole" in given else READ_BY_TRAINING | {"joint"}
+    for name, field in type(own).model_fields.items():
+        value = getattr(own, name)
+        if name in apart or (name != "kind" and value == field.default):
+            continue
+        if all(getattr(one.recipe.text, name, None) != value for one in given.values()):
+            raise SettingsError(
+                f"`text.{name}: {_written(value)}` has no effect, because the vocabulary is that of {run.folder}; set "
+                f"`text.{name}: {_written(getattr(run.recipe.text, name))}`, as that run has it"
+            )
+
+
+def _written(value: object) -> object:
+    """Return a value as recipes write it."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else value
 
 
 def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
