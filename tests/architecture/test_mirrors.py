@@ -9,33 +9,15 @@ WHOLES = frozenset({"data/phrasebook"})
 """Folders whose files do one thing together, which is tested as one: the grammar that writes the phrasebook."""
 
 TESTED_WITH = {
-    "cli/export.py": "conversion/test_job.py",
     "cli/laws.py": "laws/test_plugins.py",
-    "cli/loading.py": "cli/test_main.py",
-    "cli/options.py": "cli/test_main.py",
-    "cli/quality.py": "cli/test_evaluate.py",
-    "cli/shortlist.py": "jobs/test_shortlist.py",
-    "cli/signals.py": "cli/test_main.py",
-    "cli/word_links.py": "cli/test_align.py",
-    "classification/run.py": "classification/test_fitting.py",
     "inference/ctranslate2/translator.py": "conversion/test_job.py",
-    "inference/spelling.py": "inference/test_translator.py",
     "inference/torch_engine.py": "inference/test_translator.py",
     "jobs/rules.py": "jobs/test_checks.py",
-    "jobs/translate_corpus.py": "jobs/test_distill.py",
     "laws/examples.py": "laws/test_laws.py",
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",
-    "models/luong.py": "models/test_rnn.py",
-    "models/posterior.py": "models/test_rnn.py",
-    "models/recurrent.py": "models/test_rnn.py",
     "native/recurrence.py": "reference/test_native.py",
-    "training/budgets.py": "training/test_trainer.py",
     "training/contracts.py": "training/test_trainer.py",
-    "training/files.py": "training/test_trainer.py",
-    "training/progress.py": "training/test_trainer.py",
-    "training/session.py": "jobs/test_train.py",
-    "training/state.py": "training/test_trainer.py",
 }
 """Files that are tested with another, as a part of what that one does: the list may only shrink."""
 

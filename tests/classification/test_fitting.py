@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from tests.classification.documents import documents, small_recipe, write
 
 from dragoman.classification.fitting import classification_loss, fit_classifier, read_documents
-from dragoman.classification.run import open_classifier_run
 from dragoman.classification.settings import classifier_recipe
 from dragoman.data.labelled import collate_documents
 from dragoman.errors import DragomanError
 from dragoman.interfaces import EOS
 from dragoman.models.classifier import ClassifierSettings, DocumentClassifier
-from dragoman.settings import parse, read_yaml
+from dragoman.settings import parse
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent
 
@@ -112,17 +110,3 @@ def test_a_run_is_neither_overwritten_nor_resumed_with_something_else(tmp_path: 
     write(tmp_path / "dev.tsv", documents(33))
     with pytest.raises(DragomanError, match=r"dev\.tsv has changed since"):
         fit_classifier(recipe, tmp_path / "run", resume=True)
-
-
-def test_a_run_whose_recipe_still_has_settings_of_translators_is_opened_and_resumed(tmp_path: Path) -> None:
-    recipe = small_recipe(tmp_path, "training.steps=2", "training.phases=[{after: 0.5, learning_rate: 0.001}]")
-    fit_classifier(recipe, tmp_path / "run")
-    path = tmp_path / "run" / "recipe.yaml"
-    table = read_yaml(path)
-    old = {"reward": {"alpha": 0.5}, "recurrence": "native", "guided": None, "compile": "none", "padding": "masked"}
-    table["training"] |= old | {"keep": 0, "average": 0}
-    table["training"]["phases"][0]["reward"] = None
-    path.write_text(yaml.safe_dump(table), encoding="utf-8")
-    assert open_classifier_run(tmp_path / "run").recipe == recipe
-    longer = small_recipe(tmp_path, "training.steps=3", "training.phases=[{after: 0.5, learning_rate: 0.001}]")
-    assert fit_classifier(longer, tmp_path / "run", resume=True).step == 3

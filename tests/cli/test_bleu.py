@@ -62,23 +62,6 @@ def test_an_explanation_is_neither_json_nor_a_comparison(source, target):
         assert all(option in sentence for option in ("--explain", "--json", "--against"))
 
 
-def test_tokenised_translations_are_remarked_on_once(tmp_path: Path, target):
-    spaced = lines(tmp_path / "spaced", ["a b c d ."] * 150)
-    found = dragoman("bleu", spaced, spaced)
-    assert found.errors.startswith("150 of 150 translations ") and "tokenised" in found.errors
-    assert found.errors.count("150 of 150") == 1
-    assert "tokenised" not in dragoman("bleu", spaced, spaced, "--tokenize", "none").errors
-    assert dragoman("bleu", target, lines(tmp_path / "other", SOURCES)).errors == ""
-
-
-def test_files_that_look_wrong_are_remarked_on(tmp_path: Path, target):
-    assert "same as the references" in dragoman("bleu", target, target).errors
-    one, other = (lines(tmp_path / name, [f"{name} {i} it is so" for i in range(60)]) for name in ("dog", "cat"))
-    assert dragoman("bleu", one, other).errors == ""
-    unlike = lines(tmp_path / "unlike", [f"nothing{i} matches" for i in range(60)])
-    assert "BLEU is almost 0" in dragoman("bleu", one, unlike).errors
-
-
 def test_two_outputs_are_compared(source, target):
     table = json.loads(dragoman("bleu", target, target, "--against", source, "--json").output)
     assert set(table["comparison"]) == {"baseline", "difference", "p_value", "signature"}

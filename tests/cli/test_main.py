@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import torch
 import typer
 from tests.tiny import Trained, dragoman, process, refusal
 
-from dragoman.atomic import replacing
 from dragoman.cli import main as cli
 from dragoman.cli.main import CommandFiles
 from dragoman.errors import DragomanError
@@ -186,47 +184,6 @@ def test_an_argument_that_is_not_utf8_is_refused(trained: Trained, tmp_path: Pat
     sentence = refusal("attend", trained("rnn"), "caf\udce9", "--target", "mèo", "-o", tmp_path / "a.html")
     assert "`caf\\udce9` is not UTF-8 text" in sentence
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
-    ids=lambda value: str(value),
-)
-def test_a_signal_ends_a_command_with_its_code_and_nothing_half_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number, code
-):
-    app = typer.Typer(pretty_exceptions_enable=False)
-
-    @app.command()
-    def write() -> None:
-        with replacing(tmp_path / "out") as temporary:
-            temporary.write_text("half", encoding="utf-8")
-            os.kill(os.getpid(), number)
-            time.sleep(5)
-
-    monkeypatch.setattr(cli, "app", app)
-    before = signal.getsignal(number)
-    found = dragoman()
-    assert (found.code, found.output, found.errors) == (code, "", "")
-    assert list(tmp_path.iterdir()) == []
-    assert signal.getsignal(number) is before
-
-
-def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch):
-    app = typer.Typer(pretty_exceptions_enable=False)
-
-    @app.command()
-    def go_on() -> None:
-        os.kill(os.getpid(), signal.SIGHUP)
-        print("a result")
-
-    monkeypatch.setattr(cli, "app", app)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-    try:
-        assert dragoman().output == "a result\n"
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def commands_that_load_a_run() -> list[str]:

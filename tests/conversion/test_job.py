@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.tiny import Trained, dragoman, refusal
+from tests.tiny import Trained, refusal
 
 from dragoman.conversion import job, proof, specification
 from dragoman.conversion.job import export
@@ -150,21 +150,6 @@ def test_a_changed_file_is_refused(trained: Trained, tmp_path: Path):
     with pytest.raises(RunError, match=r"model\.bin is damaged"):
         open_export(folder)
     assert "model.bin is damaged" in refusal("translate", folder, stdin="No.\n")
-
-
-def test_the_command_exports_and_the_export_translates(trained: Trained, tmp_path: Path):
-    run = trained("transformer")
-    found = dragoman("export", run, tmp_path / "out", "--to", "ctranslate2", "--quantization", "float32")
-    assert (found.code, found.lines) == (0, [str(tmp_path / "out")])
-    assert "100% of 20 sentences" in found.errors
-    lines = "".join(f"{one}\n" for one in SOURCES)
-    own = dragoman("translate", run, "--engine", "torch", stdin=lines)
-    assert dragoman("translate", tmp_path / "out", stdin=lines).lines == own.lines
-
-
-def test_a_model_that_cannot_be_expressed_is_refused(trained: Trained, tmp_path: Path):
-    assert "a model of the kind `rnn`" in refusal("export", trained("rnn"), tmp_path / "out")
-    assert not any(tmp_path.iterdir())
 
 
 def test_commands_that_need_a_run_say_so_of_an_export(trained: Trained, tmp_path: Path):

@@ -96,17 +96,6 @@ def test_probabilities_are_the_models_own_shared_out_among_the_listed_words(run:
     assert whole < found[0].log_prob
 
 
-def test_the_command_makes_a_list_that_translating_uses(trained: Trained, tmp_path: Path) -> None:
-    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
-    sentence = refusal("translate", folder, "--set", "shortlist=true", stdin="I love cats.\n")
-    assert sentence == f"{folder} has no shortlist; make one with `dragoman shortlist {folder}`"
-    made = dragoman("shortlist", str(folder), "--likely", "4", "--frequent", "9", "--pairs", "50")
-    assert made.lines == [str(folder / SHORTLIST)]
-    translated = dragoman("translate", str(folder), "--set", "shortlist=true", stdin="I love cats.\n\n")
-    expected = Translator.load(folder, shortlist=True).translate(["I love cats."])[0].text
-    assert translated.lines == [expected, ""]
-
-
 def test_a_list_for_other_vocabularies_is_refused(run: Path, trained: Trained) -> None:
     other = Path(copytree(trained("transformer", "text.size=290"), run.parent / "other"))
     (other / SHORTLIST).write_bytes((run / SHORTLIST).read_bytes())

@@ -42,27 +42,6 @@ def test_encoder_outputs_have_the_size_of_the_decoder_s_state_by_default() -> No
     assert RecurrentSettings(hidden=8, encoder_hidden=3).encoder_output_size == 6
 
 
-def test_one_direction_of_the_same_size_hands_its_state_over_as_it_is() -> None:
-    model = model_of(bidirectional=False, layers=2, cell="lstm")
-    encoded = model.encoder(source([5, 3]))
-    hidden = model.decoder.start(encoded).past.hidden
-    assert all(torch.equal(first, last) for first, last in zip(hidden, encoded.final, strict=True))
-
-
-@pytest.mark.parametrize("feeding", [True, False])
-def test_only_input_feeding_carries_an_attention_vector(feeding: bool) -> None:
-    model = model_of(decoder="luong", input_feeding=feeding)
-    state = model.decoder.start(model.encoder(source([5, 3])))
-    assert (state.past.fed is not None) == feeding
-    if feeding:
-        assert state.past.fed.shape == (2, 8) and not state.past.fed.any()
-
-
-def test_input_feeding_without_luong_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"`model\.input_feeding` .* `model\.decoder: luong`"):
-        parse(RecurrentSettings, {"decoder": "bahdanau", "input_feeding": True})
-
-
 def test_an_odd_size_for_two_directions_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"`model\.hidden` must be even for a bidirectional encoder"):
         parse(RecurrentSettings, {"hidden": 9})

@@ -1,0 +1,22 @@
+"""`dragoman export`."""
+
+from pathlib import Path
+
+from tests.tiny import Trained, dragoman, refusal
+
+SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school."]
+
+
+def test_the_command_exports_and_the_export_translates(trained: Trained, tmp_path: Path):
+    run = trained("transformer")
+    found = dragoman("export", run, tmp_path / "out", "--to", "ctranslate2", "--quantization", "float32")
+    assert (found.code, found.lines) == (0, [str(tmp_path / "out")])
+    assert "100% of 20 sentences" in found.errors
+    lines = "".join(f"{one}\n" for one in SOURCES)
+    own = dragoman("translate", run, "--engine", "torch", stdin=lines)
+    assert dragoman("translate", tmp_path / "out", stdin=lines).lines == own.lines
+
+
+def test_a_model_that_cannot_be_expressed_is_refused(trained: Trained, tmp_path: Path):
+    assert "a model of the kind `rnn`" in refusal("export", trained("rnn"), tmp_path / "out")
+    assert not any(tmp_path.iterdir())

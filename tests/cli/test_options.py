@@ -1,0 +1,26 @@
+"""Options become settings of the decoding section."""
+
+import pytest
+
+from dragoman.cli.options import decoding_options
+from dragoman.errors import SettingsError
+
+
+def test_what_is_not_given_stays_as_the_recipe_has_it() -> None:
+    assert decoding_options(None, beam=None) == {}
+    assert decoding_options(None, beam=None, n_best=1) == {}
+
+
+def test_a_beam_is_searched_with_whatever_the_recipe_says() -> None:
+    assert decoding_options([], beam=4) == {"beam": 4, "method": "beam"}
+    assert decoding_options(["method=sample"], beam=4) == {"beam": 4, "method": "sample"}
+
+
+def test_options_go_before_settings() -> None:
+    found = decoding_options(["beam=9", "n_best=2", "length_penalty=0.6"], beam=4, n_best=3)
+    assert found == {"beam": 4, "method": "beam", "n_best": 3, "length_penalty": 0.6}
+
+
+def test_a_setting_without_a_value_is_refused() -> None:
+    with pytest.raises(SettingsError, match="beam"):
+        decoding_options(["beam"], beam=None)

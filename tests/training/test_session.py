@@ -1,0 +1,89 @@
+"""One session of training: from its first step, or from where the last one stopped."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.laws.architectures import ARCHITECTURES
+
+from dragoman.laws.of_training import trainer_of
+from dragoman.training.reports import Silent
+from dragoman.training.session import train_for_a_session
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.trainer import Trainer
+
+
+class Heard(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        """Keep a sentence."""
+        self.said.append(sentence)
+
+
+class Closed:
+    """A stream that remembers that it was closed."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.inner, self.closed = trainer.stream, False
+        trainer.stream = self
+
+    def __next__(self) -> object:
+        return next(self.inner)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def close(self) -> None:
+        """Remember."""
+        self.closed = True
+        self.inner.close()
+
+
+def made(folder: Path, **settings: object) -> Trainer:
+    """Make a trainer of a small model."""
+    torch.manual_seed(1)
+    given = {"batch_tokens": 40, "precision": "float32", "warmup": 0, "validate_every": 100, **settings}
+    trainer = trainer_of(ARCHITECTURES["plain gru"], folder, settings=TrainingSettings(**given))
+    trainer.listener = Heard()
+    return trainer
+
+
+def test_the_seed_decides_on_all_that_is_random(tmp_path: Path) -> None:
+    weights = []
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        trainer = made(tmp_path / name, steps=3)
+        torch.manual_seed(len(weights))  # what was drawn before does not count
+        train_for_a_session(trainer, seed=seed, resuming=False)
+        weights.append(next(iter(trainer.model.parameters())).detach().clone())
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+def test_a_second_session_continues_and_says_where(tmp_path: Path) -> None:
+    train_for_a_session(made(tmp_path, steps=2), seed=1, resuming=False)
+    trainer = made(tmp_path, steps=3)
+    assert train_for_a_session(trainer, seed=1, resuming=True).step == 3
+    assert trainer.listener.said[0] == "Resuming at step 2."
+
+
+def test_a_new_run_forgets_the_records_of_one_that_stood_there(tmp_path: Path) -> None:
+    trainer = made(tmp_path, steps=2, log_every=1)
+    trainer.metrics.append({"step": 9, "loss": 1.0})
+    train_for_a_session(trainer, seed=1, resuming=False)
+    assert [record["step"] for record in trainer.metrics.read() if "loss" in record] == [1, 2]
+
+
+def test_the_stream_is_closed_even_where_training_breaks(tmp_path: Path) -> None:
+    trainer = made(tmp_path, steps=2)
+    stream = Closed(trainer)
+
+    def broken(model: object, batch: object) -> object:
+        raise ValueError
+
+    trainer.objective = broken
+    with pytest.raises(ValueError):
+        train_for_a_session(trainer, seed=1, resuming=False)
+    assert stream.closed
