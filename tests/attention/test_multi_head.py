@@ -91,9 +91,7 @@ def test_dropout_is_for_training_only(asked: bool) -> None:
 
 
 def test_a_width_that_does_not_divide_into_heads_is_refused() -> None:
-    with pytest.raises(
-        SettingsError, match=r"model\.width 10 does not divide into 4 heads; choose a multiple of model\.heads"
-    ):
+    with pytest.raises(SettingsError, match=r"model\.width 10.* 4 .*model\.heads"):
         MultiHead(10, 4)
 
 

@@ -41,17 +41,13 @@ def test_every_parameter_of_a_score_learns(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["dot", "scaled_dot"])
 def test_sizes_that_cannot_be_multiplied_are_refused(name: str) -> None:
-    with pytest.raises(
-        SettingsError, match=rf"the score `{name}` multiplies queries of size 4 by keys of size 6.*general"
-    ):
+    with pytest.raises(SettingsError, match=rf"`{name}`.* 4 .* 6.*`general`"):
         score_of(name, key_dim=6)
 
 
 def test_a_source_longer_than_the_positions_is_refused() -> None:
     score = Location(4, 6)
-    with pytest.raises(
-        InputError, match=r"a sentence of 7 tokens is longer than the 6 positions.*model\.max_positions"
-    ):
+    with pytest.raises(InputError, match=r" 7 tokens.* 6 positions.*model\.max_positions"):
         score(torch.randn(1, 1, 4), score.prepare(torch.randn(1, 7, 4)))
 
 

@@ -1,5 +1,5 @@
 """Attention: a score, then mask, softmax, average.
 
-`scores` says how well queries match keys, `masks` who may see whom, `attend` is the only softmax over keys, and
-`single_head` and `multi_head` put them together.
+`scores` measures how well queries match keys, `masks` says which keys a query may see, `attend` holds the only softmax over
+keys, and `single_head` and `multi_head` combine them.
 """

@@ -1,4 +1,4 @@
-"""Where attention is computed: mask, softmax (or a sparse kin of it), average. No other module takes a softmax over keys."""
+"""Compute attention: mask, softmax (or a sparse alternative), average. No other module takes a softmax over keys."""
 
 from contextlib import nullcontext
 from math import prod
@@ -12,7 +12,7 @@ from dragoman.attention.settings import WeightsName
 from dragoman.attention.sparse import entmax15, sparsemax
 
 SHORT = 512
-"""Keys up to which scores in bfloat16 are held whole on a CPU."""
+"""Up to this many keys, a CPU materialises the full matrix of bfloat16 scores."""
 
 
 def attend(
@@ -23,10 +23,10 @@ def attend(
     dropout: float = 0.0,
     normalizer: WeightsName = "softmax",
 ) -> tuple[Float[Tensor, "*batch query dim"], Float[Tensor, "*batch query key"]]:
-    """Average `values` with softmax(scores), or another normalizer of them, and return the average and the weights.
+    """Average `values` with softmax(scores), or another normalizer, and return the average and the weights.
 
-    A key that the mask hides gets weight 0 exactly; a query that may see nothing gets zeros, not NaN, and so does its
-    gradient. `dropout` applies to the weights that average, not to those returned.
+    A masked key gets weight exactly 0; a query that may see nothing gets zeros, not NaN, and so does its gradient. `dropout`
+    applies to the weights used for the average, not to those returned.
     """
     weights = normalize(scores, mask, normalizer)
     return average(weights, values, dropout), weights
@@ -35,7 +35,7 @@ def attend(
 def average(
     weights: Float[Tensor, "*batch query key"], values: Float[Tensor, "*batch key dim"], dropout: float = 0.0
 ) -> Float[Tensor, "*batch query dim"]:
-    """Add up `values` with `weights`, some of which are dropped where `dropout` says so."""
+    """Return the sum of `values` weighted by `weights`, after dropout on the weights."""
     return (F.dropout(weights, dropout) if dropout else weights) @ values
 
 
@@ -77,12 +77,12 @@ def attend_scaled_dot(
     dropout: float = 0.0,
     causal: bool = False,
 ) -> Float[Tensor, "*batch query value_dim"]:
-    """Compute `attend` for the scaled dot product without showing the weights, in one fused kernel.
+    """Compute `attend` for the scaled dot product in one fused kernel, which does not return the weights.
 
-    Equal to `attend` within rounding (a law). A query that may see nothing gets zeros. Where a CPU does products in bfloat16,
-    up to SHORT keys are attended to by batched products: the kernel's bfloat16 backward pass is several times slower than
-    they are, and beyond so many keys it works in float32. A GPU is quicker where it need not read a mask: `causal` says
-    that `mask` is the causal one of as many queries as keys.
+    Equal to `attend` up to rounding (a law). A query that may see nothing gets zeros. In bfloat16 on a CPU, batched matrix
+    products are used for up to SHORT keys, because the kernel's bfloat16 backward pass is several times slower; with more
+    keys the kernel runs in float32. A GPU is faster without an explicit mask: `causal` says that `mask` is the causal mask
+    of equally many queries and keys.
     """
     if causal and queries.device.type == "cuda":
         return F.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout, is_causal=True)
@@ -106,7 +106,7 @@ def _by_products(
     *,
     mask: Bool[Tensor, "*#batch #query key"] | None,
 ) -> Float[Tensor, "*batch query value_dim"]:
-    """Attend by two products and a softmax between them; every query sees a key. Sums are in float32, results are rounded."""
+    """Attend with two matrix products and a softmax in between; every query sees a key. Sums are accumulated in float32."""
     *batch, count, dim = queries.shape
     together = prod(batch)
     rows, columns, averaged = (x.reshape(together, *x.shape[-2:]) for x in (queries, keys.transpose(-1, -2), values))

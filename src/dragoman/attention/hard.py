@@ -1,7 +1,7 @@
-"""Hard attention: one key is chosen instead of an average of many (Xu et al. 2015, section 4.1).
+"""Hard attention: select one key instead of averaging over many (Xu et al. 2015, section 4.1).
 
-At inference the key of the largest weight is taken. Training draws one, by REINFORCE or by straight-through
-Gumbel-softmax. The third training, the exact sum over all choices, is another output layer: `layers/mixture.py`.
+Inference takes the key with the largest weight. Training samples one, with REINFORCE or with straight-through
+Gumbel-softmax. The third way to train, the exact sum over all choices, is an output layer: `layers/mixture.py`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Weights = Float[Tensor, "batch head query key"]
 
 
 def argmax_one_hot(weights: Weights) -> Weights:
-    """Put all weight on the largest; of equal ones the leftmost. A row of zeros stays so.
+    """Put all weight on the largest weight, the leftmost one of a tie. A row of zeros stays zero.
 
     >>> argmax_one_hot(torch.tensor([[[[0.2, 0.5, 0.3]]]])).tolist()
     [[[[0.0, 1.0, 0.0]]]]
@@ -28,7 +28,7 @@ def argmax_one_hot(weights: Weights) -> Weights:
 
 
 def straight_through(weights: Weights, temperature: float) -> Weights:
-    """Draw one key from the weights; the gradient is that of a softmax (Jang et al. 2017, section 2.2).
+    """Sample one key from the weights; the gradient is that of a softmax (Jang et al. 2017, section 2.2).
 
     Forward, a one-hot vector at argmax(log w + g) with Gumbel noise g; backward, softmax((log w + g) / temperature).
     """
@@ -39,10 +39,10 @@ def straight_through(weights: Weights, temperature: float) -> Weights:
 
 
 def sample_reinforce(weights: Weights, settings: HardSettings) -> tuple[Weights, Choice]:
-    """Draw one key from the weights of each query, or keep the average for a share of them, as REINFORCE trains.
+    """Sample one key per query for REINFORCE; a share of the queries keeps the soft average instead.
 
     Deviation from Xu et al. 2015, section 4.1: their release tosses the coin for soft or hard once per batch; here each
-    target position has its own, which gives the same expectation with less variance.
+    target position has its own coin, with the same expectation and less variance.
     """
     probabilities = weights.detach().flatten(0, 2)
     seen = probabilities.sum(-1) > 0
@@ -57,7 +57,7 @@ def sample_reinforce(weights: Weights, settings: HardSettings) -> tuple[Weights,
 
 
 def sum_choices(choices: Sequence[Choice]) -> Choice:
-    """Add up what several attentions drew for the same target positions."""
+    """Add up what several attention layers sampled for the same target positions."""
     return Choice(
         torch.stack([choice.log_prob for choice in choices]).sum(0),
         torch.stack([choice.entropy for choice in choices]).sum(0),
@@ -65,17 +65,17 @@ def sum_choices(choices: Sequence[Choice]) -> Choice:
 
 
 def _one_hot(index: Tensor, weights: Weights) -> Weights:
-    """Put 1 at `index`, where the query sees anything at all."""
+    """Put 1 at `index`, except in rows of queries that see nothing."""
     return F.one_hot(index, weights.shape[-1]).to(weights.dtype) * (weights.sum(-1, keepdim=True) > 0)
 
 
 class Reinforcement(nn.Module):
-    """What positions drawn at random add to the loss, so that its gradient is that of the expected cost (REINFORCE).
+    """The term that sampled positions add to the loss, so that its gradient is that of the expected cost (REINFORCE).
 
-    A position drawn for one target token answers for the costs of that token and all later ones, which are all it has an
-    influence on: sum_t scale (sum_{t' >= t} (cost_t' - baseline)) log p(position_t) - bonus entropy_t. Source: Xu et al. 2015,
-    section 4.1. Deviations: the paper's reward is of the whole sentence (its expectation is the same, its variance larger);
-    the baseline, a moving average of costs, is per token, and kept as a buffer of the model so that it is saved with it.
+    The position sampled for a target token is credited with the costs of that token and all later ones, the only ones it
+    influences: sum_t scale (sum_{t' >= t} (cost_t' - baseline)) log p(position_t) - bonus entropy_t. Source: Xu et al. 2015,
+    section 4.1. Deviations: the paper's reward is that of the whole sentence (same expectation, more variance); the
+    baseline, a moving average of costs, is per token, and a buffer of the model so that it is saved with the weights.
     """
 
     baseline: Float[Tensor, ""]
@@ -91,7 +91,7 @@ class Reinforcement(nn.Module):
         choice: Choice,
         real: Bool[Tensor, "batch target"],
     ) -> Float[Tensor, ""]:
-        """Return the sum over real tokens, and move the baseline; `costs` are negative log-probabilities."""
+        """Return the sum over real tokens and update the baseline; `costs` are negative log-probabilities."""
         settings = self.settings
         advantage = (costs.detach() - self.baseline) * real
         to_come = advantage.flip(1).cumsum(1).flip(1)

@@ -9,13 +9,13 @@ from dragoman.machine.dtypes import upcast
 
 
 class Window(nn.Module):
-    """The keys that a query may see around its centre, and how their weights fall off.
+    """The keys that a query may see around its centre, and how their weights decay.
 
-    monotonic (local-m): the centre of target position t is source position t, or the last one where the source is shorter
-    (a deviation: the paper's window would be empty there). predictive (local-p): the centre is
-    p = S sigmoid(v^T tanh(W s)) with S the length of the source, and weights are multiplied by the Gaussian
-    exp(-(j - p)^2 / (2 (D/2)^2)) without being normalised again (equations 9 and 10), so that they sum to less than 1.
-    Positions count from 0. With several heads, W and v are shared among them.
+    monotonic (local-m): the centre of target position t is source position t, or the last one where the source is shorter (a
+    deviation: the paper's window would be empty there). predictive (local-p): the centre is p = S sigmoid(v^T tanh(W s))
+    with S the length of the source, and weights are multiplied by the Gaussian exp(-(j - p)^2 / (2 (D/2)^2)) without
+    renormalisation (equations 9 and 10), so they sum to less than 1. Positions count from 0. With several heads, W and v are
+    shared among them.
     """
 
     def __init__(self, settings: WindowSettings, query_dim: int) -> None:
@@ -33,9 +33,9 @@ class Window(nn.Module):
         *,
         copies: int = 1,
     ) -> tuple[Bool[Tensor, "batch _ query key"], Float[Tensor, "batch head query key"] | None]:
-        """Narrow `mask` to the window of each query; return it with the Gaussian of each key, or None without one.
+        """Narrow `mask` to the window of each query; return it and the Gaussian factor of each key (None if monotonic).
 
-        The queries are `copies` times those of the positions from `offset` on.
+        The queries are `copies` copies of the positions from `offset` on.
         """
         lengths = mask.sum(-1, keepdim=True)
         keys = torch.arange(mask.shape[-1], device=queries.device)

@@ -1,4 +1,4 @@
-"""From scores to the average: window, weights, choice. What the kinds of attention do beside scoring."""
+"""From scores to the average: window, weights, hard choice. Everything in attention except scoring."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from dragoman.interfaces import Choice
 
 @dataclass(frozen=True)
 class LookupOptions:
-    """What is done with scores: how they become weights, in which window, and whether one key is chosen."""
+    """How scores are used: how they become weights, within which window, and whether one key is selected."""
 
     weights: WeightsName = "softmax"
     window: WindowSettings | None = None
@@ -24,7 +24,7 @@ class LookupOptions:
 
 @dataclass(frozen=True)
 class LookupResult:
-    """The average of the values for each query and head, the weights it was made with, and what was drawn for it."""
+    """The average of the values for each query and head, the weights used, and what was sampled."""
 
     context: Float[Tensor, "batch head query dim"]
     weights: Float[Tensor, "batch head query key"]
@@ -32,7 +32,7 @@ class LookupResult:
 
 
 class Lookup(nn.Module):
-    """Narrows the mask to a window, turns scores into weights, lets them fall off, chooses a key, averages the values."""
+    """Narrow the mask to a window, turn scores into weights, apply the Gaussian, select a key, average the values."""
 
     def __init__(self, query_dim: int, kind: LookupOptions, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Lookup(nn.Module):
 
     @property
     def plain(self) -> bool:
-        """Tell whether this is softmax and average alone, which a fused kernel may do."""
+        """Tell whether this is only a softmax and an average, which a fused kernel can compute."""
         return self.kind == LookupOptions()
 
     def forward(
@@ -55,7 +55,7 @@ class Lookup(nn.Module):
         offset: int = 0,
         copies: int = 1,
     ) -> LookupResult:
-        """Average `values`; `queries` are those that gave `scores`, `copies` times the positions from `offset` on."""
+        """Average `values`; `queries` produced `scores` and are `copies` copies of the positions from `offset` on."""
         gaussian: Tensor | None = None
         if self.window is not None:
             everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
@@ -69,7 +69,7 @@ class Lookup(nn.Module):
     def _choose(
         self, weights: Float[Tensor, "batch head query key"]
     ) -> tuple[Float[Tensor, "batch head query key"], Choice | None]:
-        """Choose one key for each query, where attention is hard."""
+        """Select one key for each query if attention is hard."""
         settings = self.kind.hard
         if settings is None:
             return weights, None

@@ -6,9 +6,9 @@ from torch import Tensor
 
 
 def causal(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "1 queries keys"]:
-    """Let each query see itself and what came before it.
+    """Let each query see itself and everything before it.
 
-    The last query stands at the last key, so keys kept from earlier calls are all visible.
+    The last query is at the position of the last key, so keys cached from earlier calls are all visible.
 
     >>> causal(2, 4).int().tolist()
     [[[1, 1, 1, 0], [1, 1, 1, 1]]]
@@ -26,7 +26,7 @@ def to_source(real: Bool[Tensor, "batch source"]) -> Bool[Tensor, "batch 1 sourc
 
 
 def none_if_all_true(mask: Bool[Tensor, "batch 1 key"]) -> Bool[Tensor, "batch 1 key"] | None:
-    """Return a mask, or None where it hides nothing; a CPU is asked, in inference mode alone: a GPU would be waited for.
+    """Return the mask, or None if it hides nothing; checked only in inference on a CPU, because a GPU would have to wait.
 
     >>> with torch.inference_mode():
     ...     [none_if_all_true(to_source(torch.tensor([real]))) for real in ([True, True], [True, False])]
@@ -50,7 +50,7 @@ def from_lengths(lengths: Int[Tensor, "*batch"], keys: int) -> Bool[Tensor, "_ _
 def of_real_queries(
     real: Bool[Tensor, "batch query"], mask: Bool[Tensor, "#batch #query key"]
 ) -> Bool[Tensor, "batch query key"]:
-    """Let padded queries see nothing, so that attention gives zeros for them; the others see what `mask` lets them see.
+    """Let padded queries see nothing, so that attention gives zeros for them; the others see what `mask` allows.
 
     >>> of_real_queries(torch.tensor([[True, False]]), causal(2, 2)).int().tolist()
     [[[1, 0], [0, 0]]]

@@ -1,4 +1,4 @@
-"""Attention with several heads (Vaswani et al. 2017, section 3.2.2), around any score."""
+"""Attention with several heads (Vaswani et al. 2017, section 3.2.2) and any score."""
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -16,12 +16,12 @@ from dragoman.machine.compute_plan import DEFAULT
 
 
 class MultiHead(nn.Module):
-    """`heads` projections in parallel, each attending by itself, concatenated and projected by W_O.
+    """`heads` projections in parallel, each attending on its own, concatenated and projected by W_O.
 
-    Self-attention and attention over the source are both this module; the first may know distances (`relative`). With the
-    scaled dot product and no request for weights a fused kernel is used; a law says that it gives the same. Scores with
-    parameters share them among heads: the projections before them already differ. All projections have biases, as in the
-    reference implementation.
+    Both self-attention and attention over the source are this module; self-attention may use relative positions
+    (`relative`). With the scaled dot product and no request for weights, a fused kernel is used; a law checks that it gives
+    the same result. Heads share the parameters of a score, since the projections before it already differ. All projections
+    have biases, as in the reference implementation.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MultiHead(nn.Module):
     def prepare(
         self, keys: Float[Tensor, "batch key width"], values: Float[Tensor, "batch key width"], *, offset: int = 0
     ) -> KeyValues:
-        """Project keys and values for each head, in one product where they are the same tensor."""
+        """Project keys and values for each head, in one matrix product if they are the same tensor."""
         if keys is values:
             projected_keys, projected_values = self.key_value(keys).chunk(2, -1)
         else:
@@ -82,8 +82,8 @@ class MultiHead(nn.Module):
     ) -> Attended:
         """Average the values in `memory` for each query and head; `offset` is the position of the first query.
 
-        `causal` says that `mask` is the causal one, which fused kernels of a GPU know by name. Distances, which are those to
-        one's own side, are not known where `queries` has more rows than `memory`.
+        `causal` says that `mask` is the causal one, which fused GPU kernels support without a mask. Relative positions,
+        which need self-attention, are not available if `queries` has more rows than `memory`.
         """
 
         every_head = None if mask is None else mask[:, None]
@@ -112,16 +112,16 @@ class MultiHead(nn.Module):
         *,
         causal: bool,
     ) -> Float[Tensor, "batch head query head_dim"]:
-        """Attend in one kernel: without padding where the plan says so and the kernel can, else with the mask."""
+        """Attend in one kernel: packed, without padding, where plan and kernel allow it, otherwise with the mask."""
         dropout = self.lookup.dropout if self.training else 0.0
         if self.plan.packed and mask is not None and not dropout and can_pack(queries, memory.values, mask):
             return attend_packed(queries, memory.keys, memory.values, real=mask[:, 0, 0])
         return attend_scaled_dot(queries, memory.keys, memory.values, mask=mask, dropout=dropout, causal=causal)
 
     def _split(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch head time head_dim"]:
-        """Cut features into heads."""
+        """Split features into heads."""
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _joined(self, context: Float[Tensor, "batch head time head_dim"]) -> Float[Tensor, "batch time width"]:
-        """Put the heads side by side and project them."""
+        """Concatenate the heads and project them."""
         return self.output(context.transpose(1, 2).flatten(2))

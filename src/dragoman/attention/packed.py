@@ -1,7 +1,7 @@
-"""Attention to sentences of different lengths with one fused kernel of a GPU, which sees no padding.
+"""Attention over sentences of different lengths in one fused GPU kernel, which sees no padding.
 
-Unmeasured: no GPU was at hand when this was written. Tests compare it with masked attention, gradients too, by way of a plain
-loop in the kernel's place.
+Not yet measured on a GPU. Tests compare it and its gradients with masked attention, using a plain loop in place of the
+kernel.
 """
 
 import torch
@@ -14,7 +14,7 @@ from dragoman.attention.attend import attend
 from dragoman.machine.dtypes import matmul_dtype
 
 WIDEST = 256
-"""Largest features of a head that the kernel takes; they come in eights."""
+"""Largest head size that the kernel supports; it must be a multiple of 8."""
 
 
 def can_pack(
@@ -22,7 +22,7 @@ def can_pack(
     values: Float[Tensor, "batch head key value_dim"],
     mask: Bool[Tensor, "#batch 1 #query key"],
 ) -> bool:
-    """Tell whether `attend_packed` may attend: in half precision on a GPU, where all queries of a sentence see the same keys."""
+    """Tell whether `attend_packed` applies: half precision on a GPU, and all queries of a sentence see the same keys."""
     width = queries.shape[-1]
     return (
         queries.device.type == "cuda"
@@ -40,10 +40,10 @@ def attend_packed(
     *,
     real: Bool[Tensor, "#batch key"],
 ) -> Float[Tensor, "batch head query dim"]:
-    """Average `values` with the softmax of scaled dot products, over real keys alone; without any, the average is zeros.
+    """Average `values` with the softmax of scaled dot products over real keys only; without any, return zeros.
 
-    The keys of all sentences are laid one after the other, and padding behind them, where the kernel does not look: so every
-    shape is known without asking the GPU. What the kernel leaves there is not read, nor are its gradients.
+    The keys of all sentences are concatenated, with the padding at the end, where the kernel does not look, so every shape
+    is known without synchronising with the GPU. What the kernel leaves there is never read, nor are its gradients.
     """
     rows, heads, count, width = queries.shape
     real = real.expand(rows, -1)
@@ -54,7 +54,7 @@ def attend_packed(
         clean = states.transpose(1, 2).masked_fill(~real[:, :, None, None], 0.0)
         return clean.reshape(-1, heads, width).to(kind).index_select(0, order)
 
-    # Neither is read what the kernel gives for a sentence without any key, nor its gradient.
+    # For a sentence without keys, the kernel's output and gradient are not used either.
     sees = real.any(1)
     asked = queries.transpose(1, 2).masked_fill(~sees[:, None, None, None], 0.0).reshape(-1, heads, width).to(kind)
     ends = F.pad(real.sum(1).cumsum(0), (1, 0)).int()
@@ -64,7 +64,7 @@ def attend_packed(
 
 
 def kernel_works(device: torch.device) -> bool:
-    """Try the kernel on a few numbers: whether it is there, and gives what masked attention gives, gradients too."""
+    """Tell whether the kernel is available and gives the same results and gradients as masked attention on a small input."""
     real = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [False] * 5], device=device)
     given = torch.linspace(-1, 1, 3 * 3 * 2 * 5 * 8, device=device).sin().view(3, 3, 2, 5, 8).bfloat16()
     results = []

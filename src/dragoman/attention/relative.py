@@ -1,14 +1,14 @@
-"""What attention to one's own side knows of distance: the position of a key less that of the query.
+"""Relative positions in self-attention: the position of the key minus that of the query.
 
 | name     | what it does                                                          | source                            |
 | -------- | --------------------------------------------------------------------- | --------------------------------- |
 | `shaw`   | adds a learned vector per distance, up to 16, to each key and value   | Shaw et al. 2018, equations 3, 4  |
-| `t5`     | adds a learned number per head and range of distances to the score    | Raffel et al. 2020, section 2.1   |
-| `alibi`  | takes distance times a fixed slope per head from the score            | Press et al. 2022, section 3      |
-| `rotary` | turns queries and keys by an angle in proportion to their position    | Su et al. 2021, section 3.2.2     |
+| `t5`     | adds a learned bias per head and bucket of distances to the score     | Raffel et al. 2020, section 2.1   |
+| `alibi`  | subtracts distance times a fixed slope per head from the score        | Press et al. 2022, section 3      |
+| `rotary` | rotates queries and keys by an angle proportional to their position   | Su et al. 2021, section 3.2.2     |
 
-Any score takes any of them, and none bounds the length of a sentence. All depend on positions that are handed in, so that a
-target read in pieces gets what it would get as a whole.
+Any score can be combined with any of them, and none limits the length of a sentence. All take positions as arguments, so a
+target processed in chunks gets the same result as the whole.
 """
 
 import math
@@ -21,31 +21,31 @@ from dragoman.errors import SettingsError
 from dragoman.plugins import get
 
 REACH = 16
-"""Distance from which on Shaw's vectors are the same; the paper's k for its base model (section 4.1)."""
+"""Shaw: all distances from here on share one vector; the paper's k for its base model (section 4.1)."""
 BUCKETS = 32
-"""Ranges of distances that T5 tells apart."""
+"""T5: number of buckets of distances."""
 FARTHEST = 128
-"""Distance from which on T5's number is the same."""
+"""T5: all distances from here on share one bias."""
 BASE = 10000.0
-"""Rotary: the slowest pair of features turns by about one radian in so many positions."""
+"""Rotary: the slowest pair of features rotates by about one radian over this many positions."""
 
 
 class Relative(nn.Module):
-    """Knows nothing of distance; the kinds that do change one or more of the three methods."""
+    """No relative positions; subclasses override one or more of the three methods."""
 
     fusible = True
-    """Whether a fused kernel, which shows neither scores nor weights, gives the same."""
+    """Whether a fused kernel, which exposes neither scores nor weights, gives the same result."""
 
     def rotate(
         self, states: Float[Tensor, "batch head time head_dim"], offset: int
     ) -> Float[Tensor, "batch head time head_dim"]:
-        """Turn projected queries or keys, the first of them at position `offset`."""
+        """Rotate projected queries or keys, the first of which is at position `offset`."""
         return states
 
     def bias(
         self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "#batch head query {keys}"] | None:
-        """Return what is added to the scores of `keys` keys, which stand at 0, 1, ..., or None."""
+        """Return what is added to the scores of `keys` keys at positions 0, 1, ..., or None."""
         return None
 
     def values(
@@ -58,7 +58,7 @@ class Relative(nn.Module):
 def distances(
     offset: int, queries: int, keys: int, *, device: torch.device | None = None
 ) -> Int[Tensor, "queries keys"]:
-    """Return how far each key, from position 0 on, stands after each query, from position `offset` on.
+    """Return the position of each key (from 0 on) minus that of each query (from `offset` on).
 
     >>> distances(1, queries=2, keys=3).tolist()
     [[-1, 0, 1], [-2, -1, 0]]
@@ -69,9 +69,9 @@ def distances(
 class Shaw(Relative):
     """Learned vectors per distance: score q (k + a_K)^T / sqrt(d), average of v + a_V (Shaw et al. 2018, section 3).
 
-    Distances are clipped to 16 on either side; a causal side has no vectors for what comes after. Each layer has its own
-    vectors, shared among its heads (section 3.3). Products are taken with each vector once rather than with each pair of
-    positions. q a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
+    Distances are clipped to 16 on either side; causal attention has no vectors for later positions. Each layer has its own
+    vectors, shared among its heads (section 3.3). Products are computed once per vector rather than per pair of positions. q
+    a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
     """
 
     fusible = False
@@ -87,7 +87,7 @@ class Shaw(Relative):
     def bias(
         self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "batch head query {keys}"]:
-        """Multiply each query by the key vector of each distance, over the root of its size."""
+        """Multiply each query by the key vector of each distance and divide by the square root of its size."""
         products = (queries / math.sqrt(queries.shape[-1])) @ self.keys.T
         index = self._index(offset, queries.shape[2], keys)
         return products.gather(-1, index.expand(*products.shape[:2], *index.shape))
@@ -95,21 +95,21 @@ class Shaw(Relative):
     def values(
         self, weights: Float[Tensor, "batch head query key"], offset: int
     ) -> Float[Tensor, "batch head query head_dim"]:
-        """Average the value vectors of the distances: weights of equal distance are added up first."""
+        """Average the value vectors of the distances, after adding up the weights at equal distances."""
         index = self._index(offset, *weights.shape[2:])
         sums = weights.new_zeros(*weights.shape[:3], len(self.averaged))
         return sums.scatter_add(-1, index.expand_as(weights), weights) @ self.averaged
 
     def _index(self, offset: int, queries: int, keys: int) -> Int[Tensor, "queries keys"]:
-        """Return the row of the vectors for each pair of positions."""
+        """Return the index of the vector for each pair of positions."""
         return distances(offset, queries, keys, device=self.keys.device).clamp(-REACH, self.ahead) + REACH
 
 
 class T5(Relative):
-    """A learned number for each head and bucket of distances, added to the score (Raffel et al. 2020, section 2.1).
+    """A learned bias for each head and bucket of distances, added to the score (Raffel et al. 2020, section 2.1).
 
-    Deviations: each layer has its own numbers, where T5 shares one set among layers; and the score is what it is elsewhere
-    (T5 does not divide by the root of the size).
+    Deviations: each layer has its own biases, where T5 shares one set among layers; and the score is unchanged (T5 does not
+    divide by the square root of the size).
     """
 
     fusible = False
@@ -125,23 +125,23 @@ class T5(Relative):
     def bias(
         self, queries: Float[Tensor, "batch head query head_dim"], offset: int, keys: int
     ) -> Float[Tensor, "1 head query {keys}"]:
-        """Look up the number of each pair of positions."""
+        """Look up the bias of each pair of positions."""
         return self.table[self.buckets(distances(offset, queries.shape[2], keys, device=self.table.device))].permute(
             2, 0, 1
         )[None]
 
     def buckets(self, distance: Int[Tensor, "queries keys"]) -> Int[Tensor, "queries keys"]:
-        """Return the bucket of each distance: of the past, and in the second half of the future where it is seen."""
+        """Return the bucket of each distance; if the future is visible, it has the second half of the buckets."""
         past = distance.neg().clamp_min(0) if self.causal else distance.abs()
         bucket = torch.bucketize(past, self.get_buffer("starts"), right=True)
         return bucket if self.causal else bucket + (distance > 0) * (BUCKETS // 2)
 
 
 def bucket_starts(buckets: int, farthest: int) -> list[int]:
-    """Return the smallest distance in each bucket: half of them hold one distance, the rest ever more, as logarithms do.
+    """Return the smallest distance in each bucket: half of them hold one distance each, the rest grow logarithmically.
 
-    Bucket b of the rest holds what has floor(log(distance / exact) / log(farthest / exact) * (buckets - exact)) + exact = b,
-    the last one all beyond. The bounds are found with whole numbers, so that no rounding moves one.
+    Bucket b of the rest holds the distances with floor(log(distance / exact) / log(farthest / exact) * (buckets - exact)) +
+    exact = b, the last one also everything beyond. The bounds are computed with integers, so rounding cannot shift them.
 
     >>> bucket_starts(16, 128)
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
@@ -156,9 +156,9 @@ def bucket_starts(buckets: int, farthest: int) -> list[int]:
 
 
 class Alibi(Relative):
-    """Takes slope times distance from the score; nothing is learned (Press et al. 2022, section 3).
+    """Subtract slope times distance from the score; nothing is learned (Press et al. 2022, section 3).
 
-    The paper speaks of causal models alone. Deviation: where both sides are seen, distance counts the same on both.
+    The paper covers causal models only. Deviation: if both sides are visible, distance counts the same on both.
     """
 
     fusible = False
@@ -176,9 +176,10 @@ class Alibi(Relative):
 
 
 def slopes(heads: int) -> list[float]:
-    """Return 2^(-8i/n) for heads i = 1 to n; where n is no power of two, as the authors' code does.
+    """Return 2^(-8i/n) for heads i = 1 to n; if n is not a power of two, follow the authors' code.
 
-    That takes the slopes of the power of two below, and every other one of twice as many for the heads that remain.
+    That code uses the slopes for the next lower power of two, and for the remaining heads every other slope for twice that
+    power.
 
     >>> slopes(4), slopes(3)
     ([0.25, 0.0625, 0.015625, 0.00390625], [0.0625, 0.00390625, 0.25])
@@ -189,17 +190,17 @@ def slopes(heads: int) -> list[float]:
 
 
 class Rotary(Relative):
-    """Turns each pair of features by position times 10000^(-2i/d) (Su et al. 2021, section 3.2.2, equations 14 to 16).
+    """Rotate each pair of features by position times 10000^(-2i/d) (Su et al. 2021, section 3.2.2, equations 14 to 16).
 
-    PackedWeights of queries and keys then depend on content and distance alone; so do cosines. The other scores see turned
-    vectors, hence positions, but not distances as such. Values are not turned.
+    Dot products of queries and keys then depend on content and distance only; so do cosines. The other scores see rotated
+    vectors, hence positions, but not distances as such. Values are not rotated.
     """
 
     def __init__(self, head_dim: int) -> None:
         super().__init__()
         if head_dim % 2:
             raise SettingsError(
-                f"`model.relative: rotary` turns pairs of features, and each head has {head_dim}, an odd number; "
+                f"`model.relative: rotary` rotates pairs of features, but each head has an odd number of them, {head_dim}; "
                 "choose model.width and model.heads so that width / heads is even"
             )
         speeds = BASE ** (-torch.arange(0, head_dim, 2) / head_dim)
@@ -208,7 +209,7 @@ class Rotary(Relative):
     def rotate(
         self, states: Float[Tensor, "batch head time head_dim"], offset: int
     ) -> Float[Tensor, "batch head time head_dim"]:
-        """Turn features 2i and 2i + 1 together, counterclockwise."""
+        """Rotate features 2i and 2i + 1 together, counterclockwise."""
         positions = torch.arange(offset, offset + states.shape[2], device=states.device)
         angles = positions[:, None] * self.get_buffer("speeds")
         cosines, sines = angles.cos(), angles.sin()
@@ -218,9 +219,9 @@ class Rotary(Relative):
 
 
 def build_relative(name: str, *, heads: int, head_dim: int, causal: bool) -> Relative:
-    """Make the kind called `name` for one layer; `causal` says that no query sees what comes after it.
+    """Build the kind called `name` for one layer; `causal` says that no query sees later positions.
 
-    SettingsError where rotary would meet heads of odd size.
+    Raises SettingsError if rotary is given heads of odd size.
     """
     match name:
         case "none":

@@ -1,4 +1,4 @@
-"""How well each query matches each key: all that the classic kinds of attention differ in.
+"""How well each query matches each key: the only difference between the classic kinds of attention.
 
 | name           | score of query s and key h            | source                                    |
 | -------------- | ------------------------------------- | ----------------------------------------- |
@@ -27,32 +27,32 @@ from dragoman.plugins import get, or_plugin
 
 ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine", "location"]
 CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "product", "cosine")
-"""Scores that do not look at where a key stands."""
+"""Scores that ignore the positions of the keys."""
 ScoreChoice = Annotated[ScoreName, *or_plugin("score")]
-"""A setting: a score that comes with Dragoman, or one of a plugin."""
+"""A setting: a built-in score, or one from a plugin."""
 
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """A score as scale * f(W q)^T k of prepared keys, W the identity where there is no `query`, or v^T tanh(W q + k)."""
+    """A score as scale * f(W q)^T k of prepared keys (W is the identity without `query`), or as v^T tanh(W q + k)."""
 
     query: Tensor | None = None
     energy: Tensor | None = None
-    """v; where there is none the score is a product."""
+    """v; if None, the score is a product."""
     squashed: bool = False
-    """Whether f is tanh; else it does nothing."""
+    """Whether f is tanh; otherwise it is the identity."""
     scale: float = 1.0
 
 
 class Score(nn.Module, ABC):
-    """Says how well each query matches each key."""
+    """How well each query matches each key."""
 
     def parts(self, query_dim: int) -> ScoreParts | None:
-        """Return this score of queries of a size as the parts that a fused kernel needs; None where it has other parts."""
+        """Return the parts of this score that a fused kernel needs, or None if it does not have that form."""
         return None
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
-        """Do once, for each source sentence, the work that depends on the keys alone."""
+        """Do the work that depends only on the keys, once per source sentence."""
         return keys
 
     @abstractmethod
@@ -63,10 +63,10 @@ class Score(nn.Module, ABC):
 
 
 class Dot(Score):
-    """s^T h (Luong et al. 2015). Queries and keys must have one size."""
+    """s^T h (Luong et al. 2015). Queries and keys must have the same size."""
 
     def parts(self, query_dim: int) -> ScoreParts:
-        """Return that queries and keys are multiplied as they are."""
+        """Return the default parts: queries and keys are multiplied as they are."""
         return ScoreParts()
 
     def forward(
@@ -77,7 +77,7 @@ class Dot(Score):
 
 
 class ScaledDot(Score):
-    """s^T h / sqrt(d) (Vaswani et al. 2017, equation 1). Queries and keys must have one size."""
+    """s^T h / sqrt(d) (Vaswani et al. 2017, equation 1). Queries and keys must have the same size."""
 
     def parts(self, query_dim: int) -> ScoreParts:
         """Return the scale."""
@@ -86,7 +86,7 @@ class ScaledDot(Score):
     def forward(
         self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
     ) -> Float[Tensor, "*batch query key"]:
-        """Multiply queries, divided by the root of their size, and keys."""
+        """Multiply queries, divided by the square root of their size, and keys."""
         return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
 
 
@@ -98,7 +98,7 @@ class General(Score):
         self.key = nn.Linear(key_dim, query_dim, bias=False)
 
     def parts(self, query_dim: int) -> ScoreParts:
-        """Return that W is in the prepared keys."""
+        """Return the default parts: W is in the prepared keys."""
         return ScoreParts()
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
@@ -115,7 +115,7 @@ class General(Score):
 class Additive(Score):
     """v^T tanh(W_q s + W_k h), no biases (Bahdanau et al. 2015, appendix A.1.2). W_k h is computed once per source.
 
-    The tanh is of the sum; d2l's code takes it of each projection, which is an erratum (see docs/errata.md).
+    The tanh is applied to the sum; d2l's code applies it to each projection, which is an erratum (see docs/errata.md).
     """
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
@@ -135,7 +135,7 @@ class Additive(Score):
     def forward(
         self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
     ) -> Float[Tensor, "*batch query key"]:
-        """Add each projected query to each prepared key, squash, and weigh the features."""
+        """Add each projected query to each prepared key, apply tanh, and take the weighted sum of the features."""
         hidden = torch.tanh(self.query(queries)[..., :, None, :] + keys[..., None, :, :])
         return self.energy(hidden).squeeze(-1)
 
@@ -143,8 +143,8 @@ class Additive(Score):
 class Concat(Additive):
     """v^T tanh(W [s; h]) (Luong et al. 2015, equation 8).
 
-    W [s; h] equals W_q s + W_k h with W cut in two, so this is `Additive` with the initial weights of one matrix that reads
-    query and key together.
+    W [s; h] equals W_q s + W_k h with W split in two, so this is `Additive` initialised as one matrix over query and key
+    together.
     """
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
@@ -157,8 +157,8 @@ class Concat(Additive):
 class Product(Score):
     """sum_d v_d tanh(W_k h)_d tanh(W_q s)_d (Shazeer et al. 2017, appendix G): like additive, but one matrix product.
 
-    The keys' half, with v in it, is computed once per source. v starts at ones over the root of its size, so that scores start
-    small and with all features alike; the paper does not say how it starts.
+    The key side, including v, is computed once per source. v starts at 1 / sqrt(size) everywhere, so that scores start small
+    and all features count equally; the paper does not say how it is initialised.
     """
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
@@ -172,22 +172,22 @@ class Product(Score):
         return ScoreParts(self.query.weight, squashed=True)
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
-        """Multiply the keys by W_k, squash, and weigh the features."""
+        """Multiply the keys by W_k, apply tanh, and multiply by v."""
         return torch.tanh(self.key(keys)) * self.energy
 
     def forward(
         self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
     ) -> Float[Tensor, "*batch query key"]:
-        """Squash the projected queries and multiply."""
+        """Apply tanh to the projected queries and multiply them by the keys."""
         return torch.tanh(self.query(queries)) @ keys.mT
 
 
 class Cosine(Score):
     """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6).
 
-    Deviations: beta is a parameter, softplus of a number, rather than an output of the controller; it starts at 10 because
-    cosines lie in [-1, 1], so that a smaller strength gives nearly even weights. A query of another size than the keys is
-    projected to theirs.
+    Deviations: beta is the softplus of a parameter rather than an output of the controller; it starts at 10 because cosines
+    lie in [-1, 1], so a small beta gives nearly uniform weights. A query whose size differs from the keys' is projected to
+    theirs.
     """
 
     def __init__(self, query_dim: int, key_dim: int) -> None:
@@ -201,7 +201,7 @@ class Cosine(Score):
         return F.softplus(self.raw_strength)
 
     def prepare(self, keys: Float[Tensor, "*batch key dim"]) -> Float[Tensor, "*batch key dim"]:
-        """Scale the keys to length 1."""
+        """Normalise the keys to length 1."""
         return F.normalize(keys, dim=-1)
 
     def forward(
@@ -212,9 +212,9 @@ class Cosine(Score):
 
 
 class Location(Score):
-    """(W s)_i for the key at position i (Luong et al. 2015, equation 9): the keys themselves are not looked at.
+    """(W s)_i for the key at position i (Luong et al. 2015, equation 9): the keys themselves are ignored.
 
-    Sources are bounded in length by the rows of W; a longer one is an InputError.
+    The rows of W limit the length of sources; a longer one raises InputError.
     """
 
     def __init__(self, query_dim: int, positions: int) -> None:
@@ -222,7 +222,7 @@ class Location(Score):
         self.position = nn.Linear(query_dim, positions, bias=False)
 
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key 1"]:
-        """Keep one number per key: only their count matters."""
+        """Keep one number per key: only their number matters."""
         return keys[..., :1]
 
     def forward(
@@ -239,7 +239,7 @@ class Location(Score):
 
 
 def is_content_based(name: str) -> bool:
-    """Tell whether the order of the keys does not matter to the score called `name`.
+    """Tell whether the score called `name` ignores the order of the keys.
 
     >>> is_content_based("additive"), is_content_based("location")
     (True, False)
@@ -248,9 +248,9 @@ def is_content_based(name: str) -> bool:
 
 
 def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positions: int) -> Score:
-    """Make the score called `name`. `hidden` is the size inside additive, concat and product, `positions` the bound of location.
+    """Build the score `name`; `hidden` is the inner size of additive, concat and product, `positions` the limit of location.
 
-    SettingsError where dot or scaled dot would meet queries and keys of different sizes.
+    Raises SettingsError if dot or scaled dot is given queries and keys of different sizes.
     """
     if name in ("dot", "scaled_dot") and query_dim != key_dim:
         raise SettingsError(

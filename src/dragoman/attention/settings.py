@@ -11,7 +11,7 @@ WeightsName = Literal["softmax", "sparsemax", "entmax15"]
 """How scores become weights that sum to 1; the sparse ones give most keys exactly 0."""
 
 RelativeName = Literal["none", "shaw", "t5", "alibi", "rotary"]
-"""How attention to one's own side knows distances."""
+"""How self-attention encodes relative positions."""
 RelativeChoice = Annotated[RelativeName, *or_plugin("relative")]
 """A setting: one of these, or one of a plugin."""
 

@@ -1,4 +1,4 @@
-"""Several hypotheses of one sentence that read its one set of keys and values: none of it is copied for each of them."""
+"""Several hypotheses of a sentence share its keys and values, without a copy for each."""
 
 from collections.abc import Callable
 
@@ -11,10 +11,10 @@ from dragoman.interfaces import Attended, KeyValues
 def attend_shared(
     attend: Callable[[Tensor, int], Attended], queries: Float[Tensor, "rows query dim"], memory: KeyValues
 ) -> Attended:
-    """Give the queries of all rows that read one row of `memory` to `attend` as if they were those of one row.
+    """Pass the queries of all rows that share a row of `memory` to `attend` as if they were one row.
 
-    `attend` gets queries (batch of the memory, copies * query, dim) and how many copies these are, and returns what it would
-    for so many queries. What was drawn at random is not told apart by rows, so training by REINFORCE shares nothing.
+    `attend` gets queries of shape (batch of the memory, copies * query, dim) and the number of copies. Random choices are
+    not separated by row, so training with REINFORCE never shares.
     """
     rows, count, _ = queries.shape
     sentences = len(memory.values)
@@ -30,7 +30,7 @@ def attend_shared(
 
 
 def for_each_hypothesis(tensor: Shaped[Tensor, "sentences ..."], rows: int) -> Shaped[Tensor, "{rows} ..."]:
-    """Repeat what is known of each sentence for each of its hypotheses, of which there are `rows` in all.
+    """Repeat the values of each sentence for each of its hypotheses, `rows` in total.
 
     >>> import torch
     >>> for_each_hypothesis(torch.tensor([1.0, 2.0]), 4).tolist()

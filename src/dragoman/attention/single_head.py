@@ -10,10 +10,10 @@ from dragoman.interfaces import Attended, KeyValues
 
 
 class SingleHead(nn.Module):
-    """Attention with one head, around any score: o = sum_i softmax(a)_i v_i with a_i = score(q, k_i).
+    """Attention with one head and any score: o = sum_i softmax(a)_i v_i with a_i = score(q, k_i).
 
-    Values are not projected: the context has their size. `kind` changes how scores become weights; `query_dim` is the size
-    of the queries, `dropout` applies to the weights.
+    Values are not projected, so the context has their size. `kind` changes how scores become weights; `query_dim` is the
+    size of the queries; `dropout` applies to the weights.
     """
 
     def __init__(
@@ -27,11 +27,11 @@ class SingleHead(nn.Module):
     def prepare(
         self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, offset: int = 0
     ) -> KeyValues:
-        """Let the score do its work on the keys."""
+        """Prepare the keys for the score."""
         return KeyValues(self.score.prepare(keys)[:, None], values[:, None])
 
     def score_parts(self) -> ScoreParts | None:
-        """Return the score's parts where this attention is now a softmax of such a score and an average, and nothing more."""
+        """Return the score's parts if this attention is at present just a softmax of such a score and an average."""
         drops = self.training and self.lookup.dropout > 0
         return None if drops or not self.lookup.plain else self.score.parts(self.query_dim)
 
