@@ -1,1 +1,1 @@
-"""Pieces that several models are made of: embeddings, positions, feed-forward, recurrent stacks, residuals, output."""
+"""Building blocks shared by several models: embeddings, positions, feed-forward, recurrent stacks, residuals, output."""

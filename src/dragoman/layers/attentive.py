@@ -1,8 +1,8 @@
-"""The loop of recurrent decoders that attend: at each target position they read the source once and take one step.
+"""The loop of recurrent decoders with attention: attend to the source and take one step at each target position.
 
-Bahdanau et al. 2015 attend with the state before the step, and the context enters the step; Luong et al. 2015 attend with the
-new state, and what they make of it may enter the next step. What enters depends on the position before, so this is the one part
-of a decoder that no product over all positions can do.
+Bahdanau et al. 2015 attend with the previous state, and the context is an input of the step; Luong et al. 2015 attend with
+the new state, and the result may be an input of the next step. These inputs depend on the previous position, so this is the
+one part of a decoder that cannot be computed for all positions at once.
 """
 
 from collections.abc import Callable
@@ -31,10 +31,10 @@ class AttendedSource:
 
 @dataclass(frozen=True)
 class AttendBefore:
-    """Attend with the state of the step before; the context enters the step (Bahdanau et al. 2015, section 3.1)."""
+    """Attend with the previous state; the context is an input of the step (Bahdanau et al. 2015, section 3.1)."""
 
     dropout: Dropout | None = None
-    """Applied to the context that enters, not to the one that is returned."""
+    """Applied to the context as an input, not to the one that is returned."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class AttendAfter:
     """Attend with the new state; something is fed into the next step (Luong et al. 2015, section 3.3)."""
 
     fed: Float[Tensor, "batch dim"]
-    """What the first step is fed."""
+    """The vector fed into the first step."""
     enter: Callable[[Tensor, int], Tensor]
-    """Makes (batch, 1, entering) of what was fed, for a target position counted from 0."""
+    """Maps the fed vector to the cell's input (batch, 1, entering), given the index of the target position from 0."""
     feed: Callable[[Tensor, Attended, int], Tensor]
-    """Makes what the next step is fed (batch, dim) of the new state, what it attended to, and the position."""
+    """Computes the vector fed into the next step (batch, dim) from the new state, its attention, and the position."""
     combine: Float[Tensor, "dim both"] | None = None
-    """W_c, where what is fed is tanh(W_c [c; h]) and enters as it is."""
+    """W_c, if the fed vector is tanh(W_c [c; h]) and is the cell's input as it is."""
 
 
 @runtime_checkable
@@ -56,17 +56,17 @@ class Cell(Protocol):
     """Recurrent layers that can take one step at a time: `RecurrentStack` and `ProjectedLstm`."""
 
     def query(self, state: State) -> Float[Tensor, "batch 1 hidden"]:
-        """Return what the source is read with."""
+        """Return the attention query."""
         ...
 
     def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
-        """Cut the product with the input into that with its first `size` features and that with the others."""
+        """Split the input projection into that of the first `size` features and that of the others."""
         ...
 
     def step(
         self, projected: Float[Tensor, "batch gates"], state: State
     ) -> tuple[Float[Tensor, "batch hidden"], State]:
-        """Run one position, its input given as the sum of what `input_maps` made of each part of it."""
+        """Run one position, its input given as the sum of the projections from `input_maps`."""
         ...
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
@@ -82,20 +82,20 @@ class Cell(Protocol):
 
 @dataclass(frozen=True)
 class AttentiveOutput:
-    """What all steps of the loop gave."""
+    """The results of all steps of the loop."""
 
     states: Float[Tensor, "batch target hidden"]
     attended: Attended
-    """What each position attended to."""
+    """The context, and perhaps the weights, of each position."""
     last: State
     fed: Float[Tensor, "batch target dim"] | None = None
-    """What each step fed into the next."""
+    """The vector that each step fed into the next."""
     fused: bool = False
-    """Whether all steps were one operation."""
+    """Whether all steps ran as one operation."""
 
     @property
     def attention(self) -> Float[Tensor, "batch 1 1 target source"] | None:
-        """The weights, where they were asked for, as those of one layer with one head."""
+        """The weights, if requested, as those of one layer with one head."""
         return None if self.attended.weights is None else self.attended.weights[:, None]
 
 
@@ -110,10 +110,10 @@ def attend_and_step(
     offset: int = 0,
     need_weights: bool = False,
 ) -> AttentiveOutput:
-    """Read the source and step at each position of `embedded`, whose features enter the cell first.
+    """Attend and step at each position of `embedded`, whose features come first in the cell's input.
 
-    `offset` is the position of the first of them. Where `can_fuse` says so the loop is one operation in C++, equal to the plain
-    loop here within rounding.
+    `offset` is the first position. Where `can_fuse` allows it, the loop is one operation in C++, equal to the plain loop
+    here up to rounding.
     """
     if can_fuse(cell, attention, embedded, source=source, order=order):
         fused = _run_fused(cell, attention, embedded, source=source, state=state, order=order)
@@ -149,11 +149,12 @@ def can_fuse(
     source: AttendedSource,
     order: AttendBefore | AttendAfter,
 ) -> bool:
-    """Tell whether the whole loop may run as one operation.
+    """Tell whether the whole loop can run as one operation.
 
-    It may where the cell says so and each row has a source of its own; where attention is softmax and average of a score that
-    C++ knows, without dropout; and where what is fed, if anything, is Luong's attention vector. Posterior attention feeds
-    what the output layer predicts from each source position: that costs so much more than the loop that nothing would be gained.
+    It can if the cell supports it and each row has its own source; if attention is a softmax and an average over a score
+    that C++ implements, without dropout; and if the fed vector, if any, is Luong's attentional vector. Posterior attention
+    feeds what the output layer predicts from each source position, which costs so much more than the loop that nothing would
+    be gained.
     """
     known = isinstance(order, AttendBefore) or order.combine is not None
     own_sources = len(embedded) == len(source.mask)
@@ -187,7 +188,7 @@ def _run_fused(
 
 
 def _joined(attended: list[Attended]) -> Attended:
-    """Join what was attended to at single positions."""
+    """Concatenate the attention of single positions."""
     weights = [step.weights for step in attended if step.weights is not None]
     choices = [step.choice for step in attended if step.choice is not None]
     choice = (

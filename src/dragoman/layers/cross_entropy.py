@@ -1,4 +1,4 @@
-"""Cross-entropy of a linear layer, in pieces: the tensor of tokens x vocabulary never exists whole."""
+"""Cross-entropy of a linear layer, in chunks: the tokens x vocabulary tensor is never materialised."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,10 @@ from torch.autograd.function import once_differentiable
 from dragoman.machine.dtypes import matmul_dtype, upcast
 
 PIECE = 1024
-"""Tokens whose logits exist at one time."""
+"""Number of tokens whose logits exist at one time."""
 
 SMALLEST = 1e-30
-"""A label less probable than this has its surprise computed from the logits."""
+"""The loss of a label less probable than this is computed from the logits."""
 
 
 def linear_cross_entropy(
@@ -27,22 +27,22 @@ def linear_cross_entropy(
     smoothing: float = 0.0,
     native: bool = False,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Sum over tokens the cross-entropy of softmax(W x + b), label-smoothed and plain; the plain sum has no gradient.
+    """Return the cross-entropy of softmax(W x + b) summed over tokens, label-smoothed and plain; the latter has no gradient.
 
-    Label smoothing gives the label 1 - e + e/V and every other piece e/V (Szegedy et al. 2016, section 7), as torch's
-    cross_entropy does. Gradients are computed in the forward pass, piece by piece. Under autocast products and probabilities
-    are in its type; what a probability near 1 lacks to 1 is added up from the others, so that it keeps its digits.
-    `native`: let the C++ parts, which are loaded, go over the logits where these are on a CPU.
+    Label smoothing gives the label 1 - e + e/V and every other token e/V (Szegedy et al. 2016, section 7), as torch's
+    cross_entropy does. Gradients are computed in the forward pass, chunk by chunk. Under autocast, products and
+    probabilities have its dtype; for a probability near 1, the complement is summed from the other tokens to keep precision.
+    `native`: on a CPU, let the C++ extension, already loaded, process the logits.
     """
     total, plain = _LinearCrossEntropy.apply(features, weight, bias, labels, smoothing, native)
     return total, plain
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Loss and gradients in one pass over pieces of tokens.
+    """Loss and gradients in one pass over chunks of tokens.
 
-    With P = softmax(W x + b), smoothing e and the label y, the gradient by the logits is P - e/V, less 1 - e at y. The same
-    e/V for all logits is left out of the matrices: it asks for the mean of W's rows alone, and for the sum of the features.
+    With P = softmax(W x + b), smoothing e and the label y, the gradient with respect to the logits is P - e/V, minus 1 - e
+    at y. The constant e/V is left out of the matrices: it only needs the mean of W's rows and the sum of the features.
     """
 
     @staticmethod
@@ -55,7 +55,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         smoothing: float,
         native: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Compute both sums, and keep the gradients of the first."""
+        """Compute both sums and save the gradients of the first."""
         kind = matmul_dtype(features)
         low = kind == torch.bfloat16
         if native and features.device.type == "cpu" and weight.dtype == (torch.float32 if low else kind):
@@ -98,7 +98,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the kept gradients."""
+        """Scale the saved gradients."""
         scale = gradients[0]
         kept = ctx.saved_tensors
         scaled = [None if gradient is None else gradient * scale for gradient in kept]
@@ -138,9 +138,9 @@ def _softmax_loss(
 def _rare_nll(
     logits: Float[Tensor, "tokens vocab"], probs: Float[Tensor, "tokens vocab"], label_logits: Float[Tensor, " tokens"]
 ) -> Float[Tensor, " tokens"]:
-    """Return -log P of labels of which `probs` says 0, from those of the likeliest pieces, without asking which they are.
+    """Return -log P of labels whose `probs` are 0, derived from the most probable token, without checking which they are.
 
-    log of the sum of all exp = max - log P(max). On a CPU it is cheaper to ask; a GPU would have to be waited for.
+    logsumexp = max - log P(max). On a CPU it is cheaper to check; on a GPU that would synchronise.
     """
     highest, at = logits.max(1, keepdim=True)
     return upcast(highest - upcast(probs.gather(1, at)).log()).squeeze(1) - label_logits

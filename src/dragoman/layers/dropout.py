@@ -1,4 +1,4 @@
-"""Dropout that costs little on a CPU."""
+"""Dropout that is cheap on a CPU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Sets each number to 0 with probability `rate` in training, and scales the others up (Srivastava et al. 2014).
+    """Set each number to 0 with probability `rate` in training and scale up the others (Srivastava et al. 2014).
 
-    One random 64-bit word decides on eight numbers, compared in place with a threshold: on a CPU this takes a quarter of the
-    time of torch's dropout. Deviation: the rate is rounded to a multiple of 1/256, at most 255/256; the scale is exact for
-    that rate, in bfloat16 too, so the mean is kept. The same random state drops the same numbers.
+    One random 64-bit word decides for eight numbers, each byte compared in place with a threshold: on a CPU this takes a
+    quarter of the time of torch's dropout. Deviation: the rate is rounded to a multiple of 1/256, at most 255/256; the scale
+    is exact for that rate, also in bfloat16, so the mean is preserved. The same random state drops the same numbers.
     """
 
     def __init__(self, rate: float) -> None:
@@ -32,7 +32,7 @@ class Dropout(nn.Module):
         return kept
 
     def add(self, states: Float[Tensor, "*shape"], output: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """Return `states` and what is left of `output`, added up in the same pass."""
+        """Return `states` plus `output` after dropout, in a single pass."""
         if not self.drops:
             return states + output
         if states.dtype in _EXACT:
@@ -41,26 +41,26 @@ class Dropout(nn.Module):
         return added
 
     def keep(self, shape: Sequence[int]) -> Tensor | None:
-        """Return what numbers of a shape on a CPU are to be multiplied by; None where nothing is dropped."""
+        """Return the factors for numbers of this shape on a CPU, or None if nothing is dropped."""
         if not self.drops:
             return None
         return self._keep(torch.empty(shape)).mul_(self._scale)
 
     @property
     def drops(self) -> bool:
-        """Tell whether anything is dropped now."""
+        """Tell whether dropout is active now."""
         return self.training and self.dropped > 0
 
     @property
     def _scale(self) -> float:
-        """Return by how much the mean shrinks."""
+        """Return the factor that restores the mean."""
         return 256 / (256 - self.dropped)
 
     def _keep(self, states: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Draw 1 for each number that is kept, and 0 for the others."""
         count = states.numel()
         size, low = (count + 7) // 8, -(2**63)
-        if torch.compiler.is_compiling():  # which knows no random numbers in place; these are the same, but for a bit
+        if torch.compiler.is_compiling():  # no in-place random numbers there; these differ in one bit only
             words = torch.randint(low, 2**63 - 1, (size,), device=states.device) ^ low
         else:
             words = torch.empty(size, dtype=torch.int64, device=states.device).random_(low, None)
@@ -72,22 +72,22 @@ class Dropout(nn.Module):
 
 
 _EXACT = (torch.float32, torch.float64)
-"""Types in which the scale may be part of what is multiplied by; others would round it."""
+"""Types in which the scale can be part of the factor; others would round it."""
 
 
 class _Kept(torch.autograd.Function):
-    """States times keep times scale, and what they are added to; all that is kept for the backward pass is `keep`."""
+    """states * keep * scale, plus `added` if given; only `keep` is saved for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, keep: Tensor, scale: float, added: Tensor | None) -> Tensor:
-        """Scale what is kept, and add."""
+        """Mask, scale and add."""
         ctx.save_for_backward(keep)
         ctx.scale = scale
         return (states * keep).mul_(scale) if added is None else torch.addcmul(added, states, keep, value=scale)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradients of what was kept."""
+        """Mask and scale the gradient."""
         (keep,) = ctx.saved_tensors
         by_states = (gradients[0] * keep).mul(ctx.scale)
         return by_states, None, None, gradients[0] if ctx.needs_input_grad[3] else None

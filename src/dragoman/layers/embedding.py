@@ -14,13 +14,13 @@ from dragoman.machine.compute_plan import DEFAULT
 
 
 class TokenEmbedding(nn.Module):
-    """Maps ids to vectors, scaled by sqrt(width) unless `scaled` is false (Vaswani et al. 2017, section 3.4).
+    """Map ids to vectors, scaled by sqrt(width) unless `scaled` is false (Vaswani et al. 2017, section 3.4).
 
-    Starts as a normal distribution of deviation 1/sqrt(width), so that scaled embeddings have unit variance and tied
-    logits too. Recurrent models need that as much as a Transformer: smaller embeddings fade on their way through the gates,
-    and 200 pairs that a model of Bahdanau et al. learns by heart in 120 steps then take more than 300
-    (`tests/end_to_end/test_by_heart.py`). The vector of padding starts at zero, and stays zero unless an output layer shares
-    the matrix; masks hide it in either case.
+    Initialised from a normal distribution with standard deviation 1/sqrt(width), so that scaled embeddings and tied logits
+    have unit variance. Recurrent models need that as much as a Transformer: smaller embeddings fade on their way through the
+    gates, and memorising 200 pairs, which takes a model of Bahdanau et al. 120 steps, then takes more than 300
+    (`tests/end_to_end/test_by_heart.py`). The padding vector starts at zero and stays zero unless an output layer shares the
+    matrix; masks hide it in either case.
     """
 
     def __init__(self, vocabulary: int, width: int, *, scaled: bool = True) -> None:
@@ -30,18 +30,18 @@ class TokenEmbedding(nn.Module):
         self.weight.data[PAD] = 0
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time width"]:
-        """Look the ids up."""
+        """Look up the ids."""
         return F.embedding(ids, self.weight, padding_idx=PAD) * self.scale
 
 
 class OutputLayer(nn.Module):
-    """Maps features to logits over the vocabulary; `tied` is an embedding whose matrix it shares.
+    """Map features to logits over the vocabulary; `tied` is an embedding whose matrix is shared.
 
-    Where the plan is native, the C++ parts compute the loss.
+    If the plan is native, the C++ extension computes the loss.
     """
 
     needs_weights = False
-    """Whether its features are made of the attention weights, as those of `layers/mixture.py::MixtureHead` are."""
+    """Whether its features contain the attention weights, as those of `layers/mixture.py::MixtureHead` do."""
 
     def __init__(self, width: int, vocabulary: int, tied: TokenEmbedding | None = None, *, bias: bool = True) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class OutputLayer(nn.Module):
         return linear(features, self.weight, self.bias)
 
     def narrowed(self, ids: Int[Tensor, " kept"]) -> "NarrowedOutput":
-        """Return an output layer over `ids` alone, with these weights as they are now."""
+        """Return an output layer over `ids` only, with the current weights."""
         return NarrowedOutput(self.weight[ids], None if self.bias is None else self.bias[ids])
 
     def loss(
@@ -69,7 +69,7 @@ class OutputLayer(nn.Module):
 
 
 class NarrowedOutput:
-    """Maps features to logits over a part of the vocabulary, for translating."""
+    """Map features to logits over part of the vocabulary, for inference."""
 
     def __init__(self, weight: Float[Tensor, "kept width"], bias: Float[Tensor, " kept"] | None) -> None:
         self.weight = weight
@@ -77,11 +77,11 @@ class NarrowedOutput:
         self.multiply = packed_linear(weight)
 
     def __call__(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch kept"]:
-        """Multiply features by the rows that are left."""
+        """Multiply features by the remaining rows."""
         return self.multiply(features, self.bias)
 
     def loss(
         self, features: Float[Tensor, "tokens width"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return both sums of the cross-entropy over what is left."""
+        """Return both sums of the cross-entropy over the remaining tokens."""
         return linear_cross_entropy(features, self.weight, self.bias, labels=labels, smoothing=smoothing)

@@ -1,4 +1,4 @@
-"""The sparsely gated mixture of experts (Shazeer et al. 2017): many feed-forward networks, each token read by a few."""
+"""The sparsely gated mixture of experts (Shazeer et al. 2017): many feed-forward networks, a few for each token."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.machine.dtypes import upcast
 
 LEAST_NOISE = 0.01
-"""Added to the deviation of the noise, as the authors' code does (tensor2tensor) and the paper does not."""
+"""Added to the standard deviation of the noise, as in the authors' code (tensor2tensor), but not in the paper."""
 
 
 @dataclass(frozen=True)
 class Routing:
-    """Which token goes to which expert, and the gate's value there: what the token takes of the expert's output."""
+    """Which token goes to which expert, and the gate value, which multiplies the expert's output."""
 
     tokens: Int[Tensor, " routes"]
     experts: Int[Tensor, " routes"]
     weights: Float[Tensor, " routes"]
     load: Float[Tensor, " experts"] | None = None
-    """While training with noise: how many tokens each expert is to expect, with a gradient; None where it is exactly even."""
+    """In training with noise: the expected number of tokens per expert, differentiable; None if it is exactly even."""
     threshold_loss: Float[Tensor, ""] | None = None
-    """While training balanced gates: what their thresholds have yet to learn."""
+    """In training with balanced gates: the loss that trains their thresholds."""
 
 
 @dataclass(frozen=True)
 class ExpertOutput:
-    """What networks made of states and, while training, what the objective adds for experts out of balance."""
+    """The output states and, in training, the penalty for imbalanced experts that the objective adds."""
 
     states: Float[Tensor, "batch time width"]
     penalty: Float[Tensor, ""] | None = None
@@ -40,7 +40,7 @@ class ExpertOutput:
 class NoisyGate(nn.Module):
     """Noisy top-k gating: H(x)_i = (x W_g)_i + N(0, 1) softplus((x W_noise)_i), softmax over the k largest.
 
-    Source: section 2.1, equations 3 to 5; both matrices start at zero (appendix A). There is noise in training alone.
+    Source: section 2.1, equations 3 to 5; both matrices start at zero (appendix A). Noise is added in training only.
     """
 
     def __init__(self, width: int, choices: int, active: int) -> None:
@@ -52,7 +52,7 @@ class NoisyGate(nn.Module):
         nn.init.zeros_(self.noise.weight)
 
     def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
-        """Send each token to `active` of the choices."""
+        """Route each token to `active` of the choices."""
         clean = upcast(self.choose(states))
         deviation: Tensor | None = None
         scores = clean
@@ -76,20 +76,20 @@ class NoisyGate(nn.Module):
         *,
         chosen: Int[Tensor, "tokens active"],
     ) -> Float[Tensor, " choices"]:
-        """Add up the probability that each choice is among the k best if its own noise is drawn again (equations 8 to 10)."""
+        """Sum the probability that each choice is among the top k when its own noise is resampled (equations 8 to 10)."""
         inside = torch.zeros_like(clean, dtype=torch.bool).scatter(1, chosen, True)
         others = torch.where(inside, best[:, self.active, None], best[:, self.active - 1, None])
         return torch.special.ndtr((clean - others) / deviation).sum(0)
 
 
 class BalancedGate(nn.Module):
-    """Strictly balanced gating: a softmax over all choices, masked and normalised again (appendix F, equations 15 to 20).
+    """Strictly balanced gating: a softmax over all choices, masked and renormalised (appendix F, equations 15 to 20).
 
-    In training each choice takes the m = k |X| / n tokens (rounded, at least one) that like it best, so a token may get more
-    than k choices, or none. Afterwards it gets those whose share exceeds their threshold. Deviations: a token above no
-    threshold then gets its best choice, so that none is dropped; equation 20 is divided by |X| n and teaches the thresholds
-    alone, so that it needs no weight; they start at 1/n, and W_g is drawn at random (neither is said), for with zeros all
-    choices would take the same tokens.
+    In training each choice takes the m = k |X| / n tokens (rounded, at least one) that score it highest, so a token may get
+    more than k choices, or none. At inference a token gets the choices whose share exceeds their threshold. Deviations: a
+    token above no threshold then gets its best choice, so that none is dropped; equation 20 is divided by |X| n and trains
+    only the thresholds, so it needs no weight; thresholds start at 1/n and W_g at random (the paper says neither), since
+    with zeros all choices would take the same tokens.
     """
 
     def __init__(self, width: int, choices: int, active: int) -> None:
@@ -100,7 +100,7 @@ class BalancedGate(nn.Module):
         nn.init.xavier_uniform_(self.choose.weight)
 
     def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
-        """Send tokens to as many of the choices as the batch (training) or the thresholds (afterwards) allow."""
+        """Route tokens to as many choices as the batch (training) or the thresholds (inference) allow."""
         shares = upcast(self.choose(states)).softmax(-1)
         threshold_loss: Tensor | None = None
         above = shares.detach() > self.threshold
@@ -122,9 +122,9 @@ class BalancedGate(nn.Module):
 
 
 class TwoLevelGate(nn.Module):
-    """A gate that chooses groups, and one for each group that chooses experts in it (appendix B, equations 12 to 14).
+    """A gate that chooses groups, and one gate per group that chooses its experts (appendix B, equations 12 to 14).
 
-    The value of an expert is the product of both. The load of an expert is that of its group times that of the expert among
+    The gate value of an expert is the product of both. The load of an expert is that of its group times its own load among
     the group's tokens, divided by their number.
     """
 
@@ -136,7 +136,7 @@ class TwoLevelGate(nn.Module):
         self.second = nn.ModuleList(kind(width, self.size, settings.active) for _ in range(groups))
 
     def forward(self, states: Float[Tensor, "tokens width"]) -> Routing:
-        """Send each token to experts of its groups."""
+        """Route each token to experts of its groups."""
         first: Routing = self.first(states)
         parts: list[Routing] = []
         loads: list[Tensor] = []
@@ -164,9 +164,9 @@ class TwoLevelGate(nn.Module):
 class Experts(nn.Module):
     """y = sum_i G(x)_i E_i(x), over the experts whose gate is not 0; E(x) = max(0, x W_1) W_2 (equation 1, appendix E).
 
-    Every expert reads the tokens that were sent to it, and no others. What is no real token is sent to none and gets 0. While
-    training, `ExpertOutput.penalty` is what keeps experts in balance (section 4): for importance, the sum of an expert's gates,
-    and for load, each weight times the squared coefficient of variation over the experts; and what thresholds have to learn.
+    Every expert processes only the tokens routed to it. Padding is routed to none and gets 0. In training,
+    `ExpertOutput.penalty` keeps experts balanced (section 4): for importance, the sum of an expert's gates, and for load,
+    weight times the squared coefficient of variation over the experts; plus the loss of the thresholds.
     """
 
     def __init__(self, width: int, inner: int, settings: ExpertSettings, *, dropout: float = 0.0) -> None:
@@ -186,7 +186,7 @@ class Experts(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"] | None = None
     ) -> ExpertOutput:
-        """Let each real token be read by its experts; by default every token is real."""
+        """Apply to each real token its experts; by default every token is real."""
         real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if real is None else real
         tokens = states[real]
         result = torch.zeros_like(states)
@@ -194,7 +194,7 @@ class Experts(nn.Module):
             return ExpertOutput(result)
         routes: Routing = self.gate(tokens)
 
-        # Sorted by expert, each expert's tokens stand together and are read by one product.
+        # Sorted by expert, so that each expert processes its tokens in one matrix product.
         order = routes.experts.argsort(stable=True)
         counts = routes.experts.bincount(minlength=self.settings.experts).tolist()
         sent = routes.tokens[order]
@@ -206,7 +206,7 @@ class Experts(nn.Module):
         return ExpertOutput(result, self._penalty(routes) if self.training else None)
 
     def _penalty(self, routes: Routing) -> Float[Tensor, ""]:
-        """Return what keeps the experts in balance."""
+        """Return the penalty that keeps the experts balanced."""
         empty = routes.weights.new_zeros(self.settings.experts)
         penalty = self.settings.importance * squared_cv(empty.index_add(0, routes.experts, routes.weights))
         if routes.load is not None:
@@ -217,12 +217,12 @@ class Experts(nn.Module):
 def transform(
     network: nn.Module, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"] | None
 ) -> ExpertOutput:
-    """Run a feed-forward network, or experts, which must know what is a real token."""
+    """Run a feed-forward network, or experts, which need to know the real tokens."""
     return network(states, real) if isinstance(network, Experts) else ExpertOutput(network(states))
 
 
 def real_inputs(tokens: Int[Tensor, "batch target"]) -> Bool[Tensor, "batch target"]:
-    """Tell which of the tokens that a decoder reads predict something: all but padding and EOS, which stands before padding.
+    """Tell which input tokens of a decoder predict something: all but padding and the EOS before it.
 
     >>> real_inputs(torch.tensor([[7, EOS, PAD]])).int().tolist()
     [[1, 0, 0]]
@@ -231,7 +231,7 @@ def real_inputs(tokens: Int[Tensor, "batch target"]) -> Bool[Tensor, "batch targ
 
 
 def squared_cv(numbers: Float[Tensor, " experts"]) -> Float[Tensor, ""]:
-    """Return the squared coefficient of variation, variance over squared mean (equation 7); 0 where all is 0.
+    """Return the squared coefficient of variation, variance over squared mean (equation 7); 0 if all are 0.
 
     >>> squared_cv(torch.tensor([1.0, 3.0]))
     tensor(0.2500)
@@ -240,7 +240,7 @@ def squared_cv(numbers: Float[Tensor, " experts"]) -> Float[Tensor, ""]:
 
 
 def sum_penalties(penalties: Iterable[Float[Tensor, ""] | None]) -> Float[Tensor, ""] | None:
-    """Add up the penalties that there are.
+    """Add up the penalties that are not None.
 
     >>> sum_penalties([None, torch.tensor(1.0), torch.tensor(2.0)]), sum_penalties([None])
     (tensor(3.), None)

@@ -9,9 +9,9 @@ from dragoman.layers.dropout import Dropout
 
 
 class FeedForward(nn.Module):
-    """max(0, x W_1 + b_1) W_2 + b_2, with dropout on the inner layer; where gated, (swish(x W + b) * (x V + c)) W_2 + b_2.
+    """max(0, x W_1 + b_1) W_2 + b_2, with dropout on the inner layer; if gated, (swish(x W + b) * (x V + c)) W_2 + b_2.
 
-    Source of the gated form: Shazeer 2020, equation 6 (SwiGLU); deviation: with biases. W and V stand in one matrix.
+    Source of the gated form: Shazeer 2020, equation 6 (SwiGLU); deviation: with biases. W and V are stored as one matrix.
     """
 
     def __init__(self, width: int, inner: int, dropout: float = 0.0, *, gated: bool = False) -> None:
@@ -26,7 +26,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
-        """Widen, keep what is positive or what the gate lets through, narrow."""
+        """Project to the inner size, apply ReLU or the gate, and project back."""
         widened = self.inner(states)
         if self.gated:
             gate, open_part = widened.chunk(2, -1)

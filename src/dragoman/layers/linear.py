@@ -1,4 +1,4 @@
-"""Matrix products with a model's weights, which translation may do with weights laid out for the CPU, or in fewer bits."""
+"""Linear layers at inference, with weights packed for the CPU or stored in fewer bits."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from dragoman.native.compilation import DECODING, available
 from dragoman.native.decoding import in_panels, multiplier
 
 SMALL = 1 << 12
-"""Numbers in a weight below which nothing is gained."""
+"""Weights with fewer numbers are not worth packing."""
 FEW = {torch.float32: 64, torch.bfloat16: 8}
 """Rows up to which the C++ part is quicker than oneDNN."""
 
@@ -25,24 +25,24 @@ FEW = {torch.float32: 64, torch.bfloat16: 8}
 def linear(
     inputs: Float[Tensor, "*batch input"], weight: Float[Tensor, "output input"], bias: Float[Tensor, " output"] | None
 ) -> Float[Tensor, "*batch output"]:
-    """Compute W x + b, as the `PackedWeights` that are in use do it."""
+    """Compute W x + b with the active `PackedWeights`, if any."""
     products = None if torch.compiler.is_compiling() else _in_use.get()
     return F.linear(inputs, weight, bias) if products is None else products(inputs, weight, bias)
 
 
 def packed_linear(weight: Float[Tensor, "output input"]) -> Multiply:
-    """Return the product with a weight that will be met many times, as the `PackedWeights` in use do theirs."""
+    """Return the product with a weight that will be used many times, packed as the active `PackedWeights` do."""
     products = _in_use.get()
     return MULTIPLIERS[products.precision](weight) if products else _torchs_own(weight)
 
 
 class PackedWeights:
-    """Matrix products with the weights of some models, none of which changes any more.
+    """Matrix products with the weights of some models, which must no longer change.
 
-    Each weight is laid out when it is first met: torch's own product lays it out anew at every call, which is most of the work
-    where there are few rows. In float32 results are torch's within rounding; bfloat16 rounds inputs, weights and results; int8
-    rounds each row of the inputs and each row of the weight to 255 steps of its own, so a row's result does not depend on
-    the others. On other devices than a CPU torch's own products serve, in float32 or bfloat16.
+    Each weight is packed on first use: torch itself packs it again at every call, which is most of the work for few rows. In
+    float32, results equal torch's up to rounding; bfloat16 rounds inputs, weights and results; int8 quantises each row of
+    the inputs and of the weight to 255 levels with its own scale, so a row's result does not depend on the others. On
+    devices other than a CPU, torch's own products are used, in float32 or bfloat16.
     """
 
     def __init__(self, precision: InferencePrecisionName, *models: nn.Module) -> None:
@@ -64,7 +64,7 @@ class PackedWeights:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Do all products of `linear` in this way, in this thread."""
+        """Make `linear` use these weights in this thread."""
         token = _in_use.set(self)
         try:
             yield
@@ -72,7 +72,7 @@ class PackedWeights:
             _in_use.reset(token)
 
     def __call__(self, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Compute W x + b, by torch itself where it is as quick or the weight is of no model."""
+        """Compute W x + b, with torch itself if that is as fast or the weight belongs to none of the models."""
         if weight.numel() < SMALL:
             return F.linear(inputs, weight, bias)
         key = (weight.data_ptr(), weight.shape, weight.stride())
@@ -88,7 +88,7 @@ _in_use: ContextVar[PackedWeights | None] = ContextVar("products", default=None)
 
 
 def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """Return what a layer does, by `linear`."""
+    """Return the forward method of a layer, computed by `linear`."""
     return lambda inputs: linear(inputs, layer.weight, layer.bias)
 
 
@@ -98,12 +98,12 @@ def _torchs_own(weight: Tensor) -> Multiply:
 
 
 def _in_float32(weight: Tensor) -> Multiply:
-    """Lay a weight out."""
+    """Pack a weight."""
     return _by_rows(weight, torch.float32, _laid_out(weight, torch.float32))
 
 
 def _in_bfloat16(weight: Tensor) -> Multiply:
-    """Round a weight and lay it out."""
+    """Round a weight and pack it."""
     times = _laid_out(weight, torch.bfloat16)
 
     def many(inputs: Tensor, bias: Tensor | None) -> Tensor:
@@ -123,7 +123,7 @@ def _laid_out(weight: Tensor, kind: torch.dtype) -> Multiply:
 
 
 def _by_rows(weight: Tensor, kind: torch.dtype, many: Multiply) -> Multiply:
-    """Return `many`, and for few rows the C++ part where it can be had; a weight is laid out for either when that is met."""
+    """Return `many`, with the C++ kernel for few rows where available; the weight is packed for each on first use."""
     if weight.device.type != "cpu" or not available(DECODING):
         return many
     few = cache(lambda: multiplier(in_panels(weight.detach().to(kind)), len(weight)))
@@ -132,13 +132,13 @@ def _by_rows(weight: Tensor, kind: torch.dtype, many: Multiply) -> Multiply:
 
 
 def _in_int8(weight: Tensor) -> Multiply:
-    """Round each row of a weight to 255 steps of its own; InputError where this torch cannot multiply such weights."""
+    """Quantise each row of a weight to 255 levels; InputError if this torch cannot multiply such weights."""
     steps = weight.detach().float().abs().amax(1).clamp_min(1e-12) / 127
     rounded = (weight.detach() / steps[:, None]).round().to(torch.int8).contiguous()
     zeros = torch.zeros(len(steps), dtype=torch.int32)
     if weight.device.type != "cpu" or not _has_int8():
         raise InputError(
-            "this processor, with this torch, does not multiply int8 well; set `decoding.precision: float32`"
+            "int8 products are unavailable or inexact with this processor and torch; set `decoding.precision: float32`"
         )
     packed = torch.ops.onednn.qlinear_prepack(rounded, None)
     product = torch.ops.onednn.qlinear_pointwise.default
@@ -162,7 +162,7 @@ MULTIPLIERS: Mapping[InferencePrecisionName, LayOut] = {
 
 
 def _with_bias(result: Tensor, bias: Tensor | None) -> Tensor:
-    """Add a bias, if there is one, to a fresh result."""
+    """Add the bias, if any, to a new result in place."""
     return result if bias is None else result.add_(bias)
 
 
@@ -184,7 +184,7 @@ def _has_packing(kind: torch.dtype) -> bool:
 
 @cache
 def _has_int8() -> bool:
-    """Try a product whose sums are as large as they can be: processors without VNNI cut them off at 16 bits."""
+    """Try a product with the largest possible sums: processors without VNNI saturate them at 16 bits."""
     try:
         packed = torch.ops.onednn.qlinear_prepack(torch.full((16, 64), 127, dtype=torch.int8), None)
         product, steps, zeros = torch.ops.onednn.qlinear_pointwise, torch.ones(16), torch.zeros(16, dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""An output that adds up what each source position predicts: p(y) = sum_a p(a) p(y | a)."""
+"""An output layer that sums over source positions: p(y) = sum_a p(a) p(y | a)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,16 +11,16 @@ from dragoman.layers.linear import linear
 from dragoman.machine.dtypes import upcast
 
 PIECE = 4096
-"""Predictions (target tokens times source positions) whose logits exist at one time."""
+"""Number of predictions (target tokens times source positions) whose logits exist at one time."""
 
 HIDDEN = torch.finfo(torch.float32).min
-"""Stands for the logarithm of a weight of 0."""
+"""Represents the logarithm of a weight of 0."""
 
 
 def mixture_features(
     features: Float[Tensor, "*batch key dim"], weights: Float[Tensor, "*batch key"]
 ) -> Float[Tensor, "*batch packed"]:
-    """Pack the features of each source position, and the logarithm of its weight behind them, into one vector.
+    """Pack the features of each source position, followed by the logarithm of its weight, into one vector.
 
     >>> mixture_features(torch.tensor([[7.0], [8.0]]), torch.tensor([1.0, 0.0]))[:3].tolist()
     [7.0, 0.0, 8.0]
@@ -30,7 +30,7 @@ def mixture_features(
 
 
 class MixtureHead(nn.Module):
-    """Sums the probabilities that `output` gives from each source position (Deng et al. 2018, section 3; exact, not sampled).
+    """Sum the probabilities that `output` gives at each source position (Deng et al. 2018, section 3; exact, not sampled).
 
     Its features are those of `mixture_features`, its logits are log-probabilities.
     """
@@ -49,7 +49,7 @@ class MixtureHead(nn.Module):
     def loss(
         self, features: Float[Tensor, "tokens packed"], labels: Int[Tensor, " tokens"], smoothing: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the label-smoothed and the plain cross-entropy, both summed over tokens; logits exist piece by piece."""
+        """Return the label-smoothed and the plain cross-entropy, both summed over tokens; logits exist chunk by chunk."""
         total = plain = features.new_zeros(())
         rows = max(1, PIECE // (features.shape[-1] // self._size()))
         for piece, own in zip(features.split(rows), labels.split(rows), strict=True):
@@ -65,7 +65,7 @@ class MixtureHead(nn.Module):
         return normalize(logs + self._log_probs(parts, labels), logs > HIDDEN / 2)
 
     def _costs(self, features: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Sum both costs over the tokens of one piece."""
+        """Sum both costs over the tokens of one chunk."""
         if smoothing:
             mixed = self(features)
             plain = -mixed.gather(-1, labels[:, None]).sum()
@@ -88,7 +88,7 @@ class MixtureHead(nn.Module):
         return parts[..., :-1], upcast(parts[..., -1])
 
     def _size(self) -> int:
-        """Return how many numbers each source position takes in the features."""
+        """Return the number of features per source position."""
         return self.output.weight.shape[1] + 1
 
 

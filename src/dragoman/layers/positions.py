@@ -1,4 +1,4 @@
-"""Absolute positions added to embeddings: sinusoidal (no parameters, any length), learned (bounded), or none at all."""
+"""Absolute positions added to embeddings: sinusoidal (no parameters, any length), learned (bounded), or none."""
 
 import math
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from dragoman.plugins import get, or_plugin
 
 PositionsName = Literal["sinusoidal", "learned", "none"]
 PositionsChoice = Annotated[PositionsName, *or_plugin("positions")]
-"""A setting: one of these, or one of a plugin."""
+"""A setting: one of these, or one from a plugin."""
 
 
 def sinusoids(
@@ -30,19 +30,19 @@ def sinusoids(
 
 
 class SinusoidalPositions(nn.Module):
-    """Adds sinusoids; works past any length seen in training."""
+    """Add sinusoids; works beyond the lengths seen in training."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.width = width
 
     def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
-        """Add the positions first, first + 1, ... to `states`."""
+        """Add positions offset, offset + 1, ... to `states`."""
         return states + sinusoids(offset, states.shape[1], self.width, device=states.device).to(states.dtype)
 
 
 class LearnedPositions(nn.Module):
-    """Adds one learned vector per position. A longer sequence is an InputError."""
+    """Add one learned vector per position. A longer sequence raises InputError."""
 
     def __init__(self, width: int, count: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.table.weight, std=0.02)
 
     def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
-        """Add the positions first, first + 1, ... to `states`."""
+        """Add positions offset, offset + 1, ... to `states`."""
         end = offset + states.shape[1]
         if end > self.table.num_embeddings:
             raise InputError(
@@ -61,7 +61,7 @@ class LearnedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """Adds nothing: for attention that knows distances, or to see what order is worth."""
+    """Add nothing: for attention with relative positions, or to measure what word order is worth."""
 
     def forward(self, states: Float[Tensor, "batch time width"], offset: int = 0) -> Float[Tensor, "batch time width"]:
         """Return `states` as they are."""
@@ -69,7 +69,7 @@ class NoPositions(nn.Module):
 
 
 def build_positions(name: str, width: int, count: int) -> nn.Module:
-    """Make the positions called `name`; `count` bounds the learned ones."""
+    """Build the positions called `name`; `count` limits the learned ones."""
     match name:
         case "sinusoidal":
             return SinusoidalPositions(width)

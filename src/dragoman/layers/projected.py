@@ -18,11 +18,11 @@ from dragoman.native.recurrence import AttentionInputs, CellWeights, FusedRnnOut
 
 
 class ProjectedLstm(nn.Module):
-    """One LSTM layer whose `cells` are projected to `width` outputs, which also enter the gates of the next step.
+    """One LSTM layer whose `cells` are projected to `width` outputs, which are also inputs of the next step's gates.
 
     Equations and weights are those of torch's nn.LSTM with `proj_size`. Source: Sak et al. 2014, section 2.1, without its
-    peepholes and its second projection. `bidirectional`: a second one reads backwards, and the outputs of both are added. The
-    state is the last output, which enters the gates, and the memory of the cells: (batch, width) and (batch, cells).
+    peepholes and its second projection. `bidirectional`: a second LSTM reads backwards, and the two outputs are added. The
+    state is the last output and the memory of the cells: (batch, width) and (batch, cells).
     """
 
     def __init__(self, inputs: int, cells: int, width: int, *, bidirectional: bool = False) -> None:
@@ -32,7 +32,7 @@ class ProjectedLstm(nn.Module):
         initialise(self.stack)
 
     def start(self, like: Float[Tensor, "batch time _"]) -> State:
-        """Return zeros, the state before the first position, for as many rows as `like` has."""
+        """Return the initial state: zeros, with as many rows as `like`."""
         return like.new_zeros(len(like), self.stack.proj_size), like.new_zeros(len(like), self.stack.hidden_size)
 
     def forward(
@@ -46,7 +46,7 @@ class ProjectedLstm(nn.Module):
     def read(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time width"]:
-        """Read padded sentences from zeros and never see the padding; return the sum of the directions, zeros on padding."""
+        """Read padded sentences, skipping the padding; return the sum of the directions, zeros on padding."""
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
         with _without_onednn():
             outputs, _ = self.stack(packed)
@@ -54,15 +54,15 @@ class ProjectedLstm(nn.Module):
         return padded.unflatten(-1, (-1, self.stack.proj_size)).sum(-2)
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `run_fused` may run: the plan is native, and there is more than one position, on a CPU."""
+        """Tell whether `run_fused` can run: the plan is native, and there is more than one position, on a CPU."""
         return self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
     def run_fused(
         self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
     ) -> FusedRnnOutput:
-        """Run all positions as one operation; `source` is attended to at each, and what that gives enters next to `inputs`.
+        """Run all positions as one operation; each attends to `source`, and the result is an input next to `inputs`.
 
-        Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
+        Equal to `step` at each position up to rounding. Sequences in the result are (batch, time, ...).
         """
         cell = CellWeights(*map(self._weight, CellWeights._fields))
         weights = LayerWeights((cell,), projection=self._weight("weight_hr"))
@@ -70,22 +70,22 @@ class ProjectedLstm(nn.Module):
         return replace(output.batch_first(), last=tuple(part[0] for part in output.last))
 
     def query(self, state: State) -> Float[Tensor, "batch 1 width"]:
-        """Return the last output, with which the source is read."""
+        """Return the last output, the attention query."""
         return state[0][:, None]
 
     def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
-        """Cut the gates' product with the input into that with its first `size` features and that with the others.
+        """Split the gates' input projection into that of the first `size` features and that of the others.
 
-        The sum of both is the whole without bias. Cut it once for all positions, for each cut costs in the gradient.
+        Their sum is the whole projection without bias. Split once for all positions: each split adds work to the backward pass.
         """
         weight = self._weight("weight_ih")
         first, others = weight.split((size, weight.shape[1] - size), 1)
         return partial(F.linear, weight=first), partial(F.linear, weight=others)
 
     def step(self, projected: Float[Tensor, "batch gates"], state: State) -> tuple[Float[Tensor, "batch width"], State]:
-        """Run one position, its input given as the sum of what `input_maps` made of each part of it.
+        """Run one position, its input given as the sum of the projections from `input_maps`.
 
-        The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
+        The state is float32 even if products are computed in bfloat16, so that rounding errors do not accumulate over positions.
         """
         bias = self._weight("bias_ih") + self._weight("bias_hh")
         recurrent = upcast(linear(state[0], self._weight("weight_hh"), bias))
@@ -94,12 +94,12 @@ class ProjectedLstm(nn.Module):
         return output, (output, memory)
 
     def _weight(self, name: str) -> Tensor:
-        """Return one of torch's parameters by the part of its name before the layer."""
+        """Return one of torch's parameters by its name without the layer suffix."""
         return self.stack.get_parameter(f"{name}_l0")
 
 
 def _without_onednn() -> AbstractContextManager[None]:
-    """Keep torch from asking oneDNN, which has no LSTM with projections: torch would warn of that, and then do the same."""
+    """Disable oneDNN, which has no LSTM with projections: torch would warn about it and fall back to the same code."""
     flags: AbstractContextManager[None] = torch.backends.mkldnn.flags(
         enabled=False, deterministic=None, allow_tf32=None
     )

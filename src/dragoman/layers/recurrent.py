@@ -56,15 +56,15 @@ class RecurrentStack(nn.Module):
         return outputs, tuple(part.transpose(0, 1) for part in new)
 
     def can_fuse(self, inputs: Float[Tensor, "batch time _"]) -> bool:
-        """Tell whether `run_fused` may run: the plan is native, and there is more than one position, on a CPU."""
+        """Tell whether `run_fused` can run: the plan is native, and there is more than one position, on a CPU."""
         return self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu"
 
     def run_fused(
         self, inputs: Float[Tensor, "batch time part"], state: State, source: AttentionInputs | None = None
     ) -> FusedRnnOutput:
-        """Run all positions as one operation; `source` is attended to at each, and what that gives enters next to `inputs`.
+        """Run all positions as one operation; each attends to `source`, and the result is an input next to `inputs`.
 
-        Equal to `step` at each position within rounding. Sequences in the result are (batch, time, ...).
+        Equal to `step` at each position up to rounding. Sequences in the result are (batch, time, ...).
         """
         rows, time, _ = inputs.shape
         keep = self.dropout.keep((self.layers - 1, time, rows, self.hidden)) if self.layers > 1 else None
@@ -73,7 +73,7 @@ class RecurrentStack(nn.Module):
         return run_fused(inputs.transpose(0, 1), first, weights, source=source).batch_first()
 
     def query(self, state: State) -> Float[Tensor, "batch 1 hidden"]:
-        """Return the last layer's hidden vector, with which the source is read."""
+        """Return the last layer's hidden vector, the attention query."""
         return state[0][:, -1:]
 
     def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
@@ -91,9 +91,9 @@ class RecurrentStack(nn.Module):
     def step(
         self, projected: Float[Tensor, "batch gates"], state: State
     ) -> tuple[Float[Tensor, "batch hidden"], State]:
-        """Run one position, its input given as the sum of what `input_maps` made of each part of it.
+        """Run one position, its input given as the sum of the projections from `input_maps`.
 
-        The state is float32 even where products are done in bfloat16, so that rounding does not add up over positions.
+        The state is float32 even if products are computed in bfloat16, so that rounding errors do not accumulate over positions.
         """
         new: list[tuple[Tensor, ...]] = []
         output = projected
@@ -113,7 +113,7 @@ class RecurrentStack(nn.Module):
 
 
 class BidirectionalStack(nn.Module):
-    """A stack that reads padded sentences, in one direction or both, and never sees the padding.
+    """A stack that reads padded sentences, in one direction or both, and skips the padding.
 
     `hidden` is the size of each direction; outputs of the two are concatenated.
     """
@@ -133,7 +133,7 @@ class BidirectionalStack(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
-        """Return the last layer's outputs (zeros on padding) and each layer's last states, both directions joined."""
+        """Return the last layer's outputs (zeros on padding) and each layer's final states, both directions concatenated."""
         if self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
             return self._run_fused(inputs, lengths)
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -145,9 +145,9 @@ class BidirectionalStack(nn.Module):
     def _run_fused(
         self, inputs: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time both"], State]:
-        """Run all layers as one operation or, in both directions, each layer and direction as one.
+        """Run all layers as one operation or, if bidirectional, each layer and direction as one.
 
-        Padding is read too; there states stay as they are.
+        Padding is processed too, but leaves the states unchanged.
         """
         rows, time, _ = inputs.shape
         alive = torch.arange(time, device=inputs.device)[:, None] < lengths
@@ -172,22 +172,22 @@ class BidirectionalStack(nn.Module):
         return sequence.transpose(0, 1), tuple(self._join(torch.cat(part)) for part in zip(*last, strict=True))
 
     def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
-        """Put the directions of a layer side by side."""
+        """Concatenate the directions of a layer."""
         return part.unflatten(0, (self.layers, -1)).permute(2, 0, 1, 3).flatten(2)
 
 
 def zero_state(like: Float[Tensor, "batch time dim"], layers: int, *sizes: int) -> State:
-    """Return a state of zeros, of one part (batch, layer, size) for each of `sizes`."""
+    """Return a state of zeros with one part (batch, layer, size) for each of `sizes`."""
     return tuple(like.new_zeros(like.shape[0], layers, size) for size in sizes)
 
 
 def layer_state(state: State, layer: int) -> State:
-    """Return the state of one layer alone."""
+    """Return the state of one layer."""
     return tuple(part[:, layer : layer + 1] for part in state)
 
 
 def join_layers(states: Sequence[State]) -> State:
-    """Return one state of the layers of several."""
+    """Concatenate the layers of several states into one state."""
     return tuple(torch.cat(parts, 1) for parts in zip(*states, strict=True))
 
 
@@ -197,7 +197,7 @@ def _weights(stack: nn.GRU | nn.LSTM, layer: str) -> CellWeights:
 
 
 def initialise(stack: nn.GRU | nn.LSTM) -> None:
-    """Start recurrent matrices orthogonal gate by gate, input matrices Xavier gate by gate, biases zero.
+    """Initialise recurrent matrices orthogonally and input matrices with Xavier, gate by gate; biases are zero.
 
     Deviation from Bahdanau et al. 2015, appendix B.1, where input matrices are drawn from N(0, 0.01^2).
     """

@@ -1,4 +1,4 @@
-"""A sub-layer with its residual connection and layer norm, before it or after it."""
+"""A sub-layer with its residual connection and layer norm (pre-norm or post-norm)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,7 +12,7 @@ NormPlace = Literal["pre", "post"]
 
 
 class Residual(nn.Module):
-    """x + Sublayer(LayerNorm(x)) where `norm` is pre; LayerNorm(x + Sublayer(x)) where it is post, as in the paper.
+    """x + Sublayer(LayerNorm(x)) if `norm` is pre; LayerNorm(x + Sublayer(x)) if it is post, as in the paper.
 
     Source: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre). Dropout applies to the sub-layer's output.
     """
@@ -26,16 +26,16 @@ class Residual(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch time width"], sublayer: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch time width"]:
-        """Apply `sublayer` to the states and add."""
+        """Apply `sublayer` to the states and add its output."""
         return self.add_output(states, sublayer(self.normed_input(states)))
 
     def normed_input(self, states: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
-        """Return what the sub-layer reads."""
+        """Return the input of the sub-layer."""
         return self.norm(states) if self.place == "pre" else states
 
     def add_output(
         self, states: Float[Tensor, "batch time width"], output: Float[Tensor, "batch time width"]
     ) -> Float[Tensor, "batch time width"]:
-        """Add what the sub-layer gave to the states that came in."""
+        """Add the sub-layer's output to its input."""
         added = self.dropout.add(states, output)
         return added if self.place == "pre" else self.norm(added)
