@@ -1,1 +1,1 @@
-"""Architectures: one file per family; `build` holds the one choice among them."""
+"""Architectures: one file per family; `build` chooses among them."""

@@ -1,4 +1,4 @@
-"""The one place that chooses among architectures."""
+"""The only place that chooses among architectures."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, get_args
@@ -38,7 +38,7 @@ ModelSettings = Annotated[
 
 
 def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
-    """Validate a `model` section; one whose kind is a plugin's by the settings of the plugin."""
+    """Validate a `model` section; if a plugin provides its kind, with that plugin's settings."""
     kind = table.get("kind") if isinstance(table, dict) else getattr(table, "kind", None)
     plugin = None if kind in BUILT_IN else find("model", str(kind))
     if plugin is None or plugin.settings is None:
@@ -47,16 +47,16 @@ def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
 
 
 ModelChoice = Annotated[SerializeAsAny[ModelSettings], WrapValidator(_or_plugin)]
-"""The section `model`: an architecture that comes with Dragoman, or one of a plugin."""
+"""The section `model`: a built-in architecture, or one from a plugin."""
 
 BUILT_IN = frozenset(kind for settings in get_args(get_args(ModelSettings)[0]) for kind in kinds_of(settings))
-"""The kinds that come with Dragoman."""
+"""The built-in kinds."""
 
 Model = Seq2Seq | MaskedLanguageModel
 
 
 def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
-    """Make the model that `settings` describe, with fresh weights from torch's random state."""
+    """Build the model that `settings` describe, with weights initialised from torch's random state."""
     match settings:
         case RecurrentSettings():
             return build_rnn(settings, vocabularies)
@@ -84,5 +84,5 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
 
 
 def purpose_of(settings: ModelSettings) -> Purpose:
-    """Say what the model that `settings` describe is for."""
+    """Return the purpose of the model that `settings` describe."""
     return capabilities_of(settings).purpose

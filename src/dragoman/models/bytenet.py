@@ -52,7 +52,7 @@ class ByteNetSettings(Settings):
 
 @dataclass(frozen=True)
 class ByteNetPast:
-    """The last inputs of each dilated convolution, as many as the next position will see, and how far decoding has come."""
+    """The last inputs of each dilated convolution, as many as the next position will see, and the number of tokens so far."""
 
     windows: tuple[Float[Tensor, "batch _ _"], ...]
     position: int = 0
@@ -64,7 +64,7 @@ ByteNetState = DecoderState[Float[Tensor, "batch unfolded wide"], ByteNetPast]
 class ByteNetBlock(nn.Module):
     """x + W_3 r(n(C r(n(W_1 r(n(x)))))), n a layer norm, r = ReLU, C the dilated convolution (figure 3, left).
 
-    W_1 goes from 2d channels to d, W_3 back. Deviation: dropout on what is added.
+    W_1 goes from 2d channels to d, W_3 back. Deviation: dropout on the residual branch.
     """
 
     def __init__(self, settings: ByteNetSettings, dilation: int) -> None:
@@ -79,37 +79,37 @@ class ByteNetBlock(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch time wide"], real: Bool[Tensor, "batch time 1"]
     ) -> Float[Tensor, "batch time wide"]:
-        """Let each position see the real ones around it."""
+        """Let each position see the real positions around it."""
         return self._leave(states, self.convolution(self._enter(states).masked_fill(~real, 0.0)))
 
     def causal(
         self, states: Float[Tensor, "batch time wide"], past: Float[Tensor, "batch span channels"]
     ) -> tuple[Float[Tensor, "batch time wide"], Float[Tensor, "batch span channels"]]:
-        """Let each position see itself and those before; return what the next positions must know."""
+        """Let each position see itself and earlier ones; return the new states and the new `past`."""
         convolved, past = self.convolution.causal(self._enter(states), past)
         return self._leave(states, convolved), past
 
     def _enter(self, states: Float[Tensor, "batch time wide"]) -> Float[Tensor, "batch time channels"]:
-        """Return what the convolution reads."""
+        """Return the input of the convolution."""
         return F.relu(self.norms[1](self.narrow(F.relu(self.norms[0](states)))))
 
     def _leave(
         self, states: Float[Tensor, "batch time wide"], convolved: Float[Tensor, "batch time channels"]
     ) -> Float[Tensor, "batch time wide"]:
-        """Add what the convolution found."""
+        """Project the output of the convolution and add it to the states."""
         return states + self.dropout(self.widen(F.relu(self.norms[2](convolved))))
 
 
 def _blocks(settings: ByteNetSettings) -> nn.ModuleList:
-    """Make the blocks of one side."""
+    """Build the blocks of one side."""
     return nn.ModuleList(ByteNetBlock(settings, dilation) for dilation in settings.dilations * settings.sets)
 
 
 class ByteNetEncoder(nn.Module):
     """Dilated convolutions over the source, continued to the length |t| = stretch |s| + extra (section 3.2, equation 2).
 
-    The length is rounded up. Deviation: past its end the source goes on with zeros, not with a special character; the
-    paper's rounding of lengths to multiples of 50, which is padding of batches, is not part of the model here.
+    The length is rounded up. Deviations: beyond its end the source is extended with zeros, not with a special character; the
+    paper's rounding of lengths to multiples of 50, which is batch padding, is not part of the model here.
     """
 
     blocks: Iterable[ByteNetBlock]
@@ -123,7 +123,7 @@ class ByteNetEncoder(nn.Module):
         self.blocks = _blocks(settings)  # type: ignore[assignment]
 
     def forward(self, source: Padded) -> Encoded:
-        """Return one column per position of the unfolded length, zeros where a sentence has no such position."""
+        """Return one column per position of the unfolded length, zeros beyond the unfolded length of a sentence."""
         lengths = unfolded_lengths(source.mask.sum(1), self.stretch, self.extra)
         longest = int(lengths.max())
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
@@ -138,9 +138,9 @@ class ByteNetEncoder(nn.Module):
 class ByteNetDecoder(nn.Module):
     """Masked dilated convolutions over the target's embeddings, each joined with the encoder's column at its position.
 
-    Past the end of the encoder's columns there are zeros, and decoding goes on until EOS (section 3.2). The paper does not
-    say how the two are joined: here added, or beside each other and through a 1x1 convolution. After the blocks come a
-    layer norm, a ReLU, a 1x1 convolution, a ReLU, and the output layer.
+    Beyond the encoder's columns there are zeros, and decoding continues until EOS (section 3.2). The paper does not say how
+    the two are joined: here they are added, or concatenated and passed through a 1x1 convolution. The blocks are followed by
+    a layer norm, a ReLU, a 1x1 convolution, a ReLU, and the output layer.
     """
 
     blocks: Iterable[ByteNetBlock]
@@ -157,14 +157,14 @@ class ByteNetDecoder(nn.Module):
         self.head = OutputLayer(wide, vocabulary)
 
     def start(self, encoded: Encoded) -> ByteNetState:
-        """Keep the columns; before the first position there was nothing."""
+        """Keep the encoder's columns and start with an empty past."""
         windows = tuple(block.convolution.empty_window(encoded.states) for block in self.blocks)
         return DecoderState(encoded.states, ByteNetPast(windows))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: ByteNetState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, ByteNetState]:
-        """Read `tokens` after those that `state` has seen; there are no weights to give."""
+        """Process `tokens` after those in `state`; there are no attention weights."""
         first, after = state.past.position, state.past.position + tokens.shape[1]
         columns = for_each_hypothesis(state.source[:, first:after], len(tokens))
         columns = F.pad(columns, (0, 0, 0, tokens.shape[1] - columns.shape[1]))
@@ -188,5 +188,5 @@ def unfolded_lengths(lengths: Int[Tensor, " batch"], stretch: float, extra: int)
 
 
 def build_bytenet(settings: ByteNetSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the ByteNet that `settings` describe."""
+    """Build the ByteNet that `settings` describe."""
     return Seq2Seq(ByteNetEncoder(settings, vocabularies.source), ByteNetDecoder(settings, vocabularies.target))

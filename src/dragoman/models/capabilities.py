@@ -1,4 +1,4 @@
-"""What the model that some settings describe is for and can do, known before any model is made."""
+"""What a model is for and what it supports, known from its settings before it is built."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -6,20 +6,20 @@ from typing import Literal, Protocol, runtime_checkable
 from dragoman.attention.settings import WindowSettings
 
 Purpose = Literal["translate", "fill", "generate", "classify"]
-"""What a model is for, by the name of the command that uses it."""
+"""What a model is for, named after the command that uses it."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model can do. Everything that checks, plans or assembles asks this, never which class the settings are."""
+    """What a model supports. All code that checks, plans or assembles uses this instead of the class of the settings."""
 
     purpose: Purpose = "translate"
     source_heads: tuple[int, int] | None = None
-    """How many layers and heads attend to the source; None for a model that does not attend to it."""
+    """Number of layers and heads that attend to the source; None for a model without attention to it."""
     mixes: bool = False
-    """Whether the output adds up predictions from each source position, and so needs the attention weights."""
+    """Whether the output sums predictions over source positions, and so needs the attention weights."""
     drops_attention: bool = False
-    """Whether `attention_dropout` reaches anything."""
+    """Whether `attention_dropout` has any effect."""
     native: bool = False
     """Whether recurrent loops can run as one operation in C++ (`training.recurrence`)."""
     one_program: bool = False
@@ -27,21 +27,21 @@ class Capabilities:
     stepwise: bool = False
     """Whether the decoder is a loop over positions, which can be recorded as CUDA graphs."""
     data_dependent: tuple[str, ...] = ()
-    """Settings in use by which what is computed depends on the data or on chance, so that it cannot be compiled."""
+    """Settings in use that make the computation depend on the data or on chance, so that it cannot be compiled."""
     packs: bool = False
-    """Whether some attention can leave padding out (`training.padding`)."""
+    """Whether some attention can skip padding (`training.padding`)."""
     source_positions: int | None = None
-    """Most tokens of a source, </s> included; None for no bound."""
+    """Maximum number of source tokens, including </s>; None for no limit."""
     target_positions: int | None = None
-    """Most tokens of a target, </s> included; None for no bound."""
+    """Maximum number of target tokens, including </s>; None for no limit."""
     window: WindowSettings | None = None
-    """The window of local attention to the source; None where all of it is seen."""
+    """The window of local attention to the source; None for global attention."""
     previous: int = 0
-    """How many source sentences before each one are read, which needs corpora with documents."""
+    """Number of previous source sentences that are read; needs corpora with documents."""
 
     @property
     def translates(self) -> bool:
-        """Whether the model makes translations."""
+        """Whether the model translates."""
         return self.purpose == "translate"
 
     @property
@@ -52,16 +52,16 @@ class Capabilities:
 
 @runtime_checkable
 class Capable(Protocol):
-    """Settings of a model that say what the model can do."""
+    """Model settings that declare what the model supports."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         ...
 
 
 def capabilities_of(settings: object) -> Capabilities:
-    """Return what the model that `settings` describe can do; those of a plugin that do not say it translate, and no more.
+    """Return what the model of `settings` supports; a plugin that does not declare it is assumed to translate, no more.
 
     >>> capabilities_of(object()).purpose
     'translate'

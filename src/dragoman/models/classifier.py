@@ -1,4 +1,4 @@
-"""Hierarchical attention networks (Yang et al. 2016): words make sentences, sentences make a document, which gets a label."""
+"""Hierarchical attention networks (Yang et al. 2016): words form sentences, sentences form a document, which gets a label."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -43,18 +43,18 @@ class ClassifierSettings(Settings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         return Capabilities(purpose="classify")
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What a classifier says of documents, and what it looked at."""
+    """The predictions of a classifier for documents, and the attention weights behind them."""
 
     features: Float[Tensor, "document dim"]
     head: Head
     words: Float[Tensor, "sentence word"]
-    """Weights of the words in each sentence; the sentences of all documents one after another."""
+    """Weights of the words in each sentence; the sentences of all documents are concatenated."""
     sentences: Float[Tensor, "document _"]
     """Weights of the sentences in each document."""
 
@@ -65,10 +65,10 @@ class Classified:
 
 
 class Level(nn.Module):
-    """Reads the parts of each whole in both directions and averages them by attention (Yang et al. 2016, section 2.2).
+    """Encode the parts of each whole in both directions and average them with attention (Yang et al. 2016, section 2.2).
 
-    The paper's u = tanh(W h + b), softmax(u^T u_w) is the additive score of a query that is the same for every text: W is
-    W_k, b is W_q q, u_w is v. So the query is learned here, and any other score may stand in its place.
+    The paper's u = tanh(W h + b), softmax(u^T u_w) is the additive score with a query that is the same for every text: W is
+    W_k, b is W_q q, u_w is v. So the query is learned here, and any other score can be used instead.
     """
 
     def __init__(self, settings: ClassifierSettings, inputs: int) -> None:
@@ -84,7 +84,7 @@ class Level(nn.Module):
     def forward(
         self, parts: Float[Tensor, "whole part dim"], lengths: Int[Tensor, " whole"]
     ) -> tuple[Float[Tensor, "whole width"], Float[Tensor, "whole part"]]:
-        """Return a vector for each whole, of which the first `lengths` parts are real, and the weights of its parts."""
+        """Return a vector for each whole, the first `lengths` parts of which are real, and the weights of its parts."""
         states, _ = self.reader(parts, lengths)
         queries = self.query.expand(len(parts), 1, self.width)
         mask = from_lengths(lengths, parts.shape[1])
@@ -95,8 +95,7 @@ class Level(nn.Module):
 class DocumentClassifier(nn.Module):
     """Words to sentences, sentences to a document, the document to a label (Yang et al. 2016, sections 2.2 and 2.3).
 
-    Deviations: word vectors are learned with the rest rather than beforehand, there is dropout, and the score may be
-    another than the paper's.
+    Deviations: word vectors are trained with the rest rather than pretrained, there is dropout, and the score can be chosen.
     """
 
     def __init__(self, settings: ClassifierSettings, vocabulary: int, labels: int) -> None:

@@ -24,7 +24,7 @@ from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
 ROOT_HALF = 0.5**0.5
-"""What every sum of two parts is multiplied by, so that it varies as much as each of them (section 3.4)."""
+"""Factor of every sum of two parts, so that the variance stays the same (section 3.4)."""
 
 LayerSize = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
 
@@ -52,14 +52,14 @@ class ConvolutionalSettings(Settings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         bound = self.max_positions
         return Capabilities(source_heads=(len(self.decoder_layers), 1), source_positions=bound, target_positions=bound)
 
 
 @dataclass(frozen=True)
 class ConvolutionalSource:
-    """The source as each decoder layer looks it up."""
+    """The source as each decoder layer attends to it."""
 
     memories: tuple[KeyValues, ...]
     mask: Bool[Tensor, "batch source"]
@@ -67,7 +67,7 @@ class ConvolutionalSource:
 
 @dataclass(frozen=True)
 class ConvolutionalPast:
-    """The last inputs of each layer's convolution, as many as the next position will see, and how far decoding has come."""
+    """The last inputs of each layer's convolution, as many as the next position will see, and the number of tokens so far."""
 
     windows: tuple[Float[Tensor, "batch _ _"], ...]
     position: int = 0
@@ -77,7 +77,7 @@ ConvolutionalState = DecoderState[ConvolutionalSource, ConvolutionalPast]
 
 
 class Embedding(nn.Module):
-    """Embeddings of tokens and of positions, added up; all start from N(0, 0.1^2) (sections 3.1 and 3.5)."""
+    """The sum of token and position embeddings, all initialised from N(0, 0.1^2) (sections 3.1 and 3.5)."""
 
     def __init__(self, settings: ConvolutionalSettings, vocabulary: int) -> None:
         super().__init__()
@@ -89,12 +89,12 @@ class Embedding(nn.Module):
         self.tokens.weight.data[PAD] = 0
 
     def forward(self, ids: Int[Tensor, "batch time"], offset: int = 0) -> Float[Tensor, "batch time embedding"]:
-        """Embed tokens that stand at the positions first, first + 1, ..."""
+        """Embed tokens at the positions offset, offset + 1, ..."""
         return self.dropout(self.positions(self.tokens(ids), offset))
 
 
 class GatedConvolution(nn.Module):
-    """v([A B]) = A * sigmoid(B), where [A B] is a convolution of the states, and the way round it (section 3.2)."""
+    """v([A B]) = A * sigmoid(B), where [A B] is a convolution of the states, and its residual connection (section 3.2)."""
 
     def __init__(self, inputs: int, size: LayerSize, dropout: float) -> None:
         super().__init__()
@@ -105,29 +105,29 @@ class GatedConvolution(nn.Module):
         self.around = nn.Identity() if inputs == channels else normalised(nn.Linear(inputs, channels))
 
     def forward(self, states: Float[Tensor, "batch time inputs"]) -> Float[Tensor, "batch time channels"]:
-        """Let each position see those around it, and gate."""
+        """Let each position see the positions around it, and apply the gate."""
         return F.glu(self.convolution(self.dropout(states)), -1)
 
     def causal(
         self, states: Float[Tensor, "batch time inputs"], past: Float[Tensor, "batch span inputs"]
     ) -> tuple[Float[Tensor, "batch time channels"], Float[Tensor, "batch span inputs"]]:
-        """Let each position see itself and those before, and gate; return what the next positions must know."""
+        """Let each position see itself and earlier ones, and apply the gate; return the new states and the new `past`."""
         convolved, past = self.convolution.causal(self.dropout(states), past)
         return F.glu(convolved, -1), past
 
     def add(
         self, states: Float[Tensor, "batch time inputs"], gated: Float[Tensor, "batch time channels"]
     ) -> Float[Tensor, "batch time channels"]:
-        """Add what came in to what comes out."""
+        """Add the input of the layer to its output."""
         return (gated + self.around(states)) * ROOT_HALF
 
 
 class ConvolutionalEncoder(nn.Module):
-    """Gated convolutions over embeddings; a state holds a key z_j and a value z_j + e_j side by side (section 3.3).
+    """Gated convolutions over embeddings; a state is the concatenation of a key z_j and a value z_j + e_j (section 3.3).
 
-    The gradient of z is divided by twice the number of attentions that read it; section 3.4 says "by the number", the
-    authors' code (fairseq, fconv.py) has the 2. The sum z_j + e_j is multiplied by sqrt(0.5), as that code does and equation
-    2 does not say. Padding is zero before every convolution, so that it is as if nothing followed the sentence.
+    The gradient of z is divided by twice the number of attention layers that read it; section 3.4 says "by the number", the
+    authors' code (fairseq, fconv.py) has the factor 2. The sum z_j + e_j is multiplied by sqrt(0.5), as in that code but not
+    in equation 2. Padding is zeroed before every convolution, as if nothing followed the sentence.
     """
 
     layers: Iterable[GatedConvolution]
@@ -167,8 +167,8 @@ class ConvolutionalLayerOutput:
 class ConvolutionalDecoderLayer(nn.Module):
     """A gated causal convolution and, from its result and the target's embedding g, attention to the source.
 
-    Source: equations 1 and 2, with the authors' code for what they leave open: both projections and their biases, and
-    sqrt(0.5) at each sum. `score` takes the place of the dot product.
+    Source: equations 1 and 2; the authors' code for what they leave open: both projections and their biases, and sqrt(0.5)
+    at each sum. `score` replaces the dot product.
     """
 
     def __init__(self, settings: ConvolutionalSettings, inputs: int, size: LayerSize) -> None:
@@ -219,8 +219,8 @@ class ConvolutionalDecoder(nn.Module):
     def start(self, encoded: Encoded) -> ConvolutionalState:
         """Prepare keys and values for every layer.
 
-        A context is an average of S values, and multiplied by S sqrt(1/S) varies as much as one of them (section 3.4); the
-        values are multiplied instead, once.
+        A context, an average of S values, is multiplied by S sqrt(1/S) to keep their variance (section 3.4); here the values
+        are multiplied instead, once.
         """
         keys, values = encoded.states.chunk(2, -1)
         values = values * encoded.mask.sum(1).sqrt().to(values.dtype)[:, None, None]
@@ -231,7 +231,7 @@ class ConvolutionalDecoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: ConvolutionalState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, ConvolutionalState]:
-        """Read `tokens` after those that `state` has seen; predict the token after each."""
+        """Process `tokens` after those in `state`; predict the token after each."""
         source, past = state.source, state.past
         embedded = self.embedding(tokens, past.position)
         states, mask = self.enter(embedded), masks.to_source(source.mask)
@@ -248,7 +248,7 @@ class ConvolutionalDecoder(nn.Module):
 
 
 def scale_gradient(states: Float[Tensor, "*shape"], factor: float) -> Float[Tensor, "*shape"]:
-    """Return `states` as they are, to the bit; their gradient is multiplied by `factor`.
+    """Return `states` unchanged, bit for bit; their gradient is multiplied by `factor`.
 
     >>> states = torch.tensor([3.0], requires_grad=True)
     >>> scale_gradient(states, 0.25).backward()
@@ -259,7 +259,7 @@ def scale_gradient(states: Float[Tensor, "*shape"], factor: float) -> Float[Tens
 
 
 def build_convolutional(settings: ConvolutionalSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the ConvS2S model that `settings` describe."""
+    """Build the ConvS2S model that `settings` describe."""
     return Seq2Seq(
         ConvolutionalEncoder(settings, vocabularies.source),
         ConvolutionalDecoder(settings, vocabularies.target),

@@ -11,7 +11,7 @@ from dragoman.models.transformer_settings import DecoderOnlySettings
 
 
 class NoEncoder(nn.Module):
-    """Stands where an encoder would: it reads nothing, and its states have no features."""
+    """Placeholder for an encoder: it reads nothing, and its states have no features."""
 
     def forward(self, source: Padded) -> Encoded:
         """Return empty states."""
@@ -19,9 +19,9 @@ class NoEncoder(nn.Module):
 
 
 def build_decoder_only(settings: DecoderOnlySettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the model that `settings` describe: the Transformer's decoder without attention to a source.
+    """Build the model that `settings` describe: the Transformer's decoder without attention to a source.
 
-    To search, sampling and scoring it is a decoder like any other; it learns the target side.
+    For search, sampling and scoring it is a decoder like any other; it is trained on the target side.
     """
     embedding = TokenEmbedding(vocabularies.target, settings.width)
     decoder = TransformerDecoder(settings, embedding, vocabularies.target)

@@ -22,7 +22,7 @@ from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
 GATES = 4
-"""Gates of an LSTM, and so how many times as wide as h the pre-activations f are."""
+"""Gates of an LSTM; the pre-activations f are this many times as wide as h."""
 
 
 class DeepAttSettings(Settings):
@@ -52,28 +52,28 @@ class DeepAttSettings(Settings):
 
     @property
     def top(self) -> int:
-        """Size of [h, f] at the top of a column."""
+        """Return the size of [h, f] at the top of a column."""
         return (1 + GATES) * self.hidden
 
     @property
     def attended(self) -> int:
-        """Size of the encoder outputs that are attended to."""
+        """Return the size of the encoder outputs that are attended to."""
         return self.annotation or max(1, 2 * self.top // 4)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         bound = self.max_positions if self.score == "location" else None
         return Capabilities(source_heads=(1, 1), native=True, source_positions=bound)
 
 
 class FastForwardStack(nn.Module):
-    """Layers f^1 = W^1 x, f^k = W^k [Half(f^(k-1)), Dr(h^(k-1))], h^k = LSTM_r(f^k): f meets no nonlinearity on its way up.
+    """Layers f^1 = W^1 x, f^k = W^k [Half(f^(k-1)), Dr(h^(k-1))], h^k = LSTM_r(f^k): the path of f has no nonlinearity.
 
     Zhou et al. 2016, section 3.1. LSTM_r adds U h_(t-1) to f, its gates' pre-activations; Half keeps the first half of f.
-    Torch's fused LSTM computes f inside, so the half of f that the next layer reads is computed a second time, for all
-    positions at once. Deviations: torch's LSTM has no peephole weights, and its two biases are there (that of f is part of
-    f); torch's order of gates makes Half(f) those of the input and forget gates.
+    Torch's fused LSTM computes f internally, so the half of f that the next layer reads is computed a second time, for all
+    positions at once. Deviations: torch's LSTM has no peephole weights, but has two biases (that of f is part of f); with
+    torch's order of gates, Half(f) are the input and forget gates.
     """
 
     def __init__(self, inputs: int, settings: DeepAttSettings, layers: int) -> None:
@@ -97,7 +97,7 @@ class FastForwardStack(nn.Module):
         inputs: Float[Tensor, "batch time entering"],
         states: Float[Tensor, "batch time hidden"],
     ) -> Float[Tensor, "batch time leaving"]:
-        """Return what a layer, given its inputs and its states h, passes on: [Half(f), Dr(h)], or [Dr(h), f] from the top."""
+        """Return what a layer with these inputs and states h passes on: [Half(f), Dr(h)], or [Dr(h), f] at the top."""
         stack = self.layer(number).stack
         weight, bias = stack.weight_ih_l0, stack.bias_ih_l0
         assert isinstance(weight, Tensor) and isinstance(bias, Tensor)
@@ -107,13 +107,13 @@ class FastForwardStack(nn.Module):
         return torch.cat([F.linear(inputs, weight[: self.halved], bias[: self.halved]), dropped], -1)
 
     def zeros(self, like: Float[Tensor, "batch time _"]) -> State:
-        """Return the state before the first position: h and c of every layer are zero."""
+        """Return the initial state: h and c of every layer are zero."""
         size = self.layer(0).hidden
         return zero_state(like, len(self.layers), size, size)
 
 
 class Column(FastForwardStack):
-    """A stack whose layers read in turn from left to right and from right to left, the first of them backward where told.
+    """A stack whose layers alternate in reading direction; `backward` says that the first one reads backward.
 
     The interleaved bi-directional encoder of Zhou et al. 2016, section 3.1.
     """
@@ -127,7 +127,7 @@ class Column(FastForwardStack):
     ) -> Float[Tensor, "batch time top"]:
         """Return [h, f] of the top layer; `mirror` is that of `mirrored`.
 
-        Sentences are kept as the layer at work reads them, with the padding on the right, where a layer's states never
+        Sentences are kept in the reading order of the current layer, with padding on the right, where a layer's states never
         reach a real position.
         """
         entering, reversed_now = embedded, False
@@ -142,10 +142,10 @@ class Column(FastForwardStack):
 
 
 class DeepAttEncoder(nn.Module):
-    """Two columns over the same embeddings, one of which begins forward, one backward; [h, f] of both are projected.
+    """Two columns over the same embeddings, one starting forward, one backward; [h, f] of both are projected.
 
     e_t = [h, f] of the two top layers, and W_p e_t, a quarter as wide, is attended to (Zhou et al. 2016, section 3.1).
-    Deviation: embeddings are dropped too, because nothing else on the path of f is.
+    Deviation: dropout also applies to embeddings, because nothing else on the path of f has any.
     """
 
     def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
@@ -164,11 +164,11 @@ class DeepAttEncoder(nn.Module):
 
 
 class DeepAttDecoder(nn.Module):
-    """One column whose bottom layer attends with its state of the step before; the rest runs over all positions at once.
+    """One column whose bottom layer attends with its previous state; the rest runs over all positions at once.
 
-    c_t reads the source with the query h^1_(t-1); f^1_t = W^1 [y_(t-1), c_t]; the output layer reads [h, f] of the top layer
-    (Zhou et al. 2016, section 3.1). Deviations: where the paper's text could not be checked, the first state is zero and the
-    output reads f whole; embeddings are dropped too.
+    c_t is the attention context for the query h^1_(t-1); f^1_t = W^1 [y_(t-1), c_t]; the output layer reads [h, f] of the
+    top layer (Zhou et al. 2016, section 3.1). Deviations: where the paper's text could not be checked, the initial state is
+    zero and the output layer reads all of f; dropout also applies to embeddings.
     """
 
     def __init__(self, settings: DeepAttSettings, vocabulary: int) -> None:
@@ -216,9 +216,9 @@ class DeepAttDecoder(nn.Module):
 
 
 def build_deep_att(settings: DeepAttSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the Deep-Att model that `settings` describe.
+    """Build the Deep-Att model that `settings` describe.
 
-    Embeddings start with unit variance (`TokenEmbedding`).
+    Embeddings are initialised with unit variance (`TokenEmbedding`).
     """
     return Seq2Seq(
         DeepAttEncoder(settings, vocabularies.source),
@@ -228,7 +228,7 @@ def build_deep_att(settings: DeepAttSettings, vocabularies: Vocabularies) -> Seq
 
 
 def mirrored(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, " cells"]:
-    """Return where each cell of a batch, counted row by row, is found when sentences are read backward.
+    """Return the index of each cell of a batch, counted row by row, when sentences are read backward.
 
     Padding stays where it is.
 
@@ -244,5 +244,5 @@ def mirrored(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, " cells"]:
 def _turned(
     inputs: Float[Tensor, "batch time features"], mirror: Int[Tensor, " cells"]
 ) -> Float[Tensor, "batch time features"]:
-    """Turn sentences around within their lengths."""
+    """Reverse sentences within their lengths."""
     return inputs.flatten(0, 1)[mirror].view(inputs.shape)

@@ -30,31 +30,31 @@ class DocumentSettings(TransformerSettings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         return replace(super().capabilities, previous=self.previous, one_program=False)
 
 
 @dataclass(frozen=True)
 class Gated:
-    """Source states that took in what was found in previous sentences, and how much of what."""
+    """Source states combined with information from previous sentences, and the gate and weights behind them."""
 
     states: Float[Tensor, "batch source width"]
     kept: Float[Tensor, "batch source"]
-    """The gate, averaged over features: 1 where a state stays as it was, 0 where it comes from previous sentences alone."""
+    """The gate, averaged over features: 1 if a state is unchanged, 0 if it comes from previous sentences only."""
     words: Float[Tensor, "batch head source sentence word"] | None = None
-    """Where asked for: weights over the words of each previous sentence; 0 for a sentence that is not there."""
+    """If requested: weights over the words of each previous sentence; 0 for a missing sentence."""
     sentences: Float[Tensor, "batch head source sentence"] | None = None
-    """Where asked for: weights over the previous sentences."""
+    """If requested: weights over the previous sentences."""
     penalty: Float[Tensor, ""] | None = None
-    """What keeps the experts of the encoder in balance, if it has any; of both readings."""
+    """The penalty for imbalanced experts in the encoder, if it has any, summed over both encodings."""
 
 
 class HierarchicalAttention(nn.Module):
-    """Attention to the words of each previous sentence, then to those sentences, gated into the states (section 2).
+    """Attention to the words of each previous sentence, then to these sentences, added to the states by a gate (section 2).
 
-    s_j = MultiHead(f_w(h), words of sentence j), d = FFN(MultiHead(f_s(h), s_1 .. s_k)), lambda = sigmoid(W_h h + W_d d),
-    h~ = lambda h + (1 - lambda) d. The linear maps f_w and f_s are one with the query projections of the heads. A sentence
-    without any previous one keeps its states as they are; the paper does not say what it does there.
+    s_j = MultiHead(f_w(h), words of sentence j), d = FFN(MultiHead(f_s(h), s_1 .. s_k)), lambda = sigmoid(W_h h + W_d d), h~
+    = lambda h + (1 - lambda) d. The linear maps f_w and f_s are merged with the query projections of the heads. A sentence
+    without previous ones keeps its states; the paper does not cover this case.
     """
 
     def __init__(self, settings: DocumentSettings) -> None:
@@ -74,7 +74,7 @@ class HierarchicalAttention(nn.Module):
         *,
         need_weights: bool = False,
     ) -> Gated:
-        """Let every position read the real words of the previous sentences."""
+        """Let every position attend to the real words of the previous sentences."""
         batch, length, _ = states.shape
         sentences = previous.shape[1]
 
@@ -83,7 +83,7 @@ class HierarchicalAttention(nn.Module):
         may_see = masks.to_source(mask.flatten(0, 1))
         inside = self.words(queries, self.words.prepare(words, words), may_see, need_weights=need_weights)
 
-        # Each position has its own summaries of the sentences, so here each is a row of its own with one query.
+        # Each position has its own summaries of the sentences, so each becomes a separate row with one query.
         summaries = inside.context.unflatten(0, (batch, sentences)).transpose(1, 2).flatten(0, 1)
         there = mask.any(-1)
         may_see = masks.to_source(there.repeat_interleave(length, 0))
@@ -101,10 +101,10 @@ class HierarchicalAttention(nn.Module):
 
 
 class DocumentEncoder(TransformerEncoder):
-    """The Transformer's encoder, then hierarchical attention to the previous sentences, read by the same encoder.
+    """The Transformer's encoder, then hierarchical attention to the previous sentences, encoded by the same encoder.
 
     Its parameters other than `hierarchy` have the names of the Transformer's. Gradients flow into the previous sentences
-    too. Of more previous sentences than the settings say, the nearest are read.
+    too. If there are more previous sentences than the setting, the nearest are used.
     """
 
     def __init__(self, settings: DocumentSettings, embedding: TokenEmbedding) -> None:
@@ -118,7 +118,7 @@ class DocumentEncoder(TransformerEncoder):
         return Encoded(gated.states, source.mask, penalty=gated.penalty)
 
     def read(self, source: Padded, *, need_weights: bool = False) -> Gated:
-        """Return the states and, where asked for, the weights over the previous sentences."""
+        """Return the states and, if requested, the weights over the previous sentences."""
         encoded = super().forward(source)
         if source.previous is None:
             return Gated(encoded.states, encoded.states.new_ones(source.ids.shape), penalty=encoded.penalty)
@@ -130,5 +130,5 @@ class DocumentEncoder(TransformerEncoder):
 
 
 def build_document(settings: DocumentSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the model that `settings` describe: the Transformer of the same settings with another encoder."""
+    """Build the model that `settings` describe: the Transformer of the same settings with another encoder."""
     return build_transformer(settings, vocabularies, encoder=DocumentEncoder, previous=settings.previous)

@@ -1,4 +1,4 @@
-"""GNMT, Google's deep recurrent system: many LSTM layers with residual connections, attention from the lowest of them."""
+"""GNMT, Google's deep recurrent system: many LSTM layers with residual connections, attention from the lowest."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
 
 FIRST_RESIDUAL = 2
-"""Layers are counted from 0 at the bottom: residual connections begin with the third (Wu et al. 2016, figure 1)."""
+"""Layers are counted from 0 at the bottom: residual connections start with the third (Wu et al. 2016, figure 1)."""
 
 
 class GnmtSettings(Settings):
@@ -59,8 +59,8 @@ class GnmtSettings(Settings):
 class GnmtEncoder(nn.Module):
     """One LSTM layer in both directions, then LSTM layers from left to right, the third and later ones residual.
 
-    Source: Wu et al. 2016, sections 3.1 (equation 6) and 3.2, figures 1 and 3. Padding is on the right, so that layers which
-    read from left to right need not be told of it. Deviations are listed at `build_gnmt`.
+    Source: Wu et al. 2016, sections 3.1 (equation 6) and 3.2, figures 1 and 3. Padding is on the right, so layers that read
+    from left to right need no mask. Deviations are listed at `build_gnmt`.
     """
 
     def __init__(self, settings: GnmtSettings, vocabulary: int) -> None:
@@ -84,11 +84,11 @@ class GnmtEncoder(nn.Module):
 
 
 class GnmtDecoder(nn.Module):
-    """LSTM layers that all read one attention context, which the lowest layer's output of the step before asks for.
+    """LSTM layers that share one attention context, whose query is the lowest layer's previous output.
 
-    At step i the context a_i is looked up with y_{i-1}, the lowest layer's output, and enters every layer beside what comes
-    from below; the third and later layers add their input from below, without the context, to their output (equation 6).
-    Since no higher layer has a part in the query, only the lowest needs a loop over positions. Source: Wu et al. 2016,
+    At step i the query of the context a_i is y_{i-1}, the lowest layer's output; a_i is concatenated to the input of every
+    layer. The third and later layers add their input from below, without the context, to their output (equation 6). Since
+    higher layers do not contribute to the query, only the lowest needs a loop over positions. Source: Wu et al. 2016,
     section 3, equation 4, and figure 1. Deviations are listed at `build_gnmt`.
     """
 
@@ -139,13 +139,13 @@ class GnmtDecoder(nn.Module):
 
 
 def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the system of Wu et al. 2016, sections 3 and 8.2.
+    """Build the system of Wu et al. 2016, sections 3 and 8.2.
 
-    Deviations: the LSTM is torch's, which takes the tanh of the memory before the output gate and has biases where equation
-    11 shows neither; memories, residual sums and logits are not clipped, which the paper does for the sake of integer
-    arithmetic (section 6); the decoder starts from zeros (the paper does not say from what); dropout follows Zaremba et al.
-    2014, as the paper says, in the inputs of layers and before the output layer. Where `initial_range` is null, embeddings
-    start with unit variance (`TokenEmbedding`).
+    Deviations: the LSTM is torch's, which applies tanh to the memory before the output gate and has biases, neither of which
+    equation 11 shows; memories, residual sums and logits are not clipped, which the paper does for the sake of integer
+    arithmetic (section 6); the decoder's initial state is zero (the paper does not specify it); dropout follows Zaremba et
+    al. 2014, as the paper says: on the inputs of layers and before the output layer. If `initial_range` is null, embeddings
+    are initialised with unit variance (`TokenEmbedding`).
     """
     model = Seq2Seq(
         GnmtEncoder(settings, vocabularies.source),
@@ -158,7 +158,7 @@ def build_gnmt(settings: GnmtSettings, vocabularies: Vocabularies) -> Seq2Seq:
 
 
 def _draw_evenly(model: Seq2Seq, bound: float) -> None:
-    """Draw all weights from U(-bound, bound), biases too; the vector of padding and single numbers stay as they are."""
+    """Draw all weights and biases from U(-bound, bound); the padding vector and scalars are left alone."""
     for parameter in model.parameters():
         if parameter.dim() > 0:
             nn.init.uniform_(parameter, -bound, bound)

@@ -13,7 +13,7 @@ from dragoman.models.rnn_settings import RecurrentSettings
 
 
 class LuongDecoder(AttendingDecoder):
-    """Step, then attend with the new state, in Luong's four steps: score, weights, context, attention vector.
+    """Step, then attend with the new state, in Luong's four steps: score, weights, context, attentional vector.
 
     Source: Luong et al. 2015, section 3.1; input feeding, section 3.3. Without input feeding no loop is needed.
     """
@@ -44,7 +44,7 @@ class LuongDecoder(AttendingDecoder):
         assert looped.fed is not None
         if looped.fused and not self.head.needs_weights:
             output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head, looped.attention)
-        else:  # all attention vectors again, in one product whose gradient is one product too
+        else:  # recompute all attentional vectors in one product, whose gradient is one product too
             output = self._output(
                 looped.states, embedded, state.source, attended=looped.attended, need_weights=need_weights
             )
@@ -60,7 +60,7 @@ class LuongDecoder(AttendingDecoder):
     def _feed(
         self, output: Float[Tensor, "batch hidden"], attended: Attended, index: int
     ) -> Float[Tensor, "batch hidden"]:
-        """Return the attention vector, which is fed into the next step."""
+        """Return the attentional vector, which is fed into the next step."""
         return torch.tanh(linear_of_parts(self.combine, attended.context[:, 0], output))
 
     def _features(
@@ -69,10 +69,10 @@ class LuongDecoder(AttendingDecoder):
         contexts: Float[Tensor, "*_ context"],
         embedded: Float[Tensor, "*_ embedding"],
     ) -> Float[Tensor, "*_ features"]:
-        """Return the attention vector a_t = tanh(W_c [c_t; h_t]); score, weights and context are the attention's."""
+        """Return the attentional vector tanh(W_c [c_t; h_t])."""
         return torch.tanh(linear_of_parts(self.combine, contexts, states))
 
 
 def _enter(fed: Float[Tensor, "batch dim"], index: int) -> Float[Tensor, "batch 1 dim"]:
-    """Let the attention vector enter as it is."""
+    """Return the attentional vector unchanged, as the cell's input."""
     return fed[:, None]

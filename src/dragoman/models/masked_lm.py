@@ -1,4 +1,4 @@
-"""The encoder alone, as a masked language model (Devlin et al. 2019): it fills blanks, reading both sides of each."""
+"""The encoder alone, as a masked language model (Devlin et al. 2019): it fills in masked tokens, reading both sides of each."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -11,10 +11,10 @@ from dragoman.models.transformer_settings import MaskedSettings
 
 
 class MaskedLanguageModel(nn.Module):
-    """The Transformer's encoder and an output layer over its states, which shares the embedding's matrix.
+    """The Transformer's encoder and an output layer over its states, tied to the embedding.
 
-    Source: Devlin et al. 2019, section 3.1, task 1. Deviations: sentences stand alone, without segments and without the
-    task of the next sentence; the output layer reads the encoder's states directly, without one more layer before it.
+    Source: Devlin et al. 2019, section 3.1, task 1. Deviations: single sentences, without segments and without next-sentence
+    prediction; the output layer reads the encoder's states directly, without an extra layer.
     """
 
     def __init__(self, settings: MaskedSettings, vocabulary: int) -> None:
@@ -25,10 +25,10 @@ class MaskedLanguageModel(nn.Module):
         self.head = OutputLayer(settings.width, vocabulary, embedding)
 
     def forward(self, source: Padded) -> Float[Tensor, "batch source width"]:
-        """Return what `head` reads to say which token stands at each position; [MASK] has the id `special_ids.MASK`."""
+        """Return the features from which `head` predicts the token at each position; [MASK] has the id `special_ids.MASK`."""
         return self.encoder(source).states
 
 
 def build_masked(settings: MaskedSettings, vocabularies: Vocabularies) -> MaskedLanguageModel:
-    """Make the model that `settings` describe; it reads the source side."""
+    """Build the model that `settings` describe; it reads the source side."""
     return MaskedLanguageModel(settings, vocabularies.source)

@@ -53,7 +53,7 @@ class MoeSettings(Settings):
 
 
 class MixtureLayer(nn.Module):
-    """x + sigmoid(experts(x)): the mixture of experts with its sigmoid and its residual connection (appendix E)."""
+    """x + sigmoid(experts(x)): the mixture of experts with sigmoid and residual connection (appendix E)."""
 
     def __init__(self, settings: MoeSettings) -> None:
         super().__init__()
@@ -61,13 +61,13 @@ class MixtureLayer(nn.Module):
         self.dropout = Dropout(settings.dropout)
 
     def forward(self, states: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]) -> ExpertOutput:
-        """Let each real token be read by its experts."""
+        """Apply to each real token its experts."""
         mixed = self.experts(states, real)
         return ExpertOutput(states + self.dropout(mixed.states.sigmoid()), mixed.penalty)
 
 
 class MoeEncoder(nn.Module):
-    """A pair of LSTMs that read in both directions, a mixture of experts, one more LSTM; residuals around all."""
+    """A bidirectional pair of LSTMs, a mixture of experts, and one more LSTM, all with residual connections."""
 
     def __init__(self, settings: MoeSettings, vocabulary: int) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class MoeEncoder(nn.Module):
         self.above = ProjectedLstm(settings.width, settings.cells, settings.width)
 
     def forward(self, source: Padded) -> Encoded:
-        """Return one state per source position, and what keeps the experts in balance."""
+        """Return one state per source position, and the penalty for imbalanced experts."""
         states = self.dropout(self.embedding(source.ids))
         states = states + self.dropout(self.both.read(states, source.mask.sum(1)))
         mixed = self.mixture(states, source.mask)
@@ -87,11 +87,11 @@ class MoeEncoder(nn.Module):
 
 
 class MoeDecoder(nn.Module):
-    """An LSTM that attends with its last output, a mixture of experts, one more LSTM; residuals around all.
+    """An LSTM that attends with its last output, a mixture of experts, and one more LSTM, all with residual connections.
 
-    At step i the context is looked up with the first LSTM's output of step i - 1 and enters that LSTM next to the embedding;
-    what is above needs no loop. The state holds output and memory of the first LSTM, then those of the second. Deviations
-    are listed at `build_moe`.
+    At step i the query is the first LSTM's output of step i - 1, and the context is an input of that LSTM next to the
+    embedding; the layers above need no loop. The state holds output and memory of the first LSTM, then those of the second.
+    Deviations are listed at `build_moe`.
     """
 
     def __init__(self, settings: MoeSettings, vocabulary: int) -> None:
@@ -107,7 +107,7 @@ class MoeDecoder(nn.Module):
         self.head = OutputLayer(width, vocabulary, self.embedding if settings.tied else None)
 
     def start(self, encoded: Encoded) -> RecurrentState:
-        """Prepare the encoder's states for the score; both LSTMs start from zeros."""
+        """Prepare the encoder's states for the score; both LSTMs start at zero."""
         memory = self.attention.prepare(encoded.states, encoded.states)
         hidden = (*self.first.start(encoded.states), *self.second.start(encoded.states))
         return DecoderState(AttendedSource(encoded.mask, memory), RecurrentPast(hidden))
@@ -115,7 +115,7 @@ class MoeDecoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, RecurrentState]:
-        """Run the first LSTM position by position, and all that is above it over all positions at once."""
+        """Run the first LSTM position by position, and everything above it over all positions at once."""
         embedded, past = self.dropout(self.embedding(tokens)), state.past
         looped = attend_and_step(
             self.first,
@@ -135,14 +135,14 @@ class MoeDecoder(nn.Module):
 
 
 def build_moe(settings: MoeSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the system of Shazeer et al. 2017, appendix E: 3 and 2 LSTMs, experts after the second and after the fourth.
+    """Build the system of Shazeer et al. 2017, appendix E: 3 and 2 LSTMs, experts after the second and after the fourth.
 
-    GNMT's encoder, which has a bidirectional layer and seven others, counts as nine LSTMs there, so the three are taken to be
-    a bidirectional pair and one above it. The paper prints 85 million multiplications a position; five such LSTMs (512 inputs,
-    2048 cells, 512 outputs), of which one also reads the context, 2 x 4 experts, the attention and the output layer over
-    32,000 pieces make 85.1. Not said there, and chosen here: the outputs of the pair are added, as all layers have outputs of
-    512; residuals leave the context out, as in GNMT; the context enters the first decoder LSTM alone; the decoder starts from
-    zeros; the embeddings are not shared.
+    The paper counts GNMT's encoder, a bidirectional layer and seven others, as nine LSTMs, so its three are taken to be a
+    bidirectional pair and one above. The paper reports 85 million multiplications per position; five such LSTMs (512 inputs,
+    2048 cells, 512 outputs), one of which also reads the context, 2 x 4 experts, the attention and the output layer over
+    32,000 tokens make 85.1. Unspecified there and chosen here: the outputs of the pair are added, as all layers have outputs
+    of 512; residuals skip the context, as in GNMT; the context is an input of the first decoder LSTM only; the decoder's
+    initial state is zero; the embeddings are not shared.
     """
     return Seq2Seq(
         MoeEncoder(settings, vocabularies.source),

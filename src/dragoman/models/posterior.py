@@ -1,4 +1,4 @@
-"""Posterior attention: which source position a token came from is judged again once the token is known."""
+"""Posterior attention: attention weights are updated once the generated token is known."""
 
 from functools import partial
 
@@ -17,12 +17,12 @@ from dragoman.models.rnn_settings import RecurrentSettings
 
 
 class PosteriorDecoder(LuongDecoder):
-    """Each source position predicts by itself, and the token written says which of them it came from.
+    """Each source position predicts separately, and the generated token determines the posterior over positions.
 
     P(y_t) = sum_a P(a | s_t) P(y_t | s_t, x_a); the context fed into the next step is the average of the source under the
     posterior P(a | y_t), which is proportional to P(a | s_t) P(y_t | s_t, x_a). Source: Shankar and Sarawagi 2019, section
-    3.1, with the prior uncoupled from the previous alignment. Deviations: the sum is over all positions, not the best few; an
-    output predicts from tanh(W_c [x_a; s_t]). The weights shown are those of the prior.
+    3.1, with the prior uncoupled from the previous alignment. Deviations: the sum is over all positions, not the top few;
+    predictions are made from tanh(W_c [x_a; s_t]). The weights returned are those of the prior.
     """
 
     head: MixtureHead
@@ -31,7 +31,7 @@ class PosteriorDecoder(LuongDecoder):
         super().__init__(settings, vocabulary, settings.encoder_output_size)
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"]:
-        """Return predictions of positions that all have no weight, so that the first context fed is zero."""
+        """Return predictions of positions whose weights are all 0, so that the first context fed is zero."""
         rows, length, _ = encoded.states.shape
         nothing = encoded.states.new_zeros(rows, length, self.head.output.weight.shape[1], dtype=torch.float32)
         return mixture_features(nothing, nothing.new_zeros(rows, length))
@@ -39,7 +39,7 @@ class PosteriorDecoder(LuongDecoder):
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, RecurrentState]:
-        """Predict the token after each of `tokens`; `fed` holds the predictions that the next of them is to judge."""
+        """Predict the token after each of `tokens`; `fed` holds the predictions whose posterior the next token determines."""
         embedded = self.dropout(self.embedding(tokens))
         assert state.past.fed is not None
         values = for_each_hypothesis(state.source.memory.values[:, 0], len(tokens))
@@ -59,7 +59,7 @@ class PosteriorDecoder(LuongDecoder):
         tokens: Int[Tensor, "batch target"],
         values: Float[Tensor, "batch source dim"],
     ) -> Float[Tensor, "batch 1 dim"]:
-        """Return the average of the source under the posterior, given the token that was written."""
+        """Return the average of the source under the posterior, given the generated token."""
         posterior = self.head.posterior(fed, tokens[:, index])
         return average(posterior[:, None].to(values.dtype), values)
 
@@ -72,5 +72,5 @@ class PosteriorDecoder(LuongDecoder):
         embedded: Float[Tensor, "batch target embedding"],
         source: AttendedSource,
     ) -> Float[Tensor, "batch packed"]:
-        """Return what each source position predicts from."""
+        """Return the features from which each source position predicts."""
         return self._mixture(output[:, None], embedded[:, index : index + 1], source, weights=attended.weights)[:, 0]

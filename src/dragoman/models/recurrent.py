@@ -1,4 +1,4 @@
-"""What the recurrent encoder-decoders share: the encoder, the bridge to the decoder's first state, and the decoders' parts."""
+"""Shared parts of the recurrent encoder-decoders: the encoder, the bridge to the decoder's initial state, decoder bases."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ from dragoman.models.rnn_settings import RecurrentSettings
 
 @dataclass(frozen=True)
 class RecurrentPast:
-    """What a recurrent decoder remembers: its hidden vectors, what is fed into the next step, and how many tokens it has read.
+    """The past of a recurrent decoder: its hidden vectors, what is fed into the next step, and the number of tokens so far.
 
-    Fed are the last attention vector (input feeding) or the last predictions of each source position (posterior attention).
+    What is fed is the last attentional vector (input feeding) or the last predictions of each source position (posterior
+    attention).
     """
 
     hidden: State
@@ -36,7 +37,7 @@ RecurrentState = DecoderState[AttendedSource, RecurrentPast]
 
 
 class RecurrentEncoder(nn.Module):
-    """Embeds source tokens and runs a recurrent stack over them, in both directions by default."""
+    """Embed source tokens and run a recurrent stack over them, in both directions by default."""
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         super().__init__()
@@ -52,13 +53,13 @@ class RecurrentEncoder(nn.Module):
         )
 
     def forward(self, source: Padded) -> Encoded:
-        """Return the last layer's state at every position, and the last state of every layer."""
+        """Return the last layer's state at every position, and the final state of every layer."""
         states, final = self.stack(self.dropout(self.embedding(source.ids)), source.mask.sum(1))
         return Encoded(self.dropout(states), source.mask, final)
 
 
 class Bridge(nn.Module):
-    """Makes the decoder's first state from the encoder's last: a copy from one direction of that size, else tanh(W h).
+    """Compute the decoder's initial state from the encoder's final one: a copy if sizes match, otherwise tanh(W h).
 
     Deviation from Bahdanau et al. 2015, appendix A.2.2: W reads both directions, not the backward one alone. An LSTM's cell
     state passes through its own W without tanh.
@@ -75,7 +76,7 @@ class Bridge(nn.Module):
         )
 
     def forward(self, final: tuple[Float[Tensor, "batch layer encoded"], ...]) -> State:
-        """Map each part of the encoder's last state."""
+        """Map each part of the encoder's final state."""
         if not self.maps:
             return final
         mapped = [layer(part) for layer, part in zip(self.maps, final, strict=True)]
@@ -83,10 +84,10 @@ class Bridge(nn.Module):
 
 
 class RecurrentDecoder(nn.Module):
-    """What the recurrent decoders share: embedding, stack, bridge and output layer."""
+    """The parts that all recurrent decoders share: embedding, stack, bridge and output layer."""
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int, extra: int, *, features: int) -> None:
-        """Make the shared parts: `extra` features enter the stack next to the embedding, `features` enter the output."""
+        """Build the shared parts: `extra` inputs of the stack next to the embedding, `features` inputs of the output."""
         super().__init__()
         self.embedding = TokenEmbedding(vocabulary, settings.embedding)
         self.stack = RecurrentStack(
@@ -116,7 +117,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)
 
     def start(self, encoded: Encoded) -> RecurrentState:
-        """Prepare the encoder's states for the score and make the first state."""
+        """Prepare the encoder's states for the score and compute the initial state."""
         memory = self.attention.prepare(encoded.states, encoded.states)
         past = RecurrentPast(self.bridge(encoded.final), self._first_fed(encoded))
         return DecoderState(AttendedSource(encoded.mask, memory), past)
@@ -132,7 +133,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         contexts: Float[Tensor, "*_ context"],
         embedded: Float[Tensor, "*_ embedding"],
     ) -> Float[Tensor, "*_ features"]:
-        """Return what predicts the next token from state, context and embedding, whose leading axes may broadcast."""
+        """Return the features of the output layer from state, context and embedding, whose leading axes may broadcast."""
 
     def _loop(
         self,
@@ -162,7 +163,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         *,
         weights: Float[Tensor, "batch 1 target source"] | None,
     ) -> Float[Tensor, "batch target packed"]:
-        """Return the features of each source position as if it were the whole context, with their weights."""
+        """Return the features of each source position, as if it were the whole context, with its weight."""
         assert weights is not None
         values = for_each_hypothesis(source.memory.values, len(states))
         features = self._features(states[:, :, None], values, embedded[:, :, None])
@@ -177,7 +178,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         attended: Attended,
         need_weights: bool,
     ) -> DecoderOutput:
-        """Predict from the average of the source, or from each of its positions where the head mixes them."""
+        """Predict from the average of the source, or from each of its positions if the head is a mixture."""
         if self.head.needs_weights:
             features = self._mixture(states, embedded, source, weights=attended.weights)
         else:

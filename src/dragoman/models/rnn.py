@@ -26,7 +26,7 @@ from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 @dataclass(frozen=True)
 class FixedSource:
-    """The source as the plain decoder knows it: one context, the same at every step."""
+    """The source of the plain decoder: one context, the same at every step."""
 
     mask: Bool[Tensor, "batch source"]
     context: Float[Tensor, "batch dim"]
@@ -36,23 +36,23 @@ PlainState = DecoderState[FixedSource, RecurrentPast]
 
 
 class PlainDecoder(RecurrentDecoder):
-    """The baseline without attention: the encoder's last state enters every step (Cho et al. 2014, equation 2).
+    """The baseline without attention: the encoder's final state is an input of every step (Cho et al. 2014, equation 2).
 
-    Deviation: the output layer reads the state alone (as in d2l), not the context and the embedding again.
+    Deviation: the output layer reads only the state (as in d2l), not also the context and the embedding.
     """
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         super().__init__(settings, vocabulary, settings.encoder_output_size, features=settings.hidden)
 
     def start(self, encoded: Encoded) -> PlainState:
-        """Keep the last layer's last state as the one context."""
+        """Keep the last layer's final state as the fixed context."""
         context = encoded.final[0][:, -1]
         return DecoderState(FixedSource(encoded.mask, context), RecurrentPast(self.bridge(encoded.final)))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: PlainState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, PlainState]:
-        """Run the stack over embeddings, each with the context next to it; there are no weights to give."""
+        """Run the stack over embeddings concatenated with the context; there are no attention weights."""
         embedded = self.dropout(self.embedding(tokens))
         context = for_each_hypothesis(state.source.context, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
         states, hidden = self.stack(torch.cat([embedded, context], -1), state.past.hidden)
@@ -61,10 +61,10 @@ class PlainDecoder(RecurrentDecoder):
 
 
 class BahdanauDecoder(AttendingDecoder):
-    """RNNsearch: the last layer's previous state is the query; context and embedding enter the step.
+    """RNNsearch: the last layer's previous state is the query; context and embedding are inputs of the step.
 
     Source: Bahdanau et al. 2015, section 3.1 and appendix A.2.2. Deviations: the GRU is torch's (see RecurrentStack); the
-    deep output reads the new state s_i rather than s_{i-1}. With `deep_output: false` it reads the state alone, as d2l does.
+    deep output reads the new state s_i rather than s_{i-1}. With `deep_output: false` it reads only the state, as in d2l.
     """
 
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
@@ -81,7 +81,7 @@ class BahdanauDecoder(AttendingDecoder):
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: RecurrentState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, RecurrentState]:
-        """Attend, then step, position by position; everything that needs no loop is done for all positions at once."""
+        """Attend, then step, position by position; everything else is computed for all positions at once."""
         embedded = self.dropout(self.embedding(tokens))
         looped = self._loop(embedded, state, AttendBefore(), need_weights=need_weights)
         output = self._output(
@@ -96,7 +96,7 @@ class BahdanauDecoder(AttendingDecoder):
         contexts: Float[Tensor, "*_ context"],
         embedded: Float[Tensor, "*_ embedding"],
     ) -> Float[Tensor, "*_ features"]:
-        """Take the larger of each pair of a linear map of state, context and embedding (maxout)."""
+        """Apply maxout, the larger of each pair, to a linear map of state, context and embedding."""
         if self.deep is None:
             return states
         pairs = linear_of_parts(self.deep, states, contexts, embedded).unflatten(-1, (-1, 2))
@@ -104,7 +104,7 @@ class BahdanauDecoder(AttendingDecoder):
 
 
 def build_rnn(settings: RecurrentSettings, vocabularies: Vocabularies) -> Seq2Seq:
-    """Make the recurrent encoder-decoder that `settings` describe."""
+    """Build the recurrent encoder-decoder that `settings` describe."""
     decoders: dict[str, Callable[[RecurrentSettings, int], RecurrentDecoder]] = {
         "plain": PlainDecoder,
         "bahdanau": BahdanauDecoder,

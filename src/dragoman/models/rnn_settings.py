@@ -76,12 +76,12 @@ class RecurrentSettings(Settings):
         if self.hard is not None and self.is_mixture:
             other = "decoder: posterior" if self.decoder == "posterior" else "marginal"
             raise ValueError(
-                f"`model.hard` chooses one position, but `model.{other}` sums over all; remove one of the two"
+                f"`model.hard` selects one position, but `model.{other}` sums over all; remove one of the two"
             )
         if self.marginal and self.decoder == "bahdanau" and not self.deep_output:
             raise ValueError(
-                "`model.marginal` predicts from each source position, but with `model.deep_output: false` the output sees the "
-                "state alone; set `model.deep_output: true`"
+                "`model.marginal` predicts from each source position, but with `model.deep_output: false` the output sees "
+                "only the state; set `model.deep_output: true`"
             )
         if self.bidirectional and self.encoder_hidden is None and self.hidden % 2:
             raise ValueError("`model.hidden` must be even for a bidirectional encoder, or set `model.encoder_hidden`")
@@ -89,27 +89,27 @@ class RecurrentSettings(Settings):
 
     @property
     def is_mixture(self) -> bool:
-        """Tell whether the output is a sum of predictions from each source position."""
+        """Tell whether the output is a sum of predictions over source positions."""
         return self.marginal or self.decoder == "posterior"
 
     @property
     def outer(self) -> float:
-        """Return how much is dropped outside the recurrent layers."""
+        """Return the dropout rate outside the recurrent layers."""
         return self.dropout if self.outer_dropout is None else self.outer_dropout
 
     @property
     def direction_size(self) -> int:
-        """Size of each direction of the encoder."""
+        """Return the size of each direction of the encoder."""
         return self.encoder_hidden or (self.hidden // 2 if self.bidirectional else self.hidden)
 
     @property
     def encoder_output_size(self) -> int:
-        """Size of an encoder output."""
+        """Return the size of an encoder output."""
         return self.direction_size * (2 if self.bidirectional else 1)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         attends, location = self.decoder != "plain", self.score == "location"
         drawn = {"model.hard": self.hard is not None, "model.score: location": location}
         return Capabilities(
@@ -125,5 +125,5 @@ class RecurrentSettings(Settings):
 
     @property
     def _feeds_context(self) -> bool:
-        """Whether the average of the source enters the next step, whatever the output reads."""
+        """Tell whether the average of the source is an input of the next step, whatever the output reads."""
         return self.decoder == "bahdanau" or (self.decoder == "luong" and self.input_feeding)

@@ -13,7 +13,7 @@ from dragoman.layers.experts import sum_penalties
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """How many pieces each side has, and whether the two sides share one vocabulary."""
+    """Vocabulary size of each side, and whether the two sides share one vocabulary."""
 
     source: int
     target: int
@@ -21,9 +21,9 @@ class Vocabularies:
 
 
 class Seq2Seq(nn.Module):
-    """An encoder and a decoder; `source_positions` and `target_positions` bound the tokens of a sentence, None does not.
+    """An encoder and a decoder; `source_positions` and `target_positions` limit the tokens of a sentence, unless None.
 
-    `previous` is how many source sentences before each one the encoder reads. `hard` makes what its training by REINFORCE needs.
+    `previous` is the number of previous source sentences that the encoder reads. `hard` adds what training with REINFORCE needs.
     """
 
     encoder: Encoder

@@ -1,4 +1,4 @@
-"""Settings of where a model's first weights come from, for every architecture."""
+"""Settings of where a model's initial weights come from, for every architecture."""
 
 from pathlib import Path
 
@@ -25,6 +25,6 @@ class StartSettings(Settings):
 
     @property
     def runs(self) -> dict[str, Path]:
-        """The folder that gives each part; the part `whole` is everything."""
+        """Return the folder that provides each part; the part `whole` is the whole model."""
         given = {"encoder": self.encoder, "decoder": self.decoder, "whole": self.whole}
         return {part: folder for part, folder in given.items() if folder is not None}

@@ -32,7 +32,7 @@ from dragoman.models.transformer_settings import (
 
 @dataclass(frozen=True)
 class TransformerSource:
-    """The source as each decoder layer looks it up; no memories where there is no source."""
+    """The source as each decoder layer attends to it; no memories without a source."""
 
     memories: tuple[KeyValues, ...]
     mask: Bool[Tensor, "batch source"]
@@ -47,7 +47,7 @@ class TransformerPast:
 
 @dataclass(frozen=True)
 class LayerStep:
-    """What one decoder layer gives back: its states, its past, and how it attended to the source, if it did."""
+    """The result of a decoder layer: its states, its past, and its attention to the source, if any."""
 
     states: Float[Tensor, "batch target width"]
     past: KeyValues
@@ -59,7 +59,7 @@ TransformerState = DecoderState[TransformerSource, TransformerPast]
 
 
 def _self_attention(settings: BlockSettings, *, causal: bool) -> MultiHead:
-    """Make one attention of a side to itself."""
+    """Build one self-attention."""
     head_dim = settings.width // settings.heads
     return MultiHead(
         settings.width,
@@ -73,7 +73,7 @@ def _self_attention(settings: BlockSettings, *, causal: bool) -> MultiHead:
 
 
 def _cross_attention(settings: TransformerSettings) -> MultiHead:
-    """Make one attention to the source."""
+    """Build one attention to the source."""
     return MultiHead(
         settings.width,
         settings.heads,
@@ -85,14 +85,14 @@ def _cross_attention(settings: TransformerSettings) -> MultiHead:
 
 
 def _feed_forward(settings: BlockSettings) -> FeedForward | Experts:
-    """Make what transforms each position by itself."""
+    """Build the position-wise part of a layer."""
     if settings.experts is None:
         return FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout, gated=settings.gated)
     return Experts(settings.width, settings.feed_forward, settings.experts, dropout=settings.feed_forward_dropout)
 
 
 def _residual(settings: BlockSettings) -> Residual:
-    """Make one residual connection with its norm."""
+    """Build one residual connection with its norm."""
     return Residual(settings.width, settings.norm, settings.dropout)
 
 
@@ -109,7 +109,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]
     ) -> ExpertOutput:
-        """Let every position read every real position, then transform each."""
+        """Let every position attend to every real position, then transform each."""
         states = self.after_attention(states, lambda x: self.attention(x, self.attention.prepare(x, x), mask).context)
         mixed = transform(self.feed_forward, self.after_feed_forward.normed_input(states), mask[:, 0])
         return ExpertOutput(self.after_feed_forward.add_output(states, mixed.states), mixed.penalty)
@@ -140,7 +140,7 @@ class DecoderLayer(nn.Module):
         real: Bool[Tensor, "batch target"] | None = None,
         need_weights: bool,
     ) -> LayerStep:
-        """Read the target so far, then the source, then transform each position; `real` are those that experts read."""
+        """Attend to the target so far, then to the source, then transform each position; experts process `real` only."""
         read = self.after_self.normed_input(states)
         offset = 0 if past is None else past.values.shape[2]
         new = self.self_attention.prepare(read, read, offset=offset)
@@ -211,7 +211,7 @@ class TransformerDecoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: TransformerState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, TransformerState]:
-        """Read `tokens` after those that `state` has seen; predict the token after each."""
+        """Process `tokens` after those in `state`; predict the token after each."""
         pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.none_if_all_true(masks.to_source(state.source.mask)) if memories else None
@@ -227,7 +227,7 @@ class TransformerDecoder(nn.Module):
         return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
-        """Put the weights of all layers side by side, and add up what they drew."""
+        """Stack the weights of all layers, and add up what they sampled."""
         weights = [one.weights for one in attended if one.weights is not None]
         choices = [one.choice for one in attended if one.choice is not None]
         return DecoderOutput(
@@ -245,9 +245,10 @@ def build_transformer(
     encoder: type[TransformerEncoder] = TransformerEncoder,
     previous: int = 0,
 ) -> Seq2Seq:
-    """Make the Transformer that `settings` describe, around any encoder that is made from them.
+    """Build the Transformer that `settings` describe, with any encoder class that takes them.
 
-    `previous` is how many sentences before each one the encoder reads. SettingsError where tying does not fit the vocabularies.
+    `previous` is the number of previous sentences that the encoder reads. Raises SettingsError if the vocabularies cannot be
+    tied.
     """
     if settings.tied == "all" and not vocabularies.shared:
         raise SettingsError(

@@ -16,7 +16,7 @@ from dragoman.settings import Settings
 
 
 class BlockSettings(Settings):
-    """What every stack of the Transformer's blocks needs."""
+    """Settings of every stack of the Transformer's blocks."""
 
     width: int = Field(512, ge=2)
     """Size of hidden states, d_model."""
@@ -51,12 +51,12 @@ class BlockSettings(Settings):
 
     @property
     def bound(self) -> int | None:
-        """Most tokens that self-attention can take; None for no bound."""
+        """Return the maximum number of tokens that self-attention can take; None for no limit."""
         return self.max_positions if self.positions == "learned" or self.self_score == "location" else None
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         fused = self.self_score == "scaled_dot" and self.self_weights == "softmax"
         return Capabilities(
             drops_attention=True,
@@ -69,27 +69,27 @@ class BlockSettings(Settings):
 
 
 class EncoderSettings(BlockSettings):
-    """A stack that reads a sentence from both sides."""
+    """A bidirectional stack: every position sees the whole sentence."""
 
     encoder_layers: int = Field(6, ge=1, le=1000)
     """Layers of the encoder."""
 
 
 class DecoderSettings(BlockSettings):
-    """A stack that reads a sentence from left to right."""
+    """A causal stack, which reads a sentence from left to right."""
 
     decoder_layers: int = Field(6, ge=1, le=1000)
     """Layers of the decoder."""
 
 
 class MaskedSettings(EncoderSettings):
-    """An encoder-only model that learns to fill blanks; the output layer is tied to the embedding."""
+    """An encoder-only model that learns to fill in masked tokens; the output layer is tied to the embedding."""
 
     kind: Literal["masked_lm"] = "masked_lm"
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         return replace(super().capabilities, purpose="fill")
 
 
@@ -100,7 +100,7 @@ class DecoderOnlySettings(DecoderSettings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         return replace(super().capabilities, purpose="generate", packs=False, source_positions=None)
 
 
@@ -121,7 +121,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         shared = super().capabilities
         plain = self.cross_weights == "softmax" and self.window is None and self.hard is None
         across = self.cross_score == "scaled_dot" and plain and self.attention_dropout == 0
