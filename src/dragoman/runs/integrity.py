@@ -53,7 +53,7 @@ def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], d
     if CHECKSUM not in manifest and recipe is None and IDENTITY not in manifest:
         return rest, None
     if not isinstance(recipe, dict) or manifest.get(CHECKSUM) != _digest({**rest, RECIPE: recipe}):
-        raise RunError(f"{path} is damaged (its checksum does not match); copy it again from a good place")
+        raise RunError(f"{path} is damaged (its checksum does not match); restore it from an intact copy")
     return rest, recipe
 
 

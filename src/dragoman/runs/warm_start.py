@@ -76,7 +76,7 @@ def start(run: Run, model: nn.Module) -> None:
         _check_settings(run.recipe.model, other, part)
         if Checksums().of(other.weights) != run.manifest["start_from"][part]["weights"]:
             raise RunError(
-                f"{other.weights} has changed since {run.folder} began; bring it back, or begin another run with --out"
+                f"{other.weights} has changed since {run.folder} was started; restore it, or start another run with --out"
             )
         _copy(_named(other.load_any(torch.device("cpu"))), _named(model), part, folder=other.folder)
 

@@ -1,4 +1,4 @@
-"""How much training there is to be: budgets of steps, epochs, minutes, tokens and FLOPs, of which the first used up ends it."""
+"""Budgets of steps, epochs, minutes, tokens and FLOPs; training ends when the first is used up."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ BUDGETS = ("steps", "epochs", "minutes", "tokens", "flops")
 
 
 def shares(budgets: Mapping[str, int | float | None], used: Mapping[str, int | float]) -> dict[str, float]:
-    """Return how much of each budget that is given has been used; above 1 where a step exceeded it.
+    """Return the used share of each given budget; above 1 if a step exceeded it.
 
     >>> shares({"steps": 10, "minutes": None}, {"steps": 4, "minutes": 3.0})
     {'steps': 0.4}
@@ -18,7 +18,7 @@ def shares(budgets: Mapping[str, int | float | None], used: Mapping[str, int | f
 
 
 def check_first_step(budgets: Mapping[str, int | float | None], used: Mapping[str, int | float]) -> None:
-    """Refuse (TrainingError) a budget that one step has more than used up."""
+    """Raise TrainingError if a single step exceeded a budget."""
     name, share = max(shares(budgets, used).items(), key=lambda item: item[1])
     if share > 1:
         raise TrainingError(

@@ -19,13 +19,13 @@ FORMAT = 2
 """Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
 nonsense here, so it is refused."""
 LARGEST_WEIGHT = 1e18
-"""Weights that are not below this are refused: their squares are more than float32 holds."""
+"""Weights of this size or larger are refused: their squares overflow float32."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> None:
-    """Write tensors, with a small table of JSON. An interrupted or failed write leaves the old file as it was.
+    """Write tensors and JSON metadata. An interrupted or failed write leaves the old file intact.
 
-    Equal tensors and metadata give equal bytes. TrainingError where the disk is full or the folder cannot be written.
+    Equal tensors and metadata give equal bytes. Raises TrainingError if the disk is full or the folder is not writable.
     """
     prepared = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     text = json.dumps(dict(metadata or {}), sort_keys=True)
@@ -38,12 +38,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     except (OSError, SafetensorError) as error:
         full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left" in str(error)
         reason = "the disk is full" if full else str(getattr(error, "strerror", None) or error)
-        kept = "; the checkpoint saved before is kept" if path.exists() else ""
+        kept = "; the previous checkpoint is kept" if path.exists() else ""
         raise TrainingError(f"{path} could not be saved: {reason}{kept}; make room or choose another folder") from None
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote. RunError where the file is missing, cut short, changed or of another format."""
+    """Read what `save_tensors` wrote. Raises RunError if the file is missing, truncated, changed or of another format."""
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -51,19 +51,19 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except FileNotFoundError:
         raise RunError(f"{path} is missing; the run is incomplete: copy it again, or train it again") from None
     except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
-        raise RunError(f"{path} is damaged ({error}); copy it again from a good place, or train again") from None
+        raise RunError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
     written = metadata.get("format", "")
     check_format(path, int(written) if written.isdecimal() else FORMAT)
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
         raise RunError(
-            f"{path} is damaged (its checksum does not match); copy it again from a good place, or train again"
+            f"{path} is damaged (its checksum does not match); restore it from an intact copy, or train again"
         )
     return tensors, json.loads(text)
 
 
 def check_format(path: Path, written: int) -> None:
-    """Refuse (RunError) a run or checkpoint that a newer program wrote, or one so old that its models computed otherwise."""
+    """Raise RunError for a run or checkpoint from a newer version, or from an old one whose models computed differently."""
     if written > FORMAT:
         raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
     if written < FORMAT:
@@ -74,12 +74,12 @@ def check_format(path: Path, written: int) -> None:
 
 
 def save_weights(path: Path, model: nn.Module, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write a model's weights; a tensor that several parameters share is written once."""
+    """Write a model's weights; a tensor shared by several parameters is written once."""
     save_tensors(path, own_tensors(model), metadata)
 
 
 def load_weights(path: Path, model: nn.Module) -> dict[str, Any]:
-    """Fill `model` with the weights at `path`, and return their metadata. RunError where they are not numbers."""
+    """Load the weights at `path` into `model` and return their metadata. Raises RunError if they are not finite."""
     tensors, metadata = load_tensors(path)
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and tensor.numel() and not tensor.abs().max() < LARGEST_WEIGHT:
@@ -92,13 +92,13 @@ def load_weights(path: Path, model: nn.Module) -> dict[str, Any]:
 
 
 def own_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return the model's parameters and buffers by name, shared ones under their first name alone."""
+    """Return the model's parameters and buffers by name, shared ones under their first name only."""
     named = dict(model.named_parameters())
     return {name: tensor.detach() for name, tensor in (*named.items(), *model.named_buffers())}
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Copy `tensors` into the model in place. RunError, which names `path`, where they are another model's."""
+    """Copy `tensors` into the model in place. Raises RunError, which names `path`, if they belong to another model."""
     check_fits(model, tensors, path)
     with torch.no_grad():
         for name, tensor in own_tensors(model).items():
@@ -106,7 +106,7 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse (RunError) tensors whose names or shapes are not those of the model's."""
+    """Raise RunError if names or shapes of the tensors are not the model's."""
     own = own_tensors(model)
     different = sorted(set(own) ^ set(tensors)) or [n for n in own if own[n].shape != tensors[n].shape]
     if different:
@@ -116,7 +116,7 @@ def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files, one file in memory at a time. RunError where they are not one run's."""
+    """Average the weights in several files, one in memory at a time. Raises RunError if they are not from one run."""
     mean: dict[str, Tensor] = {}
     runs = set()
     for count, path in enumerate(paths, 1):
@@ -131,7 +131,7 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
 
 
 def _sort_metadata(path: Path) -> None:
-    """Put the metadata in the header of a safetensors file in order, which the library writes in a random one.
+    """Sort the metadata in the header of a safetensors file, which the library writes in random order.
 
     Source of the format: https://huggingface.co/docs/safetensors (8 bytes of length, a JSON header padded by spaces, the data).
     """

@@ -1,6 +1,6 @@
-"""A training step's model as one program that torch compiles, or its loop as CUDA graphs, which a GPU replays without Python.
+"""Compile the model of a training step with torch, or record its loop as CUDA graphs, which a GPU replays without Python.
 
-Unmeasured on a GPU: none was at hand when this was written. Tests compare losses and gradients on a CPU.
+Not yet measured on a GPU. Tests compare losses and gradients on a CPU.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,21 +22,22 @@ from dragoman.training.contracts import Objective, Objectives
 from dragoman.training.flops import is_counting
 
 MOST = {"model": 8, "graphs": 64}
-"""Programs that are made; beyond them nothing is compiled any more, and what no program fits is computed as without."""
+"""Maximum number of compiled programs; after that, other shapes run without compilation."""
 
 
 class Compiled:
-    """Computes objectives with a model's `forward` compiled; everything else of the model, and its names, stay as they are.
+    """Compute objectives with a model's `forward` compiled; everything else about the model, including names, is unchanged.
 
-    `model`: the whole model is one program for batches of all shapes; output layer and loss stay outside. `graphs`: the loop of
-    a recurrent decoder is recorded, forward and backward, for each shape that `rounded` leaves. The recording is that of
-    torch's compiler with nothing but CUDA graphs behind it ("cudagraphs"), for three reasons: it knows which memory of one
-    recording another may use and when gradients may be overwritten, which `torch.cuda.make_graphed_callables` leaves to its
-    caller; writing kernels for an unrolled loop ("reduce-overhead") would take minutes for each shape; and what it does but
-    for the recording runs on a CPU, where tests can see it. A decoder's parameters are copied at each call.
+    `model`: the whole model is one program for batches of all shapes; output layer and loss are not compiled. `graphs`: the
+    loop of a recurrent decoder is recorded, forward and backward, for each shape that `rounded` leaves. It is recorded by
+    torch's compiler with the backend "cudagraphs", for three reasons: the compiler tracks which memory recordings can share
+    and when gradients may be overwritten, which `torch.cuda.make_graphed_callables` leaves to its caller; generating kernels
+    for an unrolled loop ("reduce-overhead") would take minutes per shape; and everything but the recording itself also runs
+    on a CPU, where tests can check it. A decoder's parameters are copied at each call.
 
-    Beyond `most` programs, or where compiling fails, it says so once and goes on without making more. Random numbers are those
-    of the plain model. Steps whose FLOPs are counted run plainly: called there, torch would give up compiling for good.
+    Beyond `most` programs, or if compilation fails, it reports so once and continues without compiling more. Random numbers
+    are those of the plain model. Steps whose FLOPs are counted run uncompiled: otherwise torch would stop compiling for
+    good.
     """
 
     def __init__(
@@ -48,9 +49,9 @@ class Compiled:
         backend: str | Callable[..., Any] | None = None,
         most: int | None = None,
     ) -> None:
-        """Compile nothing yet: that begins with the first batch. `backend` is torch's name of what makes programs.
+        """Prepare; compilation starts with the first batch. `backend` is the compiler backend, as torch names it.
 
-        SettingsError where others could write what the compiler would load.
+        Raises SettingsError if other users could write the code that the compiler would load.
         """
         try:
             require_compiler_cache()
@@ -71,11 +72,11 @@ class Compiled:
         self.forward = torch.compile(self.part.forward, backend=chosen, dynamic=not self.graphs, options=options)
 
     def around(self, objectives: Objectives) -> Objectives:
-        """Return what makes the same objectives, computed with the compiled part."""
+        """Return a factory of the same objectives, computed with the compiled part."""
         return lambda settings: partial(self._loss, objectives(settings))
 
     def _loss(self, objective: Objective, model: Any, batch: Batch) -> Loss:
-        """Compute the loss; once more, plainly where need be, if no further program can be made."""
+        """Compute the loss; if no further program can be compiled, compute it again, uncompiled if necessary."""
         from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
 
         if self.stance == "force_eager" or is_counting():
@@ -89,17 +90,19 @@ class Compiled:
         except FailOnRecompileLimitHit:
             self.stance = "eager_on_recompile"
             self.say(
-                f"{self.most} programs were compiled, and more shapes come; those are computed without, and slower."
+                f"{self.most} programs were compiled, and there are more shapes; those run without compilation, more slowly."
             )
         except TorchDynamoException as error:
             self.stance = "force_eager"
             reason = str(getattr(error, "inner_exception", error)).strip().split("\n")[0]
-            self.say(f"The model could not be compiled ({reason[:200]}); training goes on without, and slower.")
+            self.say(
+                f"The model could not be compiled ({reason[:200]}); training continues without compilation, more slowly."
+            )
         return self._loss(objective, model, batch)
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        """Let the part be called as compiled, with settings of the compiler that nobody else sees."""
+        """Replace the part by its compiled version, with compiler settings that apply here only."""
         from torch._dynamo import config
 
         limits: dict[str, Any] = {
@@ -120,7 +123,7 @@ class Compiled:
 
 
 def round_up(size: int) -> int:
-    """Return the next size of which there are four from each power of two to the next.
+    """Round up to one of four sizes between each power of two and the next.
 
     >>> [round_up(size) for size in (3, 8, 9, 17, 100)]
     [3, 8, 10, 20, 112]
@@ -130,9 +133,9 @@ def round_up(size: int) -> int:
 
 
 def rounded(batch: Batch) -> Batch:
-    """Pad a batch until few shapes are left, on its device and without asking it anything.
+    """Pad a batch so that few shapes remain, on its device and without synchronising.
 
-    A row more has a source of </s> alone and a target of nothing but padding, which has no loss. Word links are left out.
+    An added row has the source </s> and a target of padding only, which has no loss. Alignment links are dropped.
     """
     rows, length = batch.inputs.shape
     source, target = (
@@ -147,7 +150,7 @@ def rounded(batch: Batch) -> Batch:
 
 
 def _padded(side: Padded, rows: int, length: int) -> Padded:
-    """Return a copy with more rows and longer ones."""
+    """Return a copy padded to this number of rows and this length."""
     more = (0, length - side.ids.shape[1], 0, rows - side.ids.shape[0])
     ids, mask = F.pad(side.ids, more, value=PAD), F.pad(side.mask, more, value=False)
     return replace(side, ids=ids.clone(), mask=mask.clone())

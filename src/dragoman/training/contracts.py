@@ -1,4 +1,4 @@
-"""What the training loop is given: batches, an objective, a measure on dev, and someone who listens."""
+"""Interfaces of the training loop: batches, an objective, validation, and a listener."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -9,17 +9,17 @@ Objective = Callable[[Any, Batch], Loss]
 """Takes a model and a batch; the model is of the architecture that the objective is for."""
 
 Objectives = Callable[[Any], Objective]
-"""Makes the objective of a phase of training from its settings, which are of the task's own class."""
+"""Builds the objective of a phase of training from its settings, whose class depends on the task."""
 
 Validate = Callable[[Any], Mapping[str, Any]]
-"""Takes the model; returns `dev_loss`, `dev_bleu` where that is the metric, and whatever else is worth a record."""
+"""Takes the model; returns `dev_loss`, `dev_bleu` if that is the metric, and anything else worth recording."""
 
 
 @runtime_checkable
 class Stream(Protocol):
-    """An endless stream of batches that can be left and resumed at any of them, such as a `BatchStream`.
+    """An endless stream of batches that can be resumed at any position, such as a `BatchStream`.
 
-    Each of several processes would have a stream of its own, over its share of the batches.
+    With several processes, each would have its own stream, over its share of the batches.
     """
 
     def __next__(self) -> Batch:
@@ -28,29 +28,29 @@ class Stream(Protocol):
 
     @property
     def position(self) -> dict[str, int]:
-        """Position of the next batch."""
+        """Return the position of the next batch."""
         ...
 
     @property
     def epochs_done(self) -> float:
-        """Passes over the corpus so far."""
+        """Return the number of passes over the corpus so far."""
         ...
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Move to a position that a stream over the same corpus had."""
+        """Move to a position from a stream over the same corpus."""
         ...
 
     def close(self) -> None:
-        """End what makes batches in the background."""
+        """Stop preparing batches in the background."""
         ...
 
 
 @runtime_checkable
 class Listener(Protocol):
-    """Is told of every step and every record of training."""
+    """Is notified of every step and every record of training."""
 
     def progress(self, record: Mapping[str, Any]) -> None:
-        """Receive a step: step, loss, perplexity, learning_rate, tokens_per_second, padding, share, seconds_left."""
+        """Receive the numbers of a step: loss, perplexity, learning_rate, tokens_per_second, padding, share, seconds_left."""
         ...
 
     def record(self, record: Mapping[str, Any]) -> None:
@@ -58,9 +58,9 @@ class Listener(Protocol):
         ...
 
     def say(self, sentence: str) -> None:
-        """Receive a sentence for the user."""
+        """Receive a message for the user."""
         ...
 
     def close(self) -> None:
-        """Learn that training has ended."""
+        """Clean up after training has ended."""
         ...

@@ -1,4 +1,4 @@
-"""The expected reward of translations drawn from the model, as something to make large: GNMT's second objective."""
+"""Maximise the expected reward of translations sampled from the model: GNMT's second objective."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,17 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.expected_reward_settings import RewardSettings
 
 ROWS = 64
-"""Drawn translations whose logits exist at the same time."""
+"""Number of sampled translations whose logits exist at the same time."""
 
 
 def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Float[Tensor, ""]:
     """Return minus the expected reward, summed over sentences, with the gradient of its estimate from sampled translations.
 
     sum over sentences of -E[r(Y)], the gradient being -1/(m - 1) sum_i (r(Y_i) - mean r) grad log q(Y_i) over m samples Y_i;
-    r is the sentence GLEU of ids. Source: Wu et al. 2016, section 5, equation 8. Deviation: the paper does not say by what
-    the sum over samples is divided; m - 1 makes the estimate unbiased, since the mean holds the sample itself. q is the
-    model's distribution without padding and <s>, cut off at `settings.maximum_ratio` by a </s> that is not the model's
-    choice and has no gradient. The encoder reads once; samples are drawn without gradient, then read by the decoder with it.
+    r is the sentence GLEU of ids. Source: Wu et al. 2016, section 5, equation 8. Deviation: the paper does not say what the
+    sum over samples is divided by; m - 1 makes the estimate unbiased, since the mean includes the sample itself. q is the
+    model's distribution without padding and <s>; samples are truncated at `settings.maximum_ratio` with a forced </s>, which
+    has no gradient. The encoder runs once; samples are drawn without gradient, then scored by the decoder with it.
     """
     state = model.decoder.start(model.encoder(batch.source))
     references = [ids[:length] for ids, length in zip(batch.labels.tolist(), _lengths(batch), strict=True)]
@@ -53,12 +53,12 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
 
 
 def _lengths(batch: Batch) -> list[int]:
-    """Return how many tokens each reference has, without EOS."""
+    """Return the length of each reference in tokens, without EOS."""
     return (batch.real.sum(1) - 1).tolist()
 
 
 def _limits(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Int[Tensor, " batch"]:
-    """Return the most tokens, without EOS, that may be drawn for each sentence."""
+    """Return the maximum number of tokens, without EOS, to sample for each sentence."""
     most = None if model.target_positions is None else model.target_positions - 1
     return (batch.real.sum(1) * settings.maximum_ratio).ceil().long().clamp(min=1, max=most)
 

@@ -1,4 +1,4 @@
-"""The files that training writes into a run folder. Of several processes, one alone would write them."""
+"""The files that training writes into a run folder. With several processes, only one would write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dragoman.training.checkpoint import load_tensors, own_tensors, save_tensors
 from dragoman.training.reports import MetricsFile
 
 RUN = "run"
-"""Entry in the metadata of weights and checkpoints that says which run they belong to."""
+"""Metadata key of weights and checkpoints that names the run they belong to."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,21 @@ class RunFiles:
 
     folder: Path
     identity: str | None = None
-    """Identity of the run, which its weights carry, so that those of another run are refused; None where it has none."""
+    """Identity of the run, stored with its weights so that those of another run are refused; None if it has none."""
 
     @property
     def weights(self) -> Path:
-        """Path of the best weights."""
+        """Return the path of the best weights."""
         return self.folder / "model.safetensors"
 
     @property
     def last(self) -> Path:
-        """Path of what a resumed run needs."""
+        """Return the path of the checkpoint for resuming."""
         return self.folder / "training" / "last.safetensors"
 
     @property
     def metrics(self) -> MetricsFile:
-        """The records."""
+        """Return the file of records."""
         return MetricsFile(self.folder / "metrics.jsonl")
 
     def kept(self) -> list[Path]:
@@ -47,7 +47,7 @@ class RunFiles:
         return self.folder / "checkpoints" / f"step-{step:08d}.safetensors"
 
     def save_weights(self, path: Path, model: nn.Module, metadata: Mapping[str, Any]) -> None:
-        """Write a model's weights; a tensor that several parameters share is written once."""
+        """Write a model's weights; a tensor shared by several parameters is written once."""
         self.save(path, own_tensors(model), metadata)
 
     def keep(self, model: nn.Module, step: int, count: int) -> None:
@@ -69,15 +69,15 @@ class RunFiles:
         return f"{kept}: lower training.learning_rate or training.clip, and continue with --resume"
 
     def load(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Read what `save` wrote. RunError where it is missing, damaged, or belongs to another run."""
+        """Read what `save` wrote. Raises RunError if it is missing, damaged, or belongs to another run."""
         tensors, metadata = load_tensors(path)
         self.check(path, metadata)
         return tensors, metadata
 
     def check(self, path: Path, metadata: Mapping[str, Any]) -> None:
-        """Refuse (RunError) the file `path` where its metadata says that it belongs to another run."""
+        """Raise RunError if the metadata of the file `path` says that it belongs to another run."""
         if self.identity is not None and metadata.get(RUN) != self.identity:
             raise RunError(
-                f"{path} belongs to another run than {self.folder}; copy the right file from where the run was trained, or "
+                f"{path} does not belong to the run {self.folder}; copy the right file from where the run was trained, or "
                 "train again"
             )

@@ -1,4 +1,4 @@
-"""What training costs in floating-point operations (FLOPs): counted, and estimated as the Transformer paper does."""
+"""Cost of training in floating-point operations (FLOPs): counted, and estimated as in the Transformer paper."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,10 +14,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from dragoman.native import recurrence
 
 SUSTAINED: Mapping[str, float] = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
-"""FLOPs per second that the paper takes each GPU to sustain (Vaswani et al. 2017, section 6.1, footnote)."""
+"""Sustained FLOPs per second that the paper assumes for each GPU (Vaswani et al. 2017, section 6.1, footnote)."""
 
 EVERY = 100
-"""One training step in so many is counted; the others are taken to cost as much for each token and padding."""
+"""One training step in this many is counted; the others are assumed to cost the same per token, padding included."""
 
 Shape = tuple[int, ...]
 
@@ -33,9 +33,9 @@ class Count:
 def counting() -> Iterator[Count]:
     """Count the FLOPs of what runs inside, forward and backward.
 
-    Counted are matrix products, convolutions, attention in one kernel, recurrent layers in one kernel, and softmax, each
-    multiplication and each addition as one. Not counted: other element-wise work (activations, norms, dropout, the gates of
-    recurrent cells), looking up embeddings, and the optimiser. Work done again in the backward pass counts again.
+    Counted: matrix products, convolutions, fused attention, fused recurrent layers, and softmax, with each multiplication
+    and each addition as one. Not counted: other element-wise work (activations, norms, dropout, the gates of recurrent
+    cells), embedding lookups, and the optimiser. Recomputation in the backward pass is counted again.
     """
     count = Count()
     counter = FlopCounterMode(display=False, custom_mapping=_formulas())
@@ -50,7 +50,7 @@ def counting() -> Iterator[Count]:
 
 
 def is_counting() -> bool:
-    """Tell whether this runs inside `counting`, which sees nothing of what is compiled."""
+    """Tell whether this runs inside `counting`, which cannot see into compiled code."""
     return _counts.get()
 
 
@@ -58,7 +58,7 @@ _counts: ContextVar[bool] = ContextVar("counts", default=False)
 
 
 class _NoModules:
-    """Stands for torch's tracker of modules, whose hooks break where a module gives back what needs no gradient."""
+    """Replacement for torch's module tracker, whose hooks fail if a module returns a tensor without gradient."""
 
     parents = frozenset({"Global"})
 
@@ -76,21 +76,21 @@ class Meter:
 
     flops: float = 0.0
     counted: float = 0.0
-    """Of the steps that were counted, since `restart`: their FLOPs ..."""
+    """FLOPs of the steps counted since `restart` ..."""
     cells: int = 0
-    """... and their numbers of tokens, padding included."""
+    """... and their number of tokens, padding included."""
     steps: int = 0
     """Steps since `restart`."""
 
     def restart(self) -> None:
-        """Forget what a step costs, since other work begins; the sum stays."""
+        """Forget the cost of a step, because the work changes; the total stays."""
         self.counted, self.cells, self.steps = 0.0, 0, 0
 
     def measure(self, cells: int, step: Callable[[], Any]) -> Any:
-        """Take a step over `cells` tokens and padding, add its cost, and return its result.
+        """Run a step over `cells` tokens, padding included, add its cost, and return its result.
 
-        The first two steps are counted, then one in EVERY: a function of their number alone, so that a resumed run counts
-        as an unbroken one does.
+        The first two steps are counted, then one in EVERY: this depends only on the number of steps, so that a resumed run
+        counts like an uninterrupted one.
         """
         self.steps += 1
         if self.steps > 2 and self.steps % EVERY:
@@ -115,9 +115,9 @@ def estimate(seconds: float, devices: int, rate: float) -> float:
 
 
 def sustained_rate(device: torch.device, dtype: torch.dtype = torch.float32) -> float:
-    """Measure the FLOPs per second of large matrix products on `device` with the threads torch has now, in about 0.2 s.
+    """Measure the FLOPs per second of large matrix products on `device` with torch's current threads, in about 0.2 s.
 
-    A GPU that the paper names has the rate that it gives.
+    For a GPU in the paper's list, return the paper's rate.
     """
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
@@ -135,7 +135,7 @@ def sustained_rate(device: torch.device, dtype: torch.dtype = torch.float32) -> 
 
 
 def _formulas() -> dict[Any, Callable[..., int]]:
-    """Return how many FLOPs each operation takes that torch's counter does not know."""
+    """Return FLOP formulas for operations that torch's counter does not know."""
     aten = torch.ops.aten
     return {
         aten._softmax: _softmax,
@@ -154,12 +154,12 @@ def _formulas() -> dict[Any, Callable[..., int]]:
 
 
 def _softmax(shape: Shape, *_: Any, **__: Any) -> int:
-    """Per number: find the largest, subtract it, exponentiate, add up, divide."""
+    """Count per number: find the largest, subtract it, exponentiate, add up, divide."""
     return 5 * prod(shape)
 
 
 def _softmax_backward(shape: Shape, *_: Any, **__: Any) -> int:
-    """Per number: multiply, add up, subtract, multiply."""
+    """Count per number: multiply, add up, subtract, multiply."""
     return 4 * prod(shape)
 
 
@@ -171,7 +171,7 @@ def _attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> in
 
 
 def _attention_backward(gradient: Shape, query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> int:
-    """Return the cost of five products: the scores once more, and the gradients of scores, values, queries and keys."""
+    """Return the cost of five products: the recomputed scores, and the gradients of scores, values, queries and keys."""
     batch, heads, queries, width = query
     scores = batch * heads * queries * key[2]
     return 2 * scores * (3 * width + 2 * value[3]) + 9 * scores

@@ -1,6 +1,6 @@
-"""Masked language modelling: some tokens are hidden, and the model must tell them (Devlin et al. 2019, section 3.1).
+"""Masked language modelling: some tokens are masked, and the model predicts them (Devlin et al. 2019, section 3.1).
 
-This corruption of the text is no mask of attention: every position may still see every real token.
+This corruption of the text is not an attention mask: every position may still see every real token.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from dragoman.special_ids import MASK
 from dragoman.training.contracts import Stream
 
 MASK_RATE = 0.15
-"""Share of the tokens that must be told."""
+"""Share of the tokens to predict."""
 
 MASKED, REPLACED = 0.8, 0.1
-"""Of these, the shares that [MASK] and a random piece stand for; the others are kept."""
+"""Of these, the shares replaced by [MASK] and by a random token; the others are kept."""
 
 FIRST_PIECE = 4
-"""The smallest id that is not a special piece's."""
+"""The smallest id of a regular token."""
 
 
 def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None = None) -> Batch:
-    """Hide some of the source's tokens, on the CPU; the result's `labels` are the source as it was, `real` where it was chosen.
+    """Mask some source tokens, on the CPU; the result's `labels` are the original source, `real` marks the chosen tokens.
 
     Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Without a generator the draw is
     from torch's own random state, which a checkpoint keeps. Labels and source positions are the same: a masked language
@@ -44,7 +44,7 @@ def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None
 
 
 class MaskingStream(Iterator[Batch]):
-    """Another stream's batches with tokens hidden, other ones in every epoch, as torch's random state says."""
+    """The batches of another stream with tokens masked by torch's random state, differently in every epoch."""
 
     def __init__(self, stream: Stream, vocabulary: int) -> None:
         self.stream = stream
@@ -55,27 +55,27 @@ class MaskingStream(Iterator[Batch]):
 
     @property
     def position(self) -> dict[str, int]:
-        """Where the next batch stands."""
+        """Return the position of the next batch."""
         return self.stream.position
 
     @property
     def epochs_done(self) -> float:
-        """Passes over the corpus so far."""
+        """Return the number of passes over the corpus so far."""
         return self.stream.epochs_done
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position that a stream over the same corpus had."""
+        """Move to a position from a stream over the same corpus."""
         self.stream.seek(position)
 
     def close(self) -> None:
-        """End what makes batches in the background."""
+        """Stop preparing batches in the background."""
         self.stream.close()
 
 
 def masked_loss(model: MaskedLanguageModel, batch: Batch, *, smoothing: float = 0.0) -> Loss:
-    """Return the label-smoothed cross-entropy of the chosen tokens of a batch that `mask_tokens` made, summed over them.
+    """Return the label-smoothed cross-entropy of a batch from `mask_tokens`, summed over the chosen tokens.
 
-    Experts out of balance add their penalty once per chosen token.
+    The penalty for imbalanced experts is added once per chosen token.
     """
     label_positions, encoded = batch.label_positions, model.encoder(batch.source)
     tokens = len(label_positions)

@@ -1,4 +1,4 @@
-"""Muon in the arithmetic that the machine is fast in."""
+"""Muon in the precision that is fast on this machine."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,19 +15,19 @@ QUINTICS: Sequence[Quintic] = (
     (3.9152, -2.9211, 0.5592),
     (3.1746, -2.3804, 0.4978),
 )
-"""Each is the quintic nearest to 1 on what the ones before it make of [0.005, 1]; together they bring that to 0.5 to 1.5.
+"""Each quintic is the closest to 1 on the image of [0.005, 1] under the previous ones; together they map it to [0.5, 1.5].
 
-Source: the greedy method of Amsel et al. 2025 (The Polar Express, arXiv:2505.16932), whose composition is the best there is.
-torch's Muon takes one quintic five times, which costs two thirds more.
+Source: the greedy method of Amsel et al. 2025 (The Polar Express, arXiv:2505.16932), whose composition is optimal. torch's
+Muon applies one quintic five times, which costs two thirds more.
 """
 
 
 class PreciseMuon(Muon):
-    """Muon (Jordan et al. 2024) whose products are done in `products`, where torch's are in bfloat16 on every machine.
+    """Muon (Jordan et al. 2024) with matrix products in the dtype `products`; torch always uses bfloat16.
 
-    Updates are scaled so that a learning rate means as much as for Adam (Liu et al. 2025, section 2.2). Many CPUs emulate
-    bfloat16, at a fraction of the speed of float32. On a GPU, matrices of one shape go through the products together.
-    Deviation: the polynomials are `quintics`; the groups' `ns_coefficients` and `ns_steps`, torch's, are not read.
+    Updates are scaled so that a learning rate has the same effect as for Adam (Liu et al. 2025, section 2.2). Many CPUs
+    emulate bfloat16 at a fraction of the speed of float32. On a GPU, matrices of the same shape are batched. Deviation: the
+    polynomials are `quintics`; torch's `ns_coefficients` and `ns_steps` in the parameter groups are ignored.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PreciseMuon(Muon):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Take a step with each matrix that has a gradient."""
+        """Update each matrix that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[Any, list[Tensor]] = {}
             for parameter in group["params"]:
@@ -57,7 +57,7 @@ class PreciseMuon(Muon):
         return None
 
     def _step(self, alike: list[Tensor], group: dict[str, Any]) -> None:
-        """Move matrices of one shape."""
+        """Update matrices of the same shape."""
         directions = []
         for parameter in alike:
             assert parameter.grad is not None
@@ -76,9 +76,9 @@ class PreciseMuon(Muon):
 def orthogonalize(
     matrices: Float[Tensor, "*batch rows columns"], quintics: Sequence[Quintic], eps: float
 ) -> Float[Tensor, "*batch rows columns"]:
-    """Bring the singular values of each matrix near 1, by one quintic after the other.
+    """Bring the singular values of each matrix close to 1 by applying the quintics in turn.
 
-    Source: Jordan et al. 2024, as `torch.optim.Muon` does it; of one matrix or of several at once.
+    Source: Jordan et al. 2024, as in `torch.optim.Muon`; for one matrix or a batch.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     wide = matrices.mT if tall else matrices

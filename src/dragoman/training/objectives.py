@@ -35,10 +35,10 @@ def translation_loss(
 ) -> Loss:
     """Return the label-smoothed cross-entropy of the target given the source, summed over real target tokens.
 
-    Experts out of balance add their penalty once per token, so that the one division stays right. A guided head adds what
-    it has yet to learn of the batch's word links; that needs the weights, so no fused attention is used. Hard attention that
-    drew positions adds what makes its gradient that of the expected cost. With a reward, all this is weighed by its alpha, and
-    the expected reward of sampled translations is maximised with it (Wu et al. 2016, equation 9).
+    The penalty for imbalanced experts is added once per token, so that a single division remains correct. A guided head adds
+    its alignment loss, which needs the weights and so rules out fused attention. Hard attention with sampled positions adds
+    the term that makes its gradient that of the expected cost. With a reward, all this is weighted by its alpha, and the
+    expected reward of sampled translations is maximised as well (Wu et al. 2016, equation 9).
     """
     links = batch.links if guided is not None else None
     output = model(batch.source, batch.inputs, need_weights=links is not None)
@@ -60,14 +60,14 @@ def translation_loss(
 def rows_at(
     values: Shaped[Tensor, "batch target ..."], label_positions: Int[Tensor, " tokens"]
 ) -> Shaped[Tensor, "tokens ..."]:
-    """Return the values at `Batch.places`, one after the other; without padding these are all, and nothing is copied."""
+    """Return the values at `label_positions`, concatenated; without padding these are all, and nothing is copied."""
     flat = values.flatten(0, 1)
     return flat if len(label_positions) == len(flat) else flat.index_select(0, label_positions)
 
 
 @torch.no_grad()
 def token_costs(output: DecoderOutput, batch: Batch) -> Float[Tensor, "batch target"]:
-    """Return the negative log-probability of each label, 0 on padding; logits exist for some rows at a time."""
+    """Return the negative log-probability of each label, 0 on padding, computing the logits of some rows at a time."""
     costs = []
     for features, labels in zip(output.features.split(16), batch.labels.split(16), strict=True):
         log_probs = upcast(output.head(features)).log_softmax(-1)

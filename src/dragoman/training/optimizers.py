@@ -15,10 +15,11 @@ from dragoman.training.settings import OptimisationSettings
 def build_optimizer(
     model: nn.Module, settings: OptimisationSettings, products: torch.dtype = torch.float32
 ) -> Optimizer:
-    """Make the optimiser, in its fused form; weight decay pulls matrices of linear and recurrent layers alone.
+    """Build the optimiser, fused; weight decay applies only to matrices of linear and recurrent layers.
 
-    `muon` steers the matrices of hidden layers, scaled so that a learning rate means as much as for Adam (Liu et al. 2025,
-    section 2.2), its own products done in `products`; embeddings, output layers and everything else go by AdamW.
+    `muon` updates the matrices of hidden layers, scaled so that a learning rate has the same effect as for Adam (Liu et al.
+    2025, section 2.2), with matrix products in the dtype `products`; embeddings, output layers and everything else use
+    AdamW.
     """
     embeddings = _parameters(model, (nn.Embedding, TokenEmbedding))
     decayed = [p for p in model.parameters() if p.dim() > 1 and id(p) not in embeddings]
@@ -38,13 +39,13 @@ def build_optimizer(
 
 
 class LowOverheadAdam(Adam):
-    """torch's fused Adam with less Python around it, which for small models takes longer than the arithmetic.
+    """torch's fused Adam with less Python overhead, which for small models takes longer than the arithmetic.
 
-    State, groups and results are torch's own, which also takes the first step.
+    State, groups and results are those of torch, which also takes the first step.
     """
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
+        """Reset the gradients."""
         if not set_to_none:
             return super().zero_grad(set_to_none)
         for group in self.param_groups:
@@ -53,7 +54,7 @@ class LowOverheadAdam(Adam):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Move every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         moved = [[p for p in group["params"] if p.grad is not None] for group in self.param_groups]
         if closure is not None or not all(self.state.get(p) for parameters in moved for p in parameters):
             return super().step(closure)
@@ -63,7 +64,7 @@ class LowOverheadAdam(Adam):
         return None
 
     def _move(self, group: Mapping[str, Any], parameters: list[Tensor]) -> None:
-        """Move parameters of one group."""
+        """Update the parameters of one group."""
         steps, means, squares = (
             [self.state[p][name] for p in parameters] for name in ("step", "exp_avg", "exp_avg_sq")
         )
@@ -87,7 +88,7 @@ class LowOverheadAdam(Adam):
 
 
 class QuickAdamW(LowOverheadAdam, AdamW):
-    """The same with weight decay apart from the gradient."""
+    """The same with decoupled weight decay."""
 
 
 class CombinedOptimizer(Optimizer):
@@ -99,18 +100,18 @@ class CombinedOptimizer(Optimizer):
         self._share()
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Take a step with each."""
+        """Take a step with each optimiser."""
         for part in self.parts:
             part.step()
         return None
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._share()
 
     def _share(self) -> None:
-        """Let each part keep its state and its groups here."""
+        """Share state and parameter groups with the parts."""
         first = 0
         for part in self.parts:
             part.state = self.state
@@ -124,6 +125,6 @@ def _groups(decayed: Sequence[Tensor], others: Sequence[Tensor], decay: float) -
 
 
 def _parameters(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> set[int]:
-    """Return the identities of the parameters that modules of some kinds own."""
+    """Return the ids of the parameters owned by modules of these kinds."""
     owners = (module for module in model.modules() if isinstance(module, kinds))
     return {id(parameter) for module in owners for parameter in module.parameters(recurse=False)}

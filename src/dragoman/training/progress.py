@@ -1,4 +1,4 @@
-"""How far training has come, and what it is doing now."""
+"""The progress of training and its running totals."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from dragoman.training.step import StepResult
 
 @dataclass
 class Progress:
-    """How far training has come; saved with every checkpoint. Tokens and FLOPs are those of all processes together."""
+    """The progress of training, saved with every checkpoint. Tokens and FLOPs are totals over all processes."""
 
     step: int = 0
     seconds: float = 0.0
@@ -32,15 +32,15 @@ class Progress:
     """Validations of this phase at which a plateau lowered the learning rate."""
     cost: Meter = field(default_factory=Meter)
     stopped_by: int = 0
-    """Signal that ended this session, 0 where none did; not saved."""
+    """Signal that ended this session, or 0; not saved."""
 
     @property
     def flops(self) -> float:
-        """Floating-point operations of all steps so far."""
+        """Return the floating-point operations of all steps so far."""
         return self.cost.flops
 
     def used(self, epochs: float) -> dict[str, int | float]:
-        """Return what training has used of each budget, after so many passes over the corpus."""
+        """Return what training has used of each budget, given the passes over the corpus."""
         return {
             "steps": self.step,
             "epochs": epochs,
@@ -56,18 +56,18 @@ class Progress:
         return learning_rate(settings.schedule, step, share, peak=peak, warmup=warmup, cuts=self.cuts)
 
     def costs(self) -> dict[str, int | float]:
-        """Return what training has cost so far, as records say it."""
+        """Return the cost of training so far, as written to records."""
         return {"seconds": round(self.seconds, 3), "tokens": self.tokens, "flops": self.flops}
 
     def to_json(self) -> dict[str, Any]:
-        """Return a table that `from_json` reads."""
+        """Return a dictionary that `from_json` reads."""
         table = asdict(self)
         del table["stopped_by"]
         return table
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "Progress":
-        """Read what `to_json` gave. TypeError where it is something else."""
+        """Restore from the result of `to_json`. Raises TypeError for anything else."""
         return cls(**{**table, "cost": Meter(**table.get("cost", {}))})
 
 
@@ -93,7 +93,7 @@ class RunningTotals:
                 self.padded += int((side.ids == PAD).sum())
 
     def record(self, progress: Progress, *, epochs: float, share: float, learning_rate: float) -> dict[str, Any]:
-        """Return the numbers of the progress line; `share` is the part of the budget that has been used."""
+        """Return the numbers of the progress line; `share` is the used share of the budget."""
         tokens = max(self.tokens, 1)
         passed = max(time.monotonic() - self.began, 1e-9)
         return {

@@ -1,4 +1,4 @@
-"""How the loops of recurrent models run in training: position by position, or as one operation written in C++."""
+"""How the loops of recurrent models run in training: position by position, or as one C++ operation."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,9 +12,9 @@ from dragoman.native.compilation import RECURRENCE, NativeError, prepare
 def choose_recurrence(
     requested: Literal["auto", "native", "plain"], device: torch.device, say: Callable[[str], object]
 ) -> str:
-    """Return `native`, or `plain` with the reason behind it; `auto` is native on a CPU wherever the C++ parts are available.
+    """Return `native`, or `plain` with the reason; `auto` is native on a CPU if the C++ extension is available.
 
-    SettingsError where `native` is requested and unavailable.
+    Raises SettingsError if `native` is requested but unavailable.
     """
     if requested == "plain":
         return "plain"
@@ -22,24 +22,24 @@ def choose_recurrence(
     if reason and requested == "native":
         raise SettingsError(f"`training.recurrence: native` is unavailable: {reason}; set it to auto or plain")
     if reason:
-        say(f"Recurrent loops are plain and slower, because {reason}.")
+        say(f"Recurrent loops run in Python, more slowly, because {reason}.")
     return f"plain, because {reason}" if reason else "native"
 
 
 def native_loops(chosen: str | None, device: torch.device, say: Callable[[str], object]) -> bool:
-    """Tell whether loops can run as `choose_recurrence` chose; says so where they cannot, as in a run from another machine."""
+    """Tell whether loops can run as `choose_recurrence` chose; report if not, as for a run from another machine."""
     if chosen != "native":
         return False
     reason = _obstacle(device, say)
     if reason:
-        say(f"This run's recurrent loops were native; here they are plain and slower, because {reason}.")
+        say(f"This run's recurrent loops were native; here they run in Python, more slowly, because {reason}.")
     return not reason
 
 
 def _obstacle(device: torch.device, say: Callable[[str], object]) -> str:
-    """Return why the C++ parts are unavailable, or nothing where they are loaded."""
+    """Return why the C++ extension is unavailable, or an empty string if it is loaded."""
     if device.type != "cpu":
-        return "the C++ parts are for CPUs, and training is on a GPU"
+        return "the C++ extension is for CPUs only, and training is on a GPU"
     try:
         prepare(RECURRENCE, say)
     except NativeError as error:

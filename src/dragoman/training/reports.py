@@ -27,13 +27,13 @@ class Silent:
 
 
 class MetricsFile:
-    """metrics.jsonl: one JSON object a line, each with the step it belongs to."""
+    """metrics.jsonl: one JSON object per line, each with the step it belongs to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add one record. Numbers that are not finite are written as null."""
+        """Append one record. Numbers that are not finite are written as null."""
         clean = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in record.items()
@@ -42,7 +42,7 @@ class MetricsFile:
             file.write(json.dumps(clean) + "\n")
 
     def truncate_after(self, step: int) -> int:
-        """Drop records of steps after `step`, which a resumed run will write again; return how many damaged lines went too."""
+        """Drop records after `step`, which a resumed run will write again; return the number of damaged lines dropped."""
         if not self.path.exists():
             return 0
         records, damaged = self._parsed()
@@ -51,11 +51,11 @@ class MetricsFile:
         return damaged
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the records; damaged lines are left out, such as a last one cut short by a crash."""
+        """Return the records, without damaged lines such as a last line truncated by a crash."""
         return self._parsed()[0] if self.path.exists() else []
 
     def _parsed(self) -> tuple[list[dict[str, Any]], int]:
-        """Return the records, and how many lines before the last are damaged."""
+        """Return the records, and the number of damaged lines before the last."""
         *lines, last = self.path.read_bytes().split(b"\n")
         parsed = [_record(line) for line in lines]
         damaged = parsed.count(None)
@@ -63,7 +63,7 @@ class MetricsFile:
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """Return the record on a line of metrics.jsonl: a table of numbers, of which `step` is whole; None for anything else."""
+    """Return the record on a line of metrics.jsonl, a dictionary with an integer `step`; None for anything else."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -73,7 +73,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 class TensorBoard:
-    """A listener that writes the numbers of records for TensorBoard, and passes everything on to another."""
+    """A listener that writes the numbers of records to TensorBoard, and forwards everything to another listener."""
 
     def __init__(self, folder: Path, inner: Listener) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -82,7 +82,7 @@ class TensorBoard:
         self.writer = SummaryWriter(str(folder))
 
     def progress(self, record: Mapping[str, Any]) -> None:
-        """Pass on."""
+        """Forward to the other listener."""
         self.inner.progress(record)
 
     def record(self, record: Mapping[str, Any]) -> None:
@@ -93,10 +93,10 @@ class TensorBoard:
         self.inner.record(record)
 
     def say(self, sentence: str) -> None:
-        """Pass on."""
+        """Forward to the other listener."""
         self.inner.say(sentence)
 
     def close(self) -> None:
-        """Flush and pass on."""
+        """Flush, and close the other listener."""
         self.writer.close()
         self.inner.close()

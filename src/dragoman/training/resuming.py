@@ -1,4 +1,4 @@
-"""What must not have changed when a run is resumed: its recipe, but for a few settings of training, and its corpora."""
+"""Check that what must not change before resuming has not: the recipe, except a few training settings, and the corpora."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,38 +20,40 @@ SECTIONS_THAT_MAY_CHANGE = ("about", "decoding")
 """Sections of a recipe that may differ when a run is resumed: training does not read them."""
 
 LOCATIONS = frozenset({"source", "target", "documents", "links", "tsv", "jsonl", "text"})
-"""Settings of a corpus that say where a file is; the files themselves are compared by their checksums."""
+"""Settings of a corpus that locate a file; the files themselves are compared by their checksums."""
 
 FILE = "a file"
-"""What stands for the place of a file where recipes are compared."""
+"""Placeholder for the path of a file when recipes are compared."""
 
 
 def check_same_recipe(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Refuse to resume with another recipe than the one that the run `folder` began with. SettingsError names the place.
+    """Raise SettingsError, which names the setting, unless the recipe is the one that the run `folder` was started with.
 
-    Recipes come as tables. Where corpora are may differ, and in the section `training` what is in MAY_CHANGE.
+    Recipes are given as dictionaries. The paths of corpora may differ, and in the section `training` what is in MAY_CHANGE.
     """
     for place in differences(_lasting(old), _lasting(new)):
         raise SettingsError(
-            f"{folder} was trained with another recipe: `{place}` differs; resume with the recipe it began with (of `training` "
+            f"{folder} was trained with another recipe: `{place}` differs; resume with the original recipe (of `training` "
             f"only {', '.join(sorted(MAY_CHANGE))} may change), or choose another folder with --out"
         )
 
 
 def check_same_files(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Refuse to resume where a corpus file is another than when the run `folder` began; it may have been moved.
+    """Raise RunError if a corpus file has changed since the run `folder` was started; it may have been moved.
 
-    Files come as checksums by path, in the order in which the recipe names them.
+    Files are given as checksums by path, in the order of the recipe.
     """
     moved = len(before) == len(now) and before.keys() != now.keys()
     expected = dict(zip(now, before.values(), strict=True)) if moved else before
     for path, checksum in now.items():
         if expected.get(path, checksum) != checksum:
-            raise RunError(f"{path} has changed since {folder} began; bring it back, or start another run with --out")
+            raise RunError(
+                f"{path} has changed since {folder} was started; restore it, or start another run with --out"
+            )
 
 
 def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
-    """Name the places where two tables differ.
+    """Yield the paths of the entries in which two dictionaries differ.
 
     >>> list(differences({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 4}}))
     ['b.c', 'b.d']
@@ -65,20 +67,20 @@ def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
 
 
 def _lasting(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what must stay the same of a recipe."""
+    """Return the part of a recipe that must not change."""
     kept = {name: section for name, section in recipe.items() if name not in SECTIONS_THAT_MAY_CHANGE}
     training = {name: value for name, value in recipe["training"].items() if name not in MAY_CHANGE}
     return {**kept, "training": training, "data": _without_locations(recipe["data"])}
 
 
 def _without_locations(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section `data` of a recipe without the places of its files."""
+    """Return the section `data` of a recipe without the paths of its files."""
     corpora = {part: _without_location(data[part]) for part in ("train", "dev", "test") if part in data}
     return {**data, **corpora, "root": None}
 
 
 def _without_location(corpus: Any) -> Any:
-    """Return a corpus, or several, in which every file is only said to be there."""
+    """Return a corpus, or several, with every path replaced by FILE."""
     if isinstance(corpus, list | tuple):
         return [_without_location(one) for one in corpus]
     if isinstance(corpus, dict):

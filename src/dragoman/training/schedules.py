@@ -7,7 +7,7 @@ ScheduleName = Literal["inverse_root", "cosine", "linear", "constant", "plateau"
 
 
 def learning_rate(name: ScheduleName, step: int, share: float, *, peak: float, warmup: int, cuts: int = 0) -> float:
-    """Return the rate of optimiser step `step` (from 1) when `share` (0 to 1) of the budget is used.
+    """Return the learning rate of step `step` (from 1) when `share` (0 to 1) of the budget is used.
 
     All rise linearly for `warmup` steps. inverse_root then falls as 1/sqrt(step) (Vaswani et al. 2017, equation 3, with the
     peak given directly); cosine and linear fall to 0 at the end of the budget, whatever its unit; plateau falls to a tenth at

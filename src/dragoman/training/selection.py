@@ -1,4 +1,4 @@
-"""Which weights are kept: the best on dev, and the last few for averaging; and when dev no longer improves."""
+"""Select weights: keep the best on dev and the last few for averaging, and notice when dev no longer improves."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ from dragoman.training.reports import MetricsFile
 from dragoman.training.settings import OptimisationSettings
 
 HOPELESS = 3.0
-"""A loss so many times that of guessing is no early stage of training: weights drawn at random are nearer to a guess."""
+"""A loss this many times that of guessing means divergence: even random weights are closer to guessing."""
 
 
 def measure(validate: Validate, model: nn.Module) -> dict[str, Any]:
-    """Validate a model, in evaluation mode. TrainingError where its weights give nothing that can be measured."""
+    """Validate a model, in evaluation mode. Raises TrainingError if its probabilities are NaN."""
     training = model.training
     model.eval()
     try:
@@ -29,19 +29,19 @@ def measure(validate: Validate, model: nn.Module) -> dict[str, Any]:
     finally:
         model.train(training)
     if not math.isfinite(scores["dev_loss"]):
-        raise TrainingError("the model's probabilities on dev are not numbers")
+        raise TrainingError("the model produces NaN probabilities on dev")
     return scores
 
 
 def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float:
-    """Return the number by which weights are compared: the larger, the better."""
+    """Return the number by which weights are compared; larger is better."""
     return float(scores["dev_bleu"] if settings.metric == "bleu" else -scores["dev_loss"])
 
 
 def select(
     files: RunFiles, model: nn.Module, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
 ) -> bool:
-    """Keep the weights, note in `progress` whether they are the best so far, and return that."""
+    """Keep the weights, record in `progress` whether they are the best so far, and return that."""
     value = value_of(scores, settings)
     better = progress.best is None or value > progress.best
     progress.stale = 0 if better else progress.stale + 1
@@ -65,10 +65,10 @@ def out_of_patience(progress: Progress, settings: OptimisationSettings, *, say: 
 
 
 def check_learned(metrics: MetricsFile, guess: float, *, say: Callable[[str], None]) -> None:
-    """Refuse to call a training done that learned nothing; say so where it learned something, and forgot it again.
+    """Raise TrainingError if training diverged before it learned anything; warn if it diverged later.
 
-    `guess` is the loss of guessing among all labels alike. TrainingError where the loss on dev of the best weights is HOPELESS
-    times as large, which comes of divergence alone; everything is saved by then.
+    `guess` is the loss of guessing uniformly among all labels. A dev loss of the best weights HOPELESS times as large can
+    only come from divergence; everything is saved by then.
     """
     validations = [record for record in metrics.read() if isinstance(record.get("dev_loss"), float)]
     best = next((one for one in reversed(validations) if one.get("best") or "averaged" in one), None)
@@ -78,28 +78,28 @@ def check_learned(metrics: MetricsFile, guess: float, *, say: Callable[[str], No
     remedy = "lower training.learning_rate or training.clip"
     if loss > HOPELESS * guess:
         raise TrainingError(
-            f"training diverged: the loss on dev of the best weights is {loss:.3g}, where guessing would give {guess:.3g}; "
+            f"training diverged: the dev loss of the best weights is {loss:.3g}, where guessing would give {guess:.3g}; "
             f"{remedy}, and start another run with --out"
         )
     if last > HOPELESS * guess:
         say(
-            f"Training diverged, and its best weights are those of an earlier step: the loss on dev was {last:.3g} at the end, "
+            f"Training diverged, and the best weights are those of an earlier step: the dev loss was {last:.3g} at the end, "
             f"where guessing would give {guess:.3g}; {remedy} for better ones."
         )
 
 
 def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str | None:
-    """Make sure, when a run is resumed, that its best weights can be read; return a sentence where they could not.
+    """Make sure, when a run is resumed, that its best weights are readable; return a message if they were not.
 
-    A damaged file is replaced by the weights of the same step that were kept for averaging. Where the file is missing,
-    `progress` forgets the best so far, so that the next validation chooses again. RunError where the file is damaged and
-    there is nothing to replace it with, or where it belongs to another run or model.
+    A damaged file is replaced by the weights of the same step that were kept for averaging. If the file is missing,
+    `progress` forgets the best so far, so that the next validation chooses again. Raises RunError if the file is damaged
+    without a replacement, or belongs to another run or model.
     """
     if progress.best is None:
         return None
     if not files.weights.exists():
         progress.best, progress.best_step, progress.stale = None, 0, 0
-        return f"{files.weights} is missing, so the best weights are chosen again, beginning with the present ones."
+        return f"{files.weights} is missing, so the best weights are chosen again, starting with the current ones."
     try:
         tensors, metadata = load_tensors(files.weights)
     except RunError:
@@ -108,12 +108,12 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
             tensors, metadata = files.load(kept)
         except RunError:
             raise RunError(
-                f"{files.weights} is damaged; copy it again from a good place, or delete it, and training continues and chooses "
+                f"{files.weights} is damaged; restore it from an intact copy, or delete it, and training continues and chooses "
                 "the best weights again"
             ) from None
         check_fits(model, tensors, kept)
         files.save(files.weights, tensors, metadata)
-        return f"{files.weights} was damaged, and is replaced by {kept}, which holds the same weights."
+        return f"{files.weights} was damaged and has been replaced by {kept}, which contains the same weights."
     files.check(files.weights, metadata)
     check_fits(model, tensors, files.weights)
     return None

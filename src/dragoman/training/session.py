@@ -11,7 +11,7 @@ from dragoman.training.trainer import Trainer
 def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progress:
     """Train until the budget is used or a signal asks to stop, save in either case, and close the stream of batches.
 
-    The `seed` of the run decides on everything random that follows; a resumed run continues with the random state it had.
+    The `seed` of the run determines everything random that follows; a resumed run continues with its saved random state.
     """
     if trainer.settings.tensorboard:
         trainer.listener = TensorBoard(trainer.files.folder / "tensorboard", trainer.listener)

@@ -28,7 +28,7 @@ class GuidedSettings(Settings):
 
 
 OWN_TO_PHASES = ("after", "dropout")
-"""Settings of a phase that are not settings of all training."""
+"""Settings of a phase that training as a whole does not have."""
 OptimizerName = Literal["adam", "adamw", "sgd", "nesterov", "muon"]
 Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -143,11 +143,11 @@ class OptimisationSettings(Settings):
 
     @property
     def kept_weights(self) -> int:
-        """How many of the last validations keep their weights, next to the best ones."""
+        """Return how many of the last validations keep their weights, in addition to the best ones."""
         return 0
 
     def in_phase(self: Own, number: int) -> Own:
-        """Return the settings as they are in a phase; 0 is what comes before `phases`."""
+        """Return the settings of a phase; 0 is the time before `phases`."""
         if number == 0:
             return self
         phase = self.phases[number - 1]
@@ -155,7 +155,7 @@ class OptimisationSettings(Settings):
         return self.model_copy(update={name: value for name, value in given.items() if value is not None})
 
     def phase_at(self, share: float) -> tuple[int, float]:
-        """Return the phase in which a share of the budget has been used, and how much of that phase.
+        """Return the phase at a used share of the budget, and the used share of that phase.
 
         >>> phases = (OptimisationPhase(after=0.5), OptimisationPhase(after=0.8))
         >>> settings = OptimisationSettings(steps=10, phases=phases)
@@ -209,5 +209,5 @@ class TrainingSettings(OptimisationSettings):
 
     @property
     def kept_weights(self) -> int:
-        """How many of the last validations keep their weights, next to the best ones."""
+        """Return how many of the last validations keep their weights, in addition to the best ones."""
         return self.keep

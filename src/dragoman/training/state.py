@@ -1,6 +1,6 @@
-"""What a resumed training needs besides its settings, as named tensors: weights, the optimiser's averages, random states.
+"""The state needed to resume training, as named tensors: weights, optimiser state, random states.
 
-Each of several processes would have random states of its own; everything else is the same in all of them.
+With several processes, each would have its own random states; everything else would be the same in all of them.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progr
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give an optimiser the averages among `tensors`."""
+    """Load the optimiser state among `tensors` into an optimiser."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part_of(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
@@ -62,7 +62,7 @@ def random_state(device: torch.device) -> dict[str, Tensor]:
 
 
 def restore_random_state(tensors: Mapping[str, Tensor], device: torch.device) -> None:
-    """Give torch's random generators the states among `tensors`."""
+    """Restore torch's random generators from the states among `tensors`."""
     torch.set_rng_state(tensors["random.cpu"])
     if device.type == "cuda" and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"])

@@ -1,4 +1,4 @@
-"""Where a training step happens."""
+"""One training step."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from dragoman.training.contracts import Objective, Stream
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one step saw: sums over its target tokens, before the update."""
+    """Sums over the target tokens of one step, before the update."""
 
     total: float
     plain: float
@@ -41,7 +41,7 @@ def describe(batches: Sequence[Batch]) -> str:
 
 
 class NotFiniteError(TrainingError):
-    """The loss or the gradient is not a number; the weights were not touched."""
+    """The loss or the gradient is not finite; the weights were not changed."""
 
 
 def train_step(
@@ -55,8 +55,8 @@ def train_step(
 ) -> StepResult:
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
-    Uneven batches weigh by their tokens: the gradient is that of one big batch. NotFiniteError leaves the weights as they
-    were. Nothing is read from the device before the whole gradient has been asked of it.
+    Batches are weighted by their tokens, so the gradient is that of one big batch. NotFiniteError leaves the weights
+    unchanged. Nothing is read from the device before the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
     tokens = sum(len(batch.label_positions) for batch in batches)
@@ -80,6 +80,6 @@ def train_step(
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Give every parameter group the rate of the coming step."""
+    """Set the learning rate of every parameter group."""
     for group in optimizer.param_groups:
         group["lr"] = rate

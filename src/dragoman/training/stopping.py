@@ -1,4 +1,4 @@
-"""How training is asked to stop: Ctrl-C, SIGTERM, or a terminal that is closed (SIGHUP)."""
+"""Stop training on a signal: Ctrl-C, SIGTERM, or a closed terminal (SIGHUP)."""
 
 import signal
 import threading
@@ -10,14 +10,14 @@ from dragoman.training.reports import Silent
 from dragoman.training.trainer import Trainer
 
 HANGUP = getattr(signal, "SIGHUP", None)
-"""What a terminal sends when it is closed; Windows has no such signal."""
+"""The signal of a closed terminal; Windows has none."""
 
 
 @contextmanager
 def stops_when_asked(trainer: Trainer) -> Iterator[None]:
-    """Let a signal end training after the current step; a second Ctrl-C or SIGTERM ends it at once.
+    """Let a signal stop training after the current step; a second Ctrl-C or SIGTERM stops it immediately.
 
-    Which signal it was stands in `trainer.progress.stopped_by`. SIGHUP is left alone where it is ignored, as under `nohup`.
+    The signal is stored in `trainer.progress.stopped_by`. SIGHUP is left alone if it is ignored, as under `nohup`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -31,8 +31,8 @@ def stops_when_asked(trainer: Trainer) -> Iterator[None]:
         trainer.stop_requested = True
         trainer.progress.stopped_by = number
         try:
-            trainer.listener.say("Stopping after this step, and saving. (Once more to stop at once.)")
-        except OSError:  # nobody can be told any more, but the step is still saved
+            trainer.listener.say("Stopping and saving after this step. (Press again to stop immediately.)")
+        except OSError:  # the terminal is gone, but the step is still saved
             trainer.listener = Silent()
 
     signals = [signal.SIGINT, signal.SIGTERM]

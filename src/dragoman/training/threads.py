@@ -1,4 +1,4 @@
-"""How many threads of a CPU train a model fastest: small models are slower on many."""
+"""Find the number of CPU threads that trains a model fastest: small models are slower with many."""
 
 import time
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from dragoman.training.trainer import Trainer
 
 
 def probe_threads(trainer: Trainer, *, clock: Callable[[], float] = time.perf_counter) -> int:
-    """Return 1 or the number of threads that torch has now, whichever takes less time for a few forward and backward passes.
+    """Return 1 or torch's current number of threads, whichever is faster for a few forward and backward passes.
 
-    Weights, buffers and the position in the stream stay as they are; torch's random state does not.
+    Weights, buffers and the position in the stream are unchanged; torch's random state is not.
     """
     if torch.get_num_threads() == 1:
         return 1

@@ -1,8 +1,8 @@
-"""The training loop: take batches, step, report; now and then validate and save.
+"""The training loop: take batches, step, report; periodically validate and save.
 
-One process trains. Several would each run this loop over their own share of the batches, and meet in four places: `train_step`
-adds up losses, tokens and gradients; `Progress` counts the work of all; `RunFiles` is written by one of them; and each has
-random states of its own (`state.py`).
+One process trains. Several would each run this loop over their own share of the batches, with four points of contact:
+`train_step` would add up losses, tokens and gradients; `Progress` would count the work of all; one process would write
+`RunFiles`; and each would have its own random states (`state.py`).
 """
 
 import time
@@ -27,14 +27,14 @@ from dragoman.training.state import load_state, restore_optimizer, restore_rando
 from dragoman.training.step import NotFiniteError, StepResult, describe, gather, set_learning_rate, train_step
 
 LAST = 1 - 1e-9
-"""The largest share of the budget at which a step may still be taken."""
+"""The largest used share of the budget at which a step may still be taken."""
 
 
 class Trainer:
-    """Trains a model until its budget is used, Ctrl-C asks it to stop, or dev stops getting better.
+    """Train a model until its budget is used up, a signal asks to stop, or dev no longer improves.
 
-    A run that was stopped and resumed gives the weights of the unbroken one, bit for bit on one machine, where the budget
-    is in steps or epochs; a budget in minutes depends on the clock.
+    A run that was stopped and resumed gives the same weights as an uninterrupted one, bit for bit on one machine, if the
+    budget is in steps or epochs; a budget in minutes depends on the clock.
     """
 
     def __init__(
@@ -111,18 +111,18 @@ class Trainer:
         )
         replaced = recover_best(self.files, self.model, self.progress)
         if damaged := self.metrics.truncate_after(self.progress.step):
-            self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were left out.")
+            self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were dropped.")
         if replaced is not None:
             self.listener.say(replaced)
             if self.progress.best is None:
                 self._validate()
 
     def _used(self) -> dict[str, int | float]:
-        """Return what has been used of each budget."""
+        """Return the amount used of each budget."""
         return self.progress.used(self.stream.epochs_done)
 
     def _step(self, totals: RunningTotals) -> None:
-        """Gather batches, take one optimiser step, and tell the listener."""
+        """Gather batches, take one optimiser step, and notify the listener."""
         phase, share = self.settings.phase_at(min(self.share(), LAST))
         if phase != self.progress.phase:
             self._start_phase(phase)
@@ -166,12 +166,12 @@ class Trainer:
         return totals.record(self.progress, epochs=self.stream.epochs_done, share=self.share(), learning_rate=rate)
 
     def _record(self, record: Mapping[str, Any]) -> None:
-        """Write a record to metrics.jsonl, and tell the listener."""
+        """Write a record to metrics.jsonl, and notify the listener."""
         self.metrics.append(record)
         self.listener.record(record)
 
     def _validate(self) -> None:
-        """Measure on dev, and keep the weights."""
+        """Measure on dev and keep the weights."""
         begin = time.monotonic()
         try:
             scores = measure(self.validate, self.model)
