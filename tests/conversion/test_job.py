@@ -108,7 +108,7 @@ def test_an_export_that_translates_otherwise_is_refused_and_nothing_is_left(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Patch, quantization: job.Quantization
 ):
     bug(monkeypatch)
-    with pytest.raises(InputError, match="translate as the run does"):
+    with pytest.raises(InputError, match="does not translate like"):
         export(trained("transformer"), tmp_path / "out", quantization=quantization)
     assert not any(tmp_path.iterdir())
 
@@ -129,7 +129,7 @@ def test_int8_that_loses_too_much_is_refused(trained: Trained, tmp_path: Path, m
 def test_what_stands_in_the_way_is_not_touched(trained: Trained, tmp_path: Path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "one.txt").write_text("dear", encoding="utf-8")
-    with pytest.raises(InputError, match="exists and is not an export"):
+    with pytest.raises(InputError, match="is not an export; choose another folder"):
         export(trained("transformer"), tmp_path / "letters")
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["one.txt"]
 

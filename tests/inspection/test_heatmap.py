@@ -114,11 +114,7 @@ def test_dollars_are_not_mathematics(tmp_path: Path) -> None:
 def test_letters_that_no_font_has_are_refused_for_a_png_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fontManager, "ttflist", [])
     cat = AttentionPicture(["猫"], ["cat"], [[[[1.0]]]])
-    sentence = (
-        "no font of this machine has the letter 猫 (U+732B) for a PNG;"
-        " write .svg or .html, which use the fonts of their reader"
-    )
-    with pytest.raises(InputError, match=re.escape(sentence)):
+    with pytest.raises(InputError, match=r"no font .* 猫 \(U\+732B\).*\.svg or \.html"):
         draw(cat, tmp_path / "picture.png")
     draw(cat, tmp_path / "picture.svg")
     assert "猫" in texts_of(tmp_path / "picture.svg")

@@ -43,7 +43,7 @@ def test_a_head_without_rows_is_refused() -> None:
 
 
 def test_every_layer_must_have_as_many_heads() -> None:
-    with refused("layer 2 has 2 heads but layer 1 has 1; give each as many"):
+    with refused("layer 2 has 2 heads but layer 1 has 1"):
         AttentionPicture(["a"], ["b"], [[[[1.0]]], [[[1.0]], [[1.0]]]])
 
 
@@ -61,7 +61,7 @@ def test_nothing_cannot_be_drawn() -> None:
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), float("inf")])
 def test_weights_lie_between_0_and_1(weight: float) -> None:
-    with refused(f"layer 1, head 1 holds the weight {weight}, but attention weights lie between 0 and 1"):
+    with refused(f"layer 1, head 1 has the weight {weight}"):
         AttentionPicture(["a"], ["b"], [[[[weight]]]])
 
 

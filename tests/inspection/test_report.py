@@ -49,7 +49,7 @@ def test_every_part_has_a_heading(page: Any) -> None:
     assert page.words("h2") == [
         "Scores",
         "Training",
-        "What the model looks at",
+        "Attention",
         "Translations",
         "Train on your own files",
         "Settings",

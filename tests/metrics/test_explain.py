@@ -76,7 +76,7 @@ def test_the_text_shows_every_step() -> None:
         "  none: the candidate is too short",
         "  p3 = 0",
         "",
-        "brevity penalty   0.6065   (2 words, nearest reference 3: exp(1 - 3/2))",
+        "brevity penalty   0.6065   (2 words, closest reference 3: exp(1 - 3/2))",
         "BLEU   0.0000 = 0.6065 * (1.0000 * 1.0000 * 0.0000) ** (1/3), written as 0.00",
     ]
 
@@ -92,7 +92,7 @@ def test_the_text_shows_what_clipping_takes_away() -> None:
 def test_the_text_shows_smoothing() -> None:
     text = explain("the dog sat", ["the cat sat"], order=2).render()
     assert "  p2 = 0/2 = 0.0000, smoothed to 0.2500" in text
-    assert "(3 words, nearest reference 3: not shorter)" in text
+    assert "(3 words, closest reference 3: not shorter)" in text
     assert "no words" in explain("", ["the cat sat"]).render()
 
 

@@ -78,5 +78,5 @@ def test_files_are_the_same_by_their_content() -> None:
     check_same_files(FOLDER, before, before)
     check_same_files(FOLDER, before, {"b/train.en": "1", "b/train.vi": "2"})
     for now in ({"a/train.en": "1", "a/train.vi": "3"}, {"b/train.en": "2", "b/train.vi": "1"}):
-        with pytest.raises(RunError, match="has changed since runs/mine.*--out"):
+        with pytest.raises(RunError, match=r"has changed since runs/mine.*--out"):
             check_same_files(FOLDER, before, now)

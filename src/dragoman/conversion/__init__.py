@@ -1,1 +1,1 @@
-"""Handing a trained model to another engine, with the proof that it still gives the same translations."""
+"""Convert a trained model for another engine, and verify that it still gives the same translations."""

@@ -1,4 +1,4 @@
-"""The whole job of `dragoman export`: a run becomes a folder for another engine, or a sentence says why not."""
+"""The whole job of `dragoman export`: convert a run into a folder for another engine, or say why that is impossible."""
 
 import json
 import shutil
@@ -29,16 +29,16 @@ from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run, open_run
 
 Quantization = Literal["int8", "float32"]
-"""How weights are kept; what is computed from int8 is summed up in int32."""
+"""How weights are stored; int8 products are accumulated in int32."""
 
 SAMPLE = 40
-"""Sentences on which both engines must agree."""
+"""Number of sentences on which both engines must agree."""
 
 
 def export(run: Path, out: Path | None = None, *, quantization: Quantization = "int8") -> tuple[Path, Agreement]:
-    """Export a run for CTranslate2 and return the folder, by default in the run's own, and how far both engines agree.
+    """Export a run for CTranslate2; return the folder, by default inside the run, and how well both engines agree.
 
-    Nothing is left where the export does not translate as the run does. ExportError says what CTranslate2 cannot express.
+    Nothing is left behind if the export does not translate like the run. ExportError says what CTranslate2 cannot express.
     """
     opened = open_run(run)
     opened.require("translate")
@@ -47,7 +47,7 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
         raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
     if place.exists() and not (is_export(place) or (place.is_dir() and not any(place.iterdir()))):
-        raise ExportError(f"{place} exists and is not an export; choose another folder")
+        raise ExportError(f"{place} exists but is not an export; choose another folder")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:
@@ -59,7 +59,7 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
 
 
 def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
-    """Write an export into an empty folder, and prove it: first in float32, where nothing but rounding may differ."""
+    """Write an export into an empty folder, and verify it: first in float32, where only rounding may differ."""
     settings = run.recipe.model
     assert isinstance(settings, TransformerSettings)
     own = Translator.load(run.folder, device="cpu")
@@ -85,7 +85,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
 
 
 def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str]]:
-    """Return sentences of the run's dev corpora, or, where these cannot be read, of its own tokens in random order."""
+    """Return sentences from the run's dev corpora or, if these cannot be read, random sequences of its tokens."""
     found: list[tuple[str, str]] = []
     for corpus in run.recipe.data.dev:
         with suppress(DragomanError):
@@ -101,7 +101,7 @@ def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str
 
 
 def positions_of(settings: TransformerSettings) -> int:
-    """Return the most tokens of a sentence, </s> included, that an export can take."""
+    """Return the maximum number of tokens of a sentence, including </s>, that an export can take."""
     return POSITIONS if settings.bound is None else settings.bound
 
 
@@ -121,7 +121,7 @@ def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
 
 
 def _manifest(run: Run, settings: TransformerSettings, quantization: Quantization) -> dict[str, Any]:
-    """Return the manifest of an export, without the checksums."""
+    """Return the manifest of an export without checksums."""
     from importlib.metadata import version
 
     return {

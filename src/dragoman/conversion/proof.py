@@ -1,4 +1,4 @@
-"""The proof that an export gives the same translations: both engines on the same sentences."""
+"""Verify that an export gives the same translations: run both engines on the same sentences."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,28 +12,28 @@ from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 
 SEARCHES = (DecodingSettings(method="greedy"), DecodingSettings(beam=5, n_best=2, stopping="full"))
-"""Searches whose results must agree: greedy, and a beam as CTranslate2 itself ends it."""
+"""Searches whose results must agree: greedy, and a beam with CTranslate2's own stopping criterion."""
 ROUNDING = 1e-3
-"""Most that the log-probability of a token may differ in float32, and of a translation per token."""
+"""Maximum difference in the log-probability of a token in float32, and of a translation per token."""
 TIES = 0.05
-"""Most of the sentences whose beam may differ: which continuation is the last to stay in a beam can be a tie within rounding."""
+"""Maximum share of sentences whose beam may differ: the last hypothesis kept in a beam can be a tie up to rounding."""
 INT8_MEAN = 0.15
-"""Most that the log-probability of a token may differ in int8, in the mean of the sample."""
+"""Maximum mean difference in the log-probability of a token in int8, over the sample."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two engines agree on a sample."""
+    """How well two engines agree on a sample."""
 
     sentences: int
     equal_greedy: float
     """Share of sentences whose greedy translation is the same."""
     equal_beam: float
-    """Share of sentences with the same two best translations of a beam."""
+    """Share of sentences with the same two best translations in a beam."""
     mean_difference: float
-    """Mean difference of the log-probability of a token of given translations."""
+    """Mean difference in the log-probability of a token of given translations."""
     largest_difference: float
-    """Largest difference of the log-probability of a token of given translations."""
+    """Largest difference in the log-probability of a token of given translations."""
 
     def table(self) -> dict[str, Any]:
         """Return the numbers for a manifest."""
@@ -43,9 +43,9 @@ class Agreement:
 def compare(
     own: Translator, other: ExportedTranslator, sources: Sequence[str], *, targets: Sequence[str]
 ) -> tuple[Agreement, list[str]]:
-    """Translate `sources` with both engines and score `targets`; return how far they agree, and what differs beyond rounding.
+    """Translate `sources` with both engines and score `targets`; return the agreement, and differences beyond rounding.
 
-    Two translations may differ where both models give them the same score within rounding: a tie is broken either way.
+    Two translations may differ if both models score them the same up to rounding: a tie can be broken either way.
     """
     differences = token_differences(own, other.engine, sources, targets=targets)
     shares, beyond = [], []
@@ -67,14 +67,14 @@ def compare(
 
 
 def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> None:
-    """Refuse an export that does not translate as the run does. ExportError."""
+    """Raise ExportError for an export that does not translate like the run."""
     if quantization == "float32" and beyond:
         raise ExportError(
-            f"the export does not translate as the run does, so it was not kept: {beyond[0]}; this is a defect, please report it"
+            f"the export does not translate like the run, so it was not kept: {beyond[0]}; this is a bug, please report it"
         )
     if agreement.mean_difference > INT8_MEAN:
         raise ExportError(
-            f"in {quantization} the log-probability of a token changes by {agreement.mean_difference:.2f} in the mean, more "
+            f"in {quantization} the log-probability of a token changes by {agreement.mean_difference:.2f} on average, more "
             f"than {INT8_MEAN}, so the export was not kept; export with `--quantization float32`"
         )
 
@@ -82,7 +82,7 @@ def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> N
 def token_differences(
     own: Translator, engine: Engine, sources: Sequence[str], *, targets: Sequence[str]
 ) -> list[float]:
-    """Return by how much the log-probability of each token of the targets differs, </s> included."""
+    """Return the difference in log-probability of each token of the targets, including </s>."""
     from dragoman.data.collate import collate
     from dragoman.decoding.score import score_target
 
@@ -106,7 +106,7 @@ def _texts(translation: Translation) -> list[str]:
 
 
 def _close(one: Translation, two: Translation) -> bool:
-    """Return whether two engines' translations of a sentence are the same within rounding, alternatives too."""
+    """Tell whether two engines' translations of a sentence are the same up to rounding, including alternatives."""
     pairs = list(zip((one, *one.alternatives), (two, *two.alternatives), strict=False))
     same_number = len(one.alternatives) == len(two.alternatives)
     return same_number and all(abs(a.score - b.score) <= ROUNDING * (1 + abs(a.score)) for a, b in pairs)

@@ -1,7 +1,7 @@
-"""A Transformer of Dragoman in the terms of CTranslate2, or the sentence that says why that cannot be.
+"""Describe a Transformer in terms of CTranslate2, or say why that is impossible.
 
-What differs is folded into the weights: a score without the division by sqrt(d), or with a matrix of its own, becomes the
-scaled dot product of other queries; a table of positions replaces what CTranslate2 would compute otherwise.
+Differences are folded into the weights: a score without the division by sqrt(d), or with a matrix of its own, becomes the
+scaled dot product of modified queries; a table of positions replaces CTranslate2's own, which differ.
 """
 
 import math
@@ -26,11 +26,11 @@ from dragoman.models.transformer import EncoderLayer, TransformerDecoder, Transf
 from dragoman.models.transformer_settings import TransformerSettings
 
 POSITIONS = 1024
-"""Rows of the table of sinusoids, and so the most tokens of a sentence; a model of 512 features needs 2 MB for it."""
+"""Rows in the table of sinusoids, and so the maximum number of tokens; a model of width 512 needs 2 MB for it."""
 
 
 def refuse(settings: ModelSettings) -> None:
-    """Refuse, by name, what CTranslate2 cannot express. ExportError."""
+    """Raise ExportError, which names the setting, for anything that CTranslate2 cannot express."""
     for what in obstacles(settings):
         raise ExportError(
             f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a "
@@ -39,7 +39,7 @@ def refuse(settings: ModelSettings) -> None:
 
 
 def obstacles(settings: ModelSettings) -> Iterator[str]:
-    """Yield what in `settings` CTranslate2 has no words for."""
+    """Yield the settings that CTranslate2 cannot express."""
     if not isinstance(settings, TransformerSettings) or settings.kind != "transformer":
         yield f"a model of the kind `{settings.kind}`"
         return
@@ -54,7 +54,7 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"
     if settings.relative in ("alibi", "t5"):
-        yield f"`model.relative: {settings.relative}` on both sides and with numbers for each layer"
+        yield f"`model.relative: {settings.relative}` on both sides, with separate parameters per layer"
     elif settings.relative != "none" and settings.positions != "none":
         yield f"`model.relative: {settings.relative}` with `model.positions: {settings.positions}`"
     for name in ("window", "hard", "experts"):
@@ -67,8 +67,8 @@ def describe(
 ) -> Any:
     """Return the `TransformerSpec` of a model with the vocabularies `source` and `target`, not yet quantised.
 
-    `attends` is the decoder layer (from 1) whose weights make word links; by default the last. ExportError where CTranslate2
-    cannot express the model.
+    `attends` is the decoder layer (from 1) whose weights give word alignments; by default the last. Raises ExportError if
+    CTranslate2 cannot express the model.
     """
     refuse(settings)
     assert isinstance(settings, TransformerSettings)
@@ -117,7 +117,7 @@ def _stacks(settings: TransformerSettings, specs: Any, attends: int | None) -> t
 def _fill_stack(
     spec: Any, stack: TransformerEncoder | TransformerDecoder, embedding: Any, *, settings: TransformerSettings
 ) -> None:
-    """Fill in what is not in the layers: embedding, positions and the last norm."""
+    """Fill in everything outside the layers: embedding, positions and the final norm."""
     embedding.weight = _array(stack.embedding.weight)
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _positions(stack.positions, settings.width)
@@ -126,7 +126,7 @@ def _fill_stack(
 
 
 def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position width"]:
-    """Return the vector added at each position; zeros keep CTranslate2 from adding sinusoids of its own."""
+    """Return the vector added at each position; zeros keep CTranslate2 from adding its own sinusoids."""
     match positions:
         case LearnedPositions():
             return _array(positions.table.weight)
@@ -137,7 +137,7 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
 
 
 def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
-    """Fill in one attention with the norm of its residual; queries, keys and values of one side are one matrix."""
+    """Fill in one attention with the norm of its residual; in self-attention, queries, keys and values are one matrix."""
     _fill_norm(spec.layer_norm, residual.norm)
     query = _queries(attention)
     both = (attention.key_value.weight, attention.key_value.bias)
@@ -167,7 +167,7 @@ def _queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
 
 
 def _distances(vectors: Float[Tensor, "distance head_dim"]) -> Float[np.ndarray, "..."]:
-    """Return vectors for the distances -16 to 16; those that a causal side never meets are 0."""
+    """Return vectors for the distances -16 to 16; those that causal attention never uses are 0."""
     missing = 2 * REACH + 1 - vectors.shape[0]
     return _array(nn.functional.pad(vectors, (0, 0, 0, missing)))
 
@@ -195,5 +195,5 @@ def _fill_linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
 
 
 def _array(tensor: Tensor) -> Float[np.ndarray, "..."]:
-    """Return a copy of a tensor as an array of float32; CTranslate2 quantises in place."""
+    """Return a copy of a tensor as a float32 array; CTranslate2 quantises in place."""
     return np.array(tensor.detach().float().cpu().numpy(), order="C")

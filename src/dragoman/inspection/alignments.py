@@ -1,4 +1,4 @@
-"""From attention weights to word alignments: pieces put together into words, and words linked."""
+"""From attention weights to word alignments: merge tokens into words, and link words."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def links_from_weights(weights: Float[Tensor, "target source"]) -> set[tuple[int, int]]:
-    """Link each target word to the source word that it looks at most; links are (source, target), counted from 0.
+    """Link each target word to the source word with the largest weight; links are (source, target), counted from 0.
 
-    Of equal weights the leftmost wins. A target word that looks at no source word at all has no link.
+    The leftmost wins a tie. A target word whose weights are all 0 has no link.
 
     >>> from torch import tensor
     >>> sorted(links_from_weights(tensor([[0.9, 0.1], [0.3, 0.7], [0.0, 0.0]])))
@@ -26,12 +26,11 @@ def merge_pieces(
     source_words: Sequence[int | None],
     target_words: Sequence[int | None],
 ) -> Float[Tensor, "*heads target_word source_word"]:
-    """Turn weights between pieces into weights between words.
+    """Turn weights between tokens into weights between words.
 
-    `source_words` and `target_words` give for each token the number of its word, from 0; None marks a piece that
-    belongs to no word, such as EOS, and is dropped. A word receives the sum of what its source pieces receive, and
-    gives the mean of what its target pieces give. Weight on a dropped source piece is dropped too, not spread over the
-    others: a row sums to what its pieces gave to words, which is 1 only where nothing was dropped.
+    `source_words` and `target_words` give the index of the word of each token; None marks a token that belongs to no word,
+    such as EOS, and is dropped. Weights are summed over the tokens of a source word and averaged over those of a target
+    word. Weight on a dropped source token is dropped too, not redistributed, so a row sums to 1 only if nothing was dropped.
 
     >>> from torch import tensor
     >>> merge_pieces(tensor([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]), [0, 0, 1], [0, 0]).tolist()
@@ -44,7 +43,7 @@ def merge_pieces(
 
 
 def _membership(words: Sequence[int | None], like: Tensor) -> Float[Tensor, "piece word"]:
-    """Return 1 where the piece belongs to the word, else 0."""
+    """Return 1 where the token belongs to the word, otherwise 0."""
     size = max((word for word in words if word is not None), default=-1) + 1
     membership = like.new_zeros(len(words), size)
     for piece, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Training curves as SVG: plain markup that takes its colours and letters from the page around it."""
+"""Training curves as SVG: plain markup that inherits colours and fonts from the page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 
 WIDTH, HEIGHT = 340, 210
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 44, 26
-"""Room around the curves, for numbers and names."""
+"""Margins around the curves, for numbers and names."""
 MOST_POINTS = 400
-"""Longer curves keep only the lowest and the highest point of each stretch, so that no peak is lost."""
+"""Longer curves keep only the lowest and the highest point of each interval, so that no peak is lost."""
 MOST_READINGS = 120
-"""Places along a curve where pointing shows the numbers."""
+"""Positions along a curve where hovering shows the numbers."""
 
 Record = Mapping[str, Any]
 """One line of a run's `metrics.jsonl`."""
@@ -38,10 +38,10 @@ PANELS: Mapping[str, Sequence[Line]] = {
 
 
 def draw_curves(records: Sequence[Record]) -> tuple[str, ...]:
-    """Draw loss, BLEU and learning rate over steps, an SVG each; what was never recorded is left out.
+    """Draw loss, BLEU and learning rate over steps, one SVG each; what was never recorded is omitted.
 
     A record has a `step` and any of `loss`, `dev_loss`, `dev_bleu` and `learning_rate`; numbers that are not finite are
-    left out. Pointing at a curve shows its numbers, in a page styled by `page.css`.
+    skipped. Hovering over a curve shows its numbers, in a page styled by `page.css`.
     """
     panels = []
     for title, lines in PANELS.items():
@@ -52,7 +52,7 @@ def draw_curves(records: Sequence[Record]) -> tuple[str, ...]:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most `most` + 1 round numbers, evenly spaced, the first and last of which enclose `low` and `high`.
+    """Return at most `most` + 1 evenly spaced round numbers that enclose `low` and `high`.
 
     >>> ticks(0.0, 4.3)
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
@@ -66,7 +66,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """Return at most about `most` points: of each stretch the lowest and the highest, in order, and both ends.
+    """Return about `most` points at most: the lowest and the highest of each interval, in order, and both ends.
 
     >>> thin([(0.0, 1.0), (1.0, 9.0), (2.0, 2.0), (3.0, 3.0), (4.0, 0.0)], most=4)
     [(0.0, 1.0), (1.0, 9.0), (3.0, 3.0), (4.0, 0.0)]
@@ -82,7 +82,7 @@ def thin(points: Sequence[Point], most: int) -> list[Point]:
 
 
 def _points(records: Sequence[Record], key: str) -> list[Point]:
-    """Collect the finite numbers of `key` by step; of a step recorded twice, the later record counts."""
+    """Collect the finite numbers of `key` by step; if a step was recorded twice, the later record counts."""
     found = {}
     for record in records:
         value = record.get(key)
@@ -116,24 +116,24 @@ def _panel(title: str, curves: Mapping[Line, Sequence[Point]]) -> str:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where a step and a value lie in the picture."""
+    """Coordinates of steps and values in the picture."""
 
     last_step: float
     low: float
     high: float
 
     def x(self, step: float) -> str:
-        """Place a step."""
+        """Return the x coordinate of a step."""
         return f"{LEFT + (WIDTH - LEFT - RIGHT) * step / self.last_step:.1f}"
 
     def y(self, value: float) -> str:
-        """Place a value."""
+        """Return the y coordinate of a value."""
         share = (value - self.low) / (self.high - self.low)
         return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share:.1f}"
 
 
 def _rule(scale: _Scale, value: float) -> str:
-    """Draw a hairline across, with its value at the left."""
+    """Draw a horizontal grid line with its value on the left."""
     y = scale.y(value)
     return (
         f'<path d="M{LEFT} {y}H{WIDTH - RIGHT}" stroke="currentColor" stroke-opacity="0.15"/>'
@@ -147,7 +147,7 @@ def _step(scale: _Scale, step: float) -> str:
 
 
 def _curve(scale: _Scale, line: Line, points: Sequence[Point]) -> str:
-    """Draw one curve, or a dot where there is one point alone."""
+    """Draw one curve, or a dot if there is only one point."""
     places = [f"{scale.x(step)} {scale.y(value)}" for step, value in thin(points, MOST_POINTS)]
     path = "M" + "L".join(places if len(places) > 1 else places * 2)
     width = 1.75 if len(places) > 1 else 6
@@ -156,7 +156,7 @@ def _curve(scale: _Scale, line: Line, points: Sequence[Point]) -> str:
 
 
 def _legend(curves: Mapping[Line, Sequence[Point]]) -> str:
-    """Name the curves where there are several."""
+    """Name the curves if there are several."""
     if len(curves) == 1:
         return ""
     names = "".join(f'<tspan dx="14" fill="{line.colour}">● {line.name}</tspan>' for line in curves)
@@ -164,7 +164,7 @@ def _legend(curves: Mapping[Line, Sequence[Point]]) -> str:
 
 
 def _readings(scale: _Scale, curves: Mapping[Line, Sequence[Point]]) -> list[str]:
-    """Return the numbers at each step, invisible until pointed at."""
+    """Return the numbers at each step, hidden until hovered over."""
     by_step: dict[float, list[tuple[Line, float]]] = {}
     for line, points in curves.items():
         for step, value in points:
@@ -180,7 +180,7 @@ def _readings(scale: _Scale, curves: Mapping[Line, Sequence[Point]]) -> list[str
 
 
 def _reading(scale: _Scale, step: float, band: tuple[float, float], *, values: Sequence[tuple[Line, float]]) -> str:
-    """Return one reading: the band to point at, a mark on each curve, and the numbers."""
+    """Return one reading: the band to hover over, a mark on each curve, and the numbers."""
     left, right = (float(scale.x(edge)) for edge in band)
     marks = "".join(
         f'<circle cx="{scale.x(step)}" cy="{scale.y(value)}" r="3" fill="{line.colour}"/>' for line, value in values
@@ -194,7 +194,7 @@ def _reading(scale: _Scale, step: float, band: tuple[float, float], *, values: S
 
 
 def _short(value: float) -> str:
-    """Write a number in few letters.
+    """Format a number in few characters.
 
     >>> [_short(value) for value in (0.0, 0.0005, 0.00003, 41.25, 999.7, 12000.0)]
     ['0', '0.0005', '3e-05', '41.2', '1,000', '12,000']

@@ -1,4 +1,4 @@
-"""Draw what a document classifier looked at: its words shaded by their weights, a bar for the weight of each sentence."""
+"""Draw the attention of a document classifier: words shaded by weight, and a bar for the weight of each sentence."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 9.0
-"""Inches of a PNG or SVG."""
+"""Width of a PNG or SVG in inches."""
 LEFT, BAR, LINE, GAP = 1.5, 0.8, 0.26, 0.07
-"""Inches: where words begin, the longest bar, the height of a line, the gap between words."""
+"""In inches: left edge of the words, longest bar, line height, gap between words."""
 FONT_SIZE = 10.0
-"""Points of the words."""
+"""Font size of the words in points."""
 LABELS = 5
-"""Most probable labels that are named."""
+"""Number of most probable labels to show."""
 KEY = "Bars show the weights of sentences; shades, those of words, times the root of their sentence's."
-"""What the picture shows, in one sentence."""
+"""Caption of the picture."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class DocumentPicture:
     labels: Sequence[tuple[str, float]]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be drawn."""
+        """Raise InputError if this cannot be drawn."""
         words, weights = ([len(row) for row in rows] for rows in (self.sentences, self.word_weights))
         if not words or words != weights or len(words) != len(self.sentence_weights):
             raise InputError("a picture of a document needs a weight for each sentence and each word, and a sentence")
 
     @property
     def title(self) -> str:
-        """The most probable labels."""
+        """Return the most probable labels."""
         return ", ".join(f"{label} {probability:.2f}" for label, probability in self.labels[:LABELS])
 
     @property
     def shades(self) -> list[list[float]]:
-        """How dark each word is, from 0 to 1: sqrt(p_s) p_w (Yang et al. 2016, section 3.6), the largest being 1.
+        """Return the shade of each word from 0 to 1: sqrt(p_s) p_w (Yang et al. 2016, section 3.6), scaled to a maximum of 1.
 
         >>> DocumentPicture([["so", "good"], ["well"]], [[0.25, 0.75], [1.0]], [1.0, 0.0], []).shades
         [[0.3333333333333333, 1.0], [0.0]]
@@ -65,13 +65,13 @@ class DocumentPicture:
 
 
 def draw_document(picture: DocumentPicture, path: Path) -> None:
-    """Write `picture` as PNG, SVG or HTML, whichever the suffix of `path` names; InputError for any other."""
+    """Write `picture` as PNG, SVG or HTML, by the suffix of `path`. Raises InputError for any other suffix."""
     text = "".join([picture.title, *(word for words in picture.sentences for word in words)])
     write_picture(path, text, page=lambda: _page(picture), figure=lambda: _figure(picture))
 
 
 def _page(picture: DocumentPicture) -> str:
-    """Return a page that holds the picture."""
+    """Return a page with the picture."""
     items = "\n".join(
         f'<li><span class="bar" style="--w:{weight:.3f}"></span><span class="number">{weight:.2f}</span><p>{words}</p></li>'
         for weight, words in zip(picture.sentence_weights, _words(picture), strict=True)
@@ -83,7 +83,7 @@ def _page(picture: DocumentPicture) -> str:
 
 
 def _words(picture: DocumentPicture) -> list[str]:
-    """Return the HTML of the words of each sentence; pointing at one shows its weight in the sentence."""
+    """Return the HTML of the words of each sentence; hovering over one shows its weight in the sentence."""
     rows = zip(picture.sentences, picture.word_weights, picture.shades, strict=True)
     return [
         " ".join(
@@ -95,7 +95,7 @@ def _words(picture: DocumentPicture) -> list[str]:
 
 
 def _figure(picture: DocumentPicture) -> "Figure":
-    """Lay the words out in lines, a bar before each sentence."""
+    """Lay out the words in lines, with a bar before each sentence."""
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

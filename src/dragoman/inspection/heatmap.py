@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL = 0.34
-"""Inches of one cell, where there is room."""
+"""Size of a cell in inches, if there is room."""
 SIDE = 18.0
-"""Inches that all cells together may take, along either side; cells get smaller to fit."""
+"""Maximum size of all cells together in inches, along either side; cells shrink to fit."""
 POINTS = 72
-"""Points in an inch."""
+"""Points per inch."""
 LONGEST_WORD = 60
-"""Letters of a word that are drawn in a PNG or SVG."""
+"""Maximum characters of a word in a PNG or SVG."""
 LONGEST_TITLE = 1000
-"""Letters of a title."""
+"""Maximum characters of a title."""
 
 
 def draw(picture: AttentionPicture, path: Path) -> None:
-    """Write `picture` as PNG, SVG or HTML, whichever the suffix of `path` names; InputError for any other.
+    """Write `picture` as PNG, SVG or HTML, by the suffix of `path`. Raises InputError for any other suffix.
 
-    PNG and SVG show several heads or layers as a grid, a row of it for each layer and a column for each head; HTML lets
-    the reader choose. The same picture gives the same bytes. Text in an SVG stays text.
+    PNG and SVG show several heads or layers as a grid, with a row for each layer and a column for each head; HTML lets the
+    reader choose. The same picture gives the same bytes. Text in an SVG stays text.
     """
     text = "".join([picture.title, *picture.source_words, *picture.target_words])
     write_picture(path, text, page=lambda: attention_page([picture]), figure=lambda: _figure(picture))
@@ -70,7 +70,7 @@ def _figure(picture: AttentionPicture) -> "Figure":
 
 
 def _label(text: str, longest: int = LONGEST_WORD) -> str:
-    """Return a text as it is drawn, without its middle where it would need a picture of its own.
+    """Return a text as it is drawn, with its middle elided if it is too long.
 
     >>> _label("a" * 9, 5)
     'aa…aa'
@@ -93,7 +93,7 @@ def _panel(panel: "Axes", matrix: Matrix) -> Any:
 
 
 def _scale(bar: "Colorbar", font: float) -> None:
-    """Label the key to the colours."""
+    """Label the colour bar."""
     bar.set_ticks([0, 0.5, 1], labels=["0", "0.5", "1"])
     bar.ax.tick_params(labelsize=font, length=2)
     bar.set_label("attention weight", fontsize=font)
@@ -101,12 +101,12 @@ def _scale(bar: "Colorbar", font: float) -> None:
 
 
 def _name_columns(panel: "Axes", words: Sequence[str], room: float) -> None:
-    """Write the source words on top, level where each fits into `room` (a cell's width, in letter heights)."""
+    """Write the source words on top, horizontally if each fits into `room` (a cell's width, in letter heights)."""
     level = max(len(word) for word in words) * 0.65 <= room
     panel.xaxis.tick_top()
     panel.set_xticks(range(len(words)), words, rotation=0 if level else 90)
 
 
 def _margin(words: Sequence[str], font: float) -> float:
-    """Guess the inches that the longest word takes."""
+    """Estimate the width of the longest word in inches."""
     return 0.65 * font * max(len(word) for word in words) / POINTS + 0.1

@@ -1,8 +1,8 @@
-"""Self-contained pages: one file, no network; for screens light and dark, paper, keyboard and screen reader.
+"""Self-contained pages: one file, no network; for light and dark mode, print, keyboard and screen reader.
 
 Each attention picture is a plain table of its mean weights; `page.js` lets the reader choose a layer and a head, read
-single weights, and see for one word where it looks or who looks at it. Words reach the page escaped, and only as text:
-what the script reads are numbers.
+individual weights, and see what a word attends to or is attended by. Words are escaped and appear only as text; the script
+reads only numbers.
 """
 
 import json
@@ -13,13 +13,13 @@ from importlib.resources import files
 from dragoman.inspection.picture import AttentionPicture
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""Forbids the browser to load anything at all."""
+"""Forbids the browser to load anything."""
 ROTATE_ABOVE = 5
-"""Column words of more letters are written upwards."""
+"""Column words with more letters are written vertically."""
 
 
 def document(title: str, body: str) -> str:
-    """Wrap `body`, which is HTML, in a page called `title`."""
+    """Wrap `body`, which is HTML, in a page titled `title`."""
     folder = files("dragoman.inspection")
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return f"""<!DOCTYPE html>
@@ -45,7 +45,7 @@ def document(title: str, body: str) -> str:
 
 
 def section(heading: str, hint: str, content: str) -> str:
-    """Return a part of a page under a heading, or nothing where it has no content, which is HTML; the rest is text."""
+    """Return a section with a heading, or nothing without content; `content` is HTML, the rest is text."""
     if not content:
         return ""
     explained = f'<p class="hint">{escape(hint)}</p>\n' if hint else ""
@@ -53,7 +53,7 @@ def section(heading: str, hint: str, content: str) -> str:
 
 
 def attention_page(pictures: Sequence[AttentionPicture], title: str = "Attention") -> str:
-    """Return a page that shows `pictures`, one at a time where there are several."""
+    """Return a page that shows `pictures`, one at a time."""
     return document(title, f"<header>\n<h1>{escape(title)}</h1>\n</header>\n{attention_view(pictures)}")
 
 
@@ -86,7 +86,7 @@ def _figure(picture: AttentionPicture) -> str:
 
 
 def _choices(name: str, count: int) -> str:
-    """Return a choice between the mean and each of `count` layers or heads, where there is anything to choose."""
+    """Return a choice between the mean and each of `count` layers or heads, if there is more than one."""
     if count == 1:
         return ""
     return _select(name, [f"mean of {count}", *(f"{number}" for number in range(1, count + 1))]) + "\n"
@@ -99,7 +99,7 @@ def _select(name: str, options: Sequence[str]) -> str:
 
 
 def _sentence(side: str, words: Sequence[str]) -> str:
-    """Return a sentence whose words can be pressed."""
+    """Return a sentence whose words are buttons."""
     buttons = " ".join(
         f'<button type="button" aria-pressed="false"><bdi>{escape(word)}</bdi></button>' for word in words
     )
@@ -125,12 +125,12 @@ def _table(picture: AttentionPicture) -> str:
 
 
 def _cell(weight: float) -> str:
-    """Return one weight: a colour, and a number for whoever cannot see it."""
+    """Return one weight: a colour, and a number for readers who cannot see it."""
     return f'<td style="--w:{weight:.3f}">{weight:.2f}</td>'
 
 
 def _scale(picture: AttentionPicture) -> str:
-    """Return the key to the colours."""
+    """Return the colour scale."""
     counts = {"layers": picture.layers, "heads": picture.heads}
     shown = ", ".join(f"mean of {count} {name}" for name, count in counts.items() if count > 1)
     return (
@@ -140,7 +140,7 @@ def _scale(picture: AttentionPicture) -> str:
 
 
 def _thousandths(picture: AttentionPicture) -> str:
-    """Return the weights in thousandths, as JSON: four nested lists of whole numbers."""
+    """Return the weights in thousandths, as JSON: four nested lists of integers."""
     whole = [
         [[[round(1000 * weight) for weight in row] for row in matrix] for matrix in heads] for heads in picture.weights
     ]

@@ -1,4 +1,4 @@
-"""What every picture of attention shows: two sentences, and the weights of each layer and head between their words."""
+"""The data of an attention picture: two sentences, and the weights of each layer and head between their words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ Matrix = Sequence[Sequence[float]]
 """One head's weights: a row for each target word, a column for each source word."""
 
 ROUNDING = 1e-3
-"""How far beyond 1 a weight may lie: half-precision models round a little over."""
+"""Tolerance for weights above 1, which rounding in half precision can cause."""
 
 
 @dataclass(frozen=True)
 class AttentionPicture:
-    """Where each target word looked in the source sentence.
+    """What each target word attended to in the source sentence.
 
     `weights` are numbers between 0 and 1, as `tensor.tolist()` gives them, indexed by layer, head, target word and
-    source word. InputError where they do not fit the words or are not such numbers.
+    source word. Raises InputError if they do not fit the words or are not such numbers.
     """
 
     source_words: Sequence[str]
@@ -27,7 +27,7 @@ class AttentionPicture:
     title: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be drawn."""
+        """Raise InputError if this cannot be drawn."""
         if not self.source_words or not self.target_words or not self.weights or not self.weights[0]:
             raise InputError(
                 "there is no attention to draw; give at least one word on each side, one layer and one head"
@@ -35,24 +35,24 @@ class AttentionPicture:
         for layer, heads in enumerate(self.weights, start=1):
             if len(heads) != self.heads:
                 raise InputError(
-                    f"layer {layer} has {len(heads)} heads but layer 1 has {self.heads}; give each as many"
+                    f"layer {layer} has {len(heads)} heads but layer 1 has {self.heads}; give each layer the same number"
                 )
             for head, matrix in enumerate(heads, start=1):
                 self._check(matrix, f"layer {layer}, head {head}")
 
     @property
     def layers(self) -> int:
-        """How many layers there are."""
+        """Return the number of layers."""
         return len(self.weights)
 
     @property
     def heads(self) -> int:
-        """How many heads each layer has."""
+        """Return the number of heads per layer."""
         return len(self.weights[0])
 
     @property
     def mean(self) -> list[list[float]]:
-        """The average of all heads of all layers.
+        """Return the average over all heads of all layers.
 
         >>> AttentionPicture(["cat"], ["mèo"], [[[[1.0]], [[0.5]]]]).mean
         [[0.75]]
@@ -64,7 +64,7 @@ class AttentionPicture:
         ]
 
     def _check(self, matrix: Matrix, place: str) -> None:
-        """Compare one head's weights with the words."""
+        """Check one head's weights against the words."""
         rows, columns = len(self.target_words), len(self.source_words)
         widths = {len(row) for row in matrix}
         if len(matrix) != rows or widths != {columns}:
@@ -75,4 +75,4 @@ class AttentionPicture:
             )
         for weight in chain.from_iterable(matrix):
             if not 0 <= weight <= 1 + ROUNDING:
-                raise InputError(f"{place} holds the weight {weight}, but attention weights lie between 0 and 1")
+                raise InputError(f"{place} has the weight {weight}, but attention weights lie between 0 and 1")

@@ -1,4 +1,4 @@
-"""A picture into a file: an HTML page unchanged, PNG and SVG through matplotlib, the same bytes for the same picture."""
+"""Write pictures to files: HTML as it is, PNG and SVG with matplotlib; the same picture gives the same bytes."""
 
 import io
 import warnings
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FONT = "DejaVu Sans"
-"""Comes with matplotlib, and has the letters of every European language and of Vietnamese."""
+"""Comes with matplotlib and covers every European language and Vietnamese."""
 COLOURS = "Blues"
 """Colours of weights from 0 to 1."""
 
 
 def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Callable[[], "Figure"]) -> None:
-    """Write a picture as PNG, SVG or HTML, whichever the suffix of `path` names; InputError for any other.
+    """Write a picture as PNG, SVG or HTML, by the suffix of `path`. Raises InputError for any other suffix.
 
-    `text` holds every letter that will be drawn, `page` makes the HTML and `figure` what PNG and SVG show.
+    `text` contains every character that will be drawn; `page` makes the HTML, and `figure` what PNG and SVG show.
     """
     match path.suffix.lower():
         case ".html":
@@ -35,7 +35,7 @@ def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Cal
 
 
 def render(figure: Callable[[], "Figure"], text: str, kind: str, *, transparent: bool = False) -> bytes:
-    """Draw as png or svg with matplotlib, which takes its time to import; transparent, for a page with its own colours."""
+    """Draw as png or svg with matplotlib, which is slow to import; `transparent` is for a page with its own colours."""
     import matplotlib
 
     settings: dict[Any, Any] = {
@@ -53,7 +53,7 @@ def render(figure: Callable[[], "Figure"], text: str, kind: str, *, transparent:
 
 
 def _fallbacks(text: str) -> list[str]:
-    """Name installed fonts for the letters that FONT lacks; InputError where no font has one of them."""
+    """Name installed fonts for characters that FONT lacks. Raises InputError if no font has one of them."""
     from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
     def lacking(letters: set[str], file: str) -> set[str]:
@@ -68,7 +68,7 @@ def _fallbacks(text: str) -> list[str]:
             missing = left
     if missing:
         raise InputError(
-            f"no font of this machine has the letter {min(missing)} (U+{ord(min(missing)):04X}) for a PNG;"
-            " write .svg or .html, which use the fonts of their reader"
+            f"no font on this machine has the character {min(missing)} (U+{ord(min(missing)):04X}) for a PNG;"
+            " write .svg or .html, which use the reader's fonts"
         )
     return fonts

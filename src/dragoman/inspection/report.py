@@ -1,4 +1,4 @@
-"""The page that a training run leaves behind: scores, curves, attention, translations, settings and what to do next."""
+"""The report page of a training run: scores, curves, attention, translations, settings and what to do next."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from dragoman.inspection.picture import AttentionPicture
 
 @dataclass(frozen=True)
 class Score:
-    """One number of the table: which metric, how to read it, and what makes it repeatable."""
+    """One number in the table: the metric, how to read it, and its signature."""
 
     metric: str
     value: float
@@ -25,7 +25,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Sample:
-    """A source sentence, what the model made of it, and what a person did, where one did."""
+    """A source sentence, the model's translation, and the reference, if any."""
 
     source: str
     translation: str
@@ -34,13 +34,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on the page. Parts that are empty are left out."""
+    """Everything on the page. Empty parts are omitted."""
 
     title: str
     summary: str
     """A sentence or two below the title."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What was trained on what, by name: sentence pairs, parameters, seconds."""
+    """Facts by name, such as sentence pairs, parameters, seconds."""
     scores: Mapping[str, Sequence[Score]] = field(default_factory=dict)
     """By test set."""
     records: Sequence[Record] = ()
@@ -50,7 +50,7 @@ class Report:
     settings: str = ""
     """The resolved recipe, as YAML."""
     instructions: str = ""
-    """How to do the same with one's own files, as plain text."""
+    """How to do the same with your own files, as plain text."""
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -59,9 +59,9 @@ def write_report(report: Report, path: Path) -> None:
         section("Scores", "", _scores(report.scores)),
         section("Training", "", _curves(report.records)),
         section(
-            "What the model looks at",
-            "Each row is a word of the translation; the stronger a cell's colour, the more the model looked at that"
-            " source word while writing it. Press a word to see where it looks, or who looks at it.",
+            "Attention",
+            "Each row is a word of the translation; the darker a cell, the more the model attended to that"
+            " source word while generating it. Click a word to see what it attends to, or what attends to it.",
             attention_view(report.pictures) if report.pictures else "",
         ),
         section("Translations", "", _samples(report.samples)),
@@ -114,13 +114,13 @@ def _numbers(row: Mapping[str, Score], names: Iterable[str]) -> str:
 
 
 def _curves(records: Sequence[Record]) -> str:
-    """Return the curves side by side."""
+    """Return the curves next to each other."""
     panels = draw_curves(records)
     return f'<div class="curves">\n{"".join(panels)}\n</div>' if panels else ""
 
 
 def _samples(samples: Sequence[Sample]) -> str:
-    """Return the table of translations, with a mark where the model agrees with the reference to the letter."""
+    """Return the table of translations, with a mark if the model's output equals the reference."""
     if not samples:
         return ""
     rows = "\n".join(
@@ -136,13 +136,13 @@ def _samples(samples: Sequence[Sample]) -> str:
 
 
 def _sentence(column: str, text: str, *, same: bool = False) -> str:
-    """Return one cell; `data-column` names it where a narrow screen stacks the columns."""
+    """Return one cell; `data-column` names it if a narrow screen stacks the columns."""
     mark = ' <span class="same">✓ same</span>' if same else ""
     return f'<td data-column="{column}"><bdi>{escape(text)}</bdi>{mark}</td>'
 
 
 def _reference(sample: Sample) -> str:
-    """Return the cell of the reference, or one that says that there is none."""
+    """Return the cell of the reference, or one that says there is none."""
     if sample.reference is None:
         return '<td data-column="Reference"><span class="none">no reference</span></td>'
     return _sentence("Reference", sample.reference, same=sample.translation == sample.reference)
@@ -154,5 +154,5 @@ def _text(text: str) -> str:
 
 
 def _folded(summary: str, text: str) -> str:
-    """Return plain text that opens when asked for."""
+    """Return plain text in a collapsible section."""
     return f"<details><summary>{escape(summary)}</summary>{_text(text)}</details>" if text else ""

@@ -1,4 +1,4 @@
-"""How good translations and alignments are: sacreBLEU behind one door, and BLEU and AER step by step."""
+"""Metrics for translations and alignments: sacreBLEU behind one interface, and BLEU and AER step by step."""
 
 from dragoman.metrics.alignment import (
     AlignmentScore,

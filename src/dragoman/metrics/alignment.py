@@ -1,4 +1,4 @@
-"""How well links found agree with links made by people: error rate, precision, recall."""
+"""How well predicted links agree with human ones: error rate, precision, recall."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ class AlignmentScore:
     error_rate: float
     """1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 (best) to 1."""
     precision: float
-    """|A and P| / |A|; 1 where nothing was found."""
+    """|A and P| / |A|; 1 without predicted links."""
     recall: float
-    """|A and S| / |S|; 1 where nothing is sure."""
+    """|A and S| / |S|; 1 without sure links."""
 
 
 def words_only(links: Links, source: Sequence[str], target: Sequence[str]) -> Links:
-    """Leave out links of tokens without a letter or digit, which some gold alignments never link.
+    """Remove links of tokens without a letter or digit, which some gold alignments never link.
 
-    InputError where a link points beyond the tokens.
+    Raises InputError if a link points beyond the tokens.
 
     >>> sorted(words_only(Links(frozenset({(0, 0), (1, 1)})), ["Non", "."], ["No", "."]).sure)
     [(0, 0)]
@@ -35,7 +35,7 @@ def words_only(links: Links, source: Sequence[str], target: Sequence[str]) -> Li
 
 
 def check_links(links: Links, source: int, target: int, *, where: str = "alignment") -> None:
-    """Refuse links that point beyond a sentence pair of `source` and `target` words; InputError names `where`."""
+    """Raise InputError, which names `where`, for links beyond a sentence pair of `source` and `target` words."""
     for i, j in sorted(links.possible):
         if i >= source or j >= target:
             raise InputError(
@@ -45,9 +45,9 @@ def check_links(links: Links, source: int, target: int, *, where: str = "alignme
 
 
 def alignment_scores(found: Sequence[Links], gold: Sequence[Links]) -> AlignmentScore:
-    """Compare links found, sure or not, with `gold`. Counts are summed over all sentences before any division.
+    """Compare predicted links, sure or not, with `gold`. Counts are summed over all sentences before any division.
 
-    InputError where the lengths differ or there is no link at all.
+    Raises InputError if the lengths differ or there are no links.
 
     >>> from dragoman.text.links import parse_links
     >>> alignment_scores([parse_links("0-0 1-1")], [parse_links("0-0 1p1 2-2")])
@@ -61,7 +61,7 @@ def alignment_scores(found: Sequence[Links], gold: Sequence[Links]) -> Alignment
     right = sum(len(own & possible) for own, _, possible in pairs)
     if links + sure == 0:
         raise InputError(
-            "there is no link in the alignments or the gold ones, so there is no error rate; check the files"
+            "there are no links in the alignments or the gold ones, so the error rate is undefined; check the files"
         )
     return AlignmentScore(
         error_rate=1 - (right_sure + right) / (links + sure),

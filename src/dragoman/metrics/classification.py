@@ -1,4 +1,4 @@
-"""How often labels are right: accuracy, F1, and which label is taken for which."""
+"""Metrics of classification: accuracy, F1, and the confusion matrix."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of documents: a row for each true label, a column for each predicted one."""
+    """Confusion matrix: a row for each true label, a column for each predicted one."""
 
     labels: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
 
     @property
     def total(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
         return sum(map(sum, self.counts))
 
     @property
     def accuracy(self) -> float:
-        """Share of documents whose label is right."""
+        """Return the share of documents with the correct label."""
         return sum(row[at] for at, row in enumerate(self.counts)) / self.total
 
     @property
     def majority(self) -> float:
-        """Accuracy of always saying the most frequent true label."""
+        """Return the accuracy of always predicting the most frequent true label."""
         return max(map(sum, self.counts)) / self.total
 
     @property
     def macro_f1(self) -> float:
-        """Mean F1 of the labels that occur, be it as true or as predicted ones.
+        """Return the mean F1 of the labels that occur as true or predicted ones.
 
         >>> round(confusion(["a", "b", "c"], ["a", "a", "b"], ["a", "b", "b"]).macro_f1, 3)
         0.667
@@ -53,7 +53,7 @@ class Confusion:
         return 2 * self._right(label) / both if both else 0.0
 
     def render(self) -> str:
-        """Return the counts as lines of text: true labels downwards, predicted ones across."""
+        """Return the counts as lines of text: true labels in rows, predicted ones in columns."""
         table = [["true \\ predicted", *self.labels]]
         table += [[label, *map(str, row)] for label, row in zip(self.labels, self.counts, strict=True)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -79,7 +79,7 @@ class Confusion:
 
 
 def confusion(labels: Sequence[str], true: Sequence[str], predicted: Sequence[str]) -> Confusion:
-    """Count which label is taken for which.
+    """Count how often each true label is predicted as each label.
 
     >>> confusion(["a", "b"], ["a", "a", "b"], ["a", "b", "b"]).counts
     ((1, 1), (0, 1))

@@ -1,4 +1,4 @@
-"""BLEU step by step, for those who learn it: n-gram counts, clipping, precisions, brevity penalty."""
+"""BLEU step by step, for learners: n-gram counts, clipping, precisions, brevity penalty."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True)
 class NGram:
-    """How often an n-gram occurs in the candidate, and how much of that counts: at most its count in any reference."""
+    """How often an n-gram occurs in the candidate, and its clipped count: at most its count in any reference."""
 
     words: tuple[str, ...]
     count: int
@@ -23,7 +23,7 @@ class NGram:
 
 @dataclass(frozen=True)
 class Precision:
-    """The n-grams of one length. `smoothed` enters the mean; it differs from `value` where no n-gram matches."""
+    """The n-grams of one length. `smoothed` is used in the mean; it differs from `value` if no n-gram matches."""
 
     ngrams: list[NGram]
     smoothed: float
@@ -40,18 +40,18 @@ class Precision:
 
     @property
     def unclipped(self) -> int:
-        """Count those found in a reference, each as often as it occurs in the candidate."""
+        """Count those found in a reference, without clipping."""
         return sum(ngram.count for ngram in self.ngrams if ngram.clipped)
 
     @property
     def value(self) -> Fraction:
-        """Divide the two; 0 where the candidate is too short to have such n-grams."""
+        """Divide the two; 0 if the candidate is too short for such n-grams."""
         return Fraction(self.matched, self.total) if self.total else Fraction(0)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that goes into the BLEU (from 0 to 1) of one candidate."""
+    """Everything that goes into the BLEU (from 0 to 1) of one candidate."""
 
     candidate: list[str]
     references: list[list[str]]
@@ -61,7 +61,7 @@ class Explanation:
     bleu: float
 
     def render(self) -> str:
-        """Write the explanation as plain text."""
+        """Return the explanation as plain text."""
         lines = [f"candidate   {' '.join(self.candidate)}"]
         lines += [f"reference   {' '.join(reference)}" for reference in self.references]
         for order, precision in enumerate(self.precisions, 1):
@@ -69,13 +69,13 @@ class Explanation:
         return "\n".join([*lines, "", *self._result()])
 
     def _result(self) -> list[str]:
-        """Write the brevity penalty and the score."""
+        """Format the brevity penalty and the score."""
         candidate, reference = len(self.candidate), self.reference_length
         short = f"exp(1 - {reference}/{candidate})" if 0 < candidate < reference else "not shorter"
         if candidate == 0:
             short = "no words"
         mean = " * ".join(f"{precision.smoothed:.4f}" for precision in self.precisions)
-        lengths = f"{candidate} words, nearest reference {reference}: {short}"
+        lengths = f"{candidate} words, closest reference {reference}: {short}"
         return [
             f"brevity penalty   {self.brevity_penalty:.4f}   ({lengths})",
             f"BLEU   {self.bleu:.4f} = {self.brevity_penalty:.4f} * ({mean}) ** (1/{len(self.precisions)}), "
@@ -88,9 +88,9 @@ def explain(
 ) -> Explanation:
     """Explain the BLEU of one sentence against one or more references, with n-grams of up to `order` words.
 
-    Papineni et al. 2002: brevity penalty * exp(mean of the logarithms of the precisions). The tokenisation and the
-    smoothing (the first precision without matches is 1/2 of 1/total, the next 1/4, and so on; 0 where none matches at
-    all) are sacreBLEU's, and `bleu` is a hundredth of its corpus BLEU of this one sentence.
+    Papineni et al. 2002: brevity penalty * exp(mean of the logarithms of the precisions). The tokenisation and the smoothing
+    (the first precision without matches is 1/2 of 1/total, the next 1/4, and so on; 0 if none matches) are sacreBLEU's, and
+    `bleu` is a hundredth of its corpus BLEU for this one sentence.
 
     >>> explanation = explain("the the the the the the the", ["The cat is on the mat."], lowercase=True)
     >>> explanation.precisions[0].total, explanation.precisions[0].matched
@@ -110,7 +110,7 @@ def explain(
 
 
 def brevity_penalty(candidate: int, reference: int) -> float:
-    """Return what a candidate shorter than its reference is multiplied by.
+    """Return the factor for a candidate shorter than its reference.
 
     >>> brevity_penalty(5, 4), round(brevity_penalty(4, 5), 3), brevity_penalty(0, 5)
     (1.0, 0.779, 0.0)
@@ -138,7 +138,7 @@ def d2l_bleu(prediction: str, label: str, k: int) -> float:
 
 
 def _count(candidate: Words, references: Sequence[Words], size: int) -> list[NGram]:
-    """Count the candidate's n-grams of `size` words, in the order in which they first occur, and clip the counts."""
+    """Count the candidate's n-grams of `size` words, in order of first occurrence, and clip the counts."""
     allowed = [_ngrams(reference, size) for reference in references]
     return [
         NGram(words, count, min(count, max(reference[words] for reference in allowed)))
@@ -152,7 +152,7 @@ def _ngrams(words: Words, size: int) -> Counter[tuple[str, ...]]:
 
 
 def _smooth(tables: Sequence[list[NGram]]) -> list[float]:
-    """Return the precisions, those without matches as 1/2, 1/4, ... of one match; all 0 where nothing matches."""
+    """Return the precisions, those without matches as 1/2, 1/4, ... of one match; all 0 if nothing matches."""
     exact = [Precision(table, 0.0) for table in tables]
     if not any(precision.matched for precision in exact):
         return [0.0] * len(exact)
@@ -165,14 +165,14 @@ def _smooth(tables: Sequence[list[NGram]]) -> list[float]:
 
 
 def _geometric_mean(precisions: Sequence[Precision]) -> float:
-    """Return exp(mean of logarithms); 0 where one precision is 0."""
+    """Return exp(mean of logarithms); 0 if one precision is 0."""
     if not all(precision.smoothed > 0 for precision in precisions):
         return 0.0
     return math.exp(sum(math.log(precision.smoothed) for precision in precisions) / len(precisions))
 
 
 def _table(ngrams: Sequence[NGram]) -> list[str]:
-    """Write n-grams, counts and clipped counts in columns."""
+    """Format n-grams, counts and clipped counts in columns."""
     names = [" ".join(ngram.words) for ngram in ngrams]
     width = max(len(name) for name in [*names, "n-gram"])
     rows = [
@@ -182,7 +182,7 @@ def _table(ngrams: Sequence[NGram]) -> list[str]:
 
 
 def _precision_line(order: int, precision: Precision) -> str:
-    """Write one precision; its smoothed value, and what it would be without clipping, where they differ."""
+    """Format one precision, with its smoothed and its unclipped value if they differ."""
     if precision.total == 0:
         return f"  p{order} = 0"
     smoothed = f", smoothed to {precision.smoothed:.4f}" if precision.matched == 0 and precision.smoothed > 0 else ""

@@ -1,4 +1,4 @@
-"""Google's BLEU for single sentences, a reward that training can learn from."""
+"""GLEU, Google's BLEU for single sentences, used as a reward in training."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -10,8 +10,8 @@ ORDER = 4
 def sentence_gleu(hypothesis: Sequence[Hashable], reference: Sequence[Hashable]) -> float:
     """Return the smaller of precision and recall of all n-grams of 1 to 4 tokens, from 0 (none shared) to 1 (all shared).
 
-    An n-gram matches at most as often as it occurs in the other sentence; sentences without any give 0. Tokens may be words
-    or ids. Source: Wu et al. 2016, section 5.
+    An n-gram matches at most as often as it occurs in the other sentence; without any n-grams the result is 0. Tokens may be
+    words or ids. Source: Wu et al. 2016, section 5.
 
     >>> sentence_gleu("the cat sat".split(), "the cat sat down".split())
     0.6

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER by sacreBLEU, each with the signature that says how it was computed."""
+"""BLEU, chrF and TER by sacreBLEU, each with its signature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from dragoman.errors import InputError
 from dragoman.settings import nearest
 
 TOKENIZERS = ("13a", "char", "intl", "none", "zh")
-"""Tokenisers of BLEU that need neither a download nor another package."""
+"""BLEU tokenisers that need neither a download nor another package."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score from 0 to 100 (TER may be higher) and sacreBLEU's signature of it."""
+    """A corpus score from 0 to 100 (TER may be higher) and its sacreBLEU signature."""
 
     name: str
     score: float
@@ -47,9 +47,9 @@ def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
-    """Compute the BLEU of one sentence, which ranks translations of it but is no score of a system.
+    """Compute the BLEU of one sentence, which can rank its translations but does not measure a system.
 
-    Orders longer than the sentence are left out, and those without a match are smoothed (sacreBLEU's `exp`).
+    Orders longer than the sentence are skipped, and those without a match are smoothed (sacreBLEU's `exp`).
 
     >>> sentence_bleu("the cat sat on the mat", "the cat sat on the mat") > sentence_bleu("a cat sat", "the cat sat")
     True
@@ -96,7 +96,7 @@ def scored(metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence
 
 
 def check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Refuse corpora that are not parallel, or empty."""
+    """Raise InputError for corpora that are empty or not parallel."""
     if not references:
         raise InputError("there is nothing to compare the translations with; give at least one reference")
     if not hypotheses:

@@ -1,4 +1,4 @@
-"""Whether a difference between two systems may be chance: intervals and paired tests by sacreBLEU."""
+"""Statistical significance of differences: confidence intervals and paired tests by sacreBLEU."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PairedTestKind = Literal["bootstrap", "randomisation"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A corpus score with its 95% interval over bootstrap samples of the sentences."""
+    """A corpus score with its 95% confidence interval from bootstrap resampling."""
 
     score: float
     low: float
@@ -21,7 +21,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same sentences, and how likely chance alone makes such a difference.
+    """Two systems on the same sentences, and how likely such a difference is by chance.
 
     `difference` is the system's score minus the baseline's; `signature` is sacreBLEU's, with test, samples and seed.
     """
@@ -45,8 +45,8 @@ def compare(
 ) -> Comparison:
     """Test two outputs by paired bootstrap (Koehn 2004) or approximate randomisation (Riezler and Maxwell 2005).
 
-    `samples` counts resamples of the bootstrap, or shuffles. InputError where the line counts differ. Deviation from
-    sacreBLEU: equal scores have the p-value 1, where it gives 1 / (samples + 1).
+    `samples` counts resamples of the bootstrap, or shuffles. Raises InputError if the line counts differ. Deviation from
+    sacreBLEU: equal scores have the p-value 1 rather than 1 / (samples + 1).
     """
     check_counts(baseline, references)
     check_counts(system, references)
@@ -66,7 +66,7 @@ def compare(
 def interval(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, metric: Metric = "bleu", samples: int = 1000
 ) -> Estimate:
-    """Return the score of one output with its 95% bootstrap interval."""
+    """Return the score of one output with its 95% bootstrap confidence interval."""
     check_counts(hypotheses, references)
     tested = _paired([hypotheses], references, metric=metric, test="bootstrap", samples=samples)
     return _estimate(tested.results[0])

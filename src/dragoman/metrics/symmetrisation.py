@@ -1,4 +1,4 @@
-"""One word alignment made of two: from source to target, and from target to source."""
+"""Symmetrise two word alignments, source to target and target to source."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ Link = tuple[int, int]
 Symmetrisation = Literal["grow-diag-final-and", "intersection", "union"]
 
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
-"""Steps to the eight cells around one, the straight ones first."""
+"""Offsets of the eight neighbours of a cell, straight ones first."""
 
 
 def symmetrise(forward: Links, backward: Links, how: Symmetrisation = "grow-diag-final-and") -> Links:
-    """Make one alignment of two of the same pair, both as (source, target); links that are possible only count in full.
+    """Combine two alignments of the same pair, both as (source, target); merely possible links count in full.
 
     >>> forward, backward = Links(frozenset({(0, 0), (1, 1)})), Links(frozenset({(0, 0), (0, 1)}))
     >>> sorted(symmetrise(forward, backward, "intersection").sure)
@@ -31,11 +31,11 @@ def symmetrise(forward: Links, backward: Links, how: Symmetrisation = "grow-diag
 
 
 def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> frozenset[Link]:
-    """Start from links that both have, and add those of either that are next to them (Koehn et al. 2003, 2005).
+    """Start from the intersection, and add neighbouring links of the union (Koehn et al. 2003, 2005).
 
-    grow-diag: while it adds any, go through the links by source, then target position, also those that were just added; from
-    each, take in the neighbouring links, diagonal ones too, of which a word has no link yet. final-and: go through the links
-    of `forward`, then of `backward`, and take those of which neither word has a link.
+    grow-diag: as long as links are added, go through the links by source, then target position, including those just added;
+    for each, add the neighbouring links, also diagonal ones, if one of their words has no link yet. final-and: go through
+    the links of `forward`, then of `backward`, and add those whose words both have no link.
 
     >>> sorted(grow_diag_final_and(frozenset({(0, 0), (1, 1), (3, 3)}), frozenset({(0, 0), (1, 2)})))
     [(0, 0), (1, 1), (1, 2), (3, 3)]
