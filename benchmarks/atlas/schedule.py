@@ -104,7 +104,7 @@ def work_through(wanted: Sequence[Job], at_once: int, say: Say) -> Outcome:
             time.sleep(0.1)
     except KeyboardInterrupt:
         outcome.stopped = True
-        say("Stopping; the trainings under way are saved.")
+        say("Stopping; running trainings are saved.")
         for process in running.values():
             process.send_signal(signal.SIGTERM)
         for process in running.values():

@@ -71,9 +71,9 @@ def test_the_first_seed_of_all_comes_before_the_second_of_any():
         ("systems.rnn={recipe: phrasebook-en-vn}", "the system `rnn`: there is no recipe `phrasebook-en-vn`"),
         ("systems.rnn.set.model.kind=transfomer", "`model.kind` cannot be `transfomer`; did you mean `transformer`?"),
         ("systems.rnn.set.model.hiden=3", "the system `rnn`, section `model`, has no setting `hiden`"),
-        ("systems.both.ensemble=[rnn, transfomer]", "no system that is trained here; did you mean `transformer`?"),
+        ("systems.both.ensemble=[rnn, transfomer]", "not a trained system; did you mean `transformer`?"),
         ("systems.both.ensemble=[rnn, rnn]", "the ensemble `both` names a system twice"),
-        ("base.data.test=[]", "the arena has nothing to measure on; give `base.data.test`"),
+        ("base.data.test=[]", "`base.data.test`"),
         (
             "systems.rnn.set.text={size: 400}",
             "`rnn` and `transformer` of the ensemble `both` would have different target",

@@ -79,5 +79,5 @@ def test_a_system_with_pieces_of_its_own_says_so():
     from dragoman.arena.results import _notes
 
     plan = make_plan(arena("systems.own={set: {model: {kind: rnn}, text: {kind: words}}}"))
-    assert _notes("own", plan) == ["its own pieces (words)"]
+    assert _notes("own", plan) == ["its own vocabulary (words)"]
     assert (_notes("rnn", plan), _notes("both", plan)) == ([], ["ensemble of rnn, transformer"])

@@ -89,9 +89,7 @@ def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path: Path):
 
 def test_jobs_of_other_settings_are_not_taken_for_these(tmp_path: Path):
     work_with_toys(tmp_path)
-    with pytest.raises(
-        SettingsError, match="was made with other settings than the arena has now; choose another folder"
-    ):
+    with pytest.raises(SettingsError, match=r"settings.*--out"):
         worker_of(arena("base.training.clip=2"), tmp_path)
     worker_of(arena("samples=9", "seeds=[1, 2, 3]"), tmp_path)
 
@@ -110,9 +108,9 @@ def test_work_that_others_hold_is_left_to_them(tmp_path: Path):
     ("code", "text", "sentence"),
     [
         (2, "a warning\nthe corpus is not there\n\n", "the corpus is not there"),
-        (1, "Traceback\nValueError: oh\n", "its process crashed: ValueError: oh; all it said is in "),
+        (1, "Traceback\nValueError: oh\n", "its process crashed: ValueError: oh; "),
         (-9, "", "its process was killed by signal 9 (SIGKILL); did memory run out?"),
-        (3, "", "ended with exit code 3 and said nothing"),
+        (3, "", "exit code 3"),
     ],
 )
 def test_the_reason_of_a_failure_is_one_sentence(tmp_path: Path, code, text, sentence):

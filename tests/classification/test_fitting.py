@@ -83,7 +83,7 @@ def test_without_dev_documents_one_in_ten_is_held_out(tmp_path: Path):
     ("train", "dev", "sentence"),
     [
         (["a\tx y", "a\ty"], None, "train.tsv has only one label, `a`"),
-        (["a\tx y", "b\ty"], None, "train.tsv has too few documents (2) to hold some out; give others with --dev"),
+        (["a\tx y", "b\ty"], None, "train.tsv has too few documents (2) to hold some out"),
         (["a\tx", "b\tx"], ["c\tx"], "dev.tsv, line 1 has the label `c`, which training never saw; known: a, b"),
         (["a\tx", "b x"], ["a\tx"], "train.tsv, line 2 has no tab"),
         (["a\tx", "b\tx"], ["a\t"], "dev.tsv, line 1 has no text after its label `a`"),

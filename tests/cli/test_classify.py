@@ -65,7 +65,7 @@ def test_the_same_command_goes_on(run: Path):
 def test_runs_of_another_kind_are_refused_by_name(run: Path, trained: Trained):
     translator = trained("rnn")
     sentence = refusal("classify", "predict", translator, stdin="x\n")
-    assert sentence == f"{translator} is no document classifier; train one with `dragoman classify train`\n".strip()
+    assert sentence == f"{translator} is not a document classifier; train one with `dragoman classify train`\n".strip()
     sentence = refusal("translate", run, stdin="x\n")
     assert sentence == f"{run} is a document classifier, not a translator; use it with `dragoman classify`"
     assert "there is no run folder nowhere" in refusal("classify", "predict", "nowhere", stdin="x\n")

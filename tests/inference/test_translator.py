@@ -168,7 +168,7 @@ def test_a_run_that_is_not_there_is_refused(tmp_path: Path):
 
 
 def test_an_unknown_device_is_refused(trained: Trained):
-    with pytest.raises(InputError, match="there is no device `tpu`"):
+    with pytest.raises(InputError, match="device `tpu`"):
         Translator.load(trained("rnn"), device="tpu")
 
 

@@ -1,1 +1,1 @@
-"""Systems compared fairly: the same corpus, budget, seeds and search for all; `dragoman compare` is its command."""
+"""Fair comparison of systems: the same corpus, budget, seeds and search for all; the command is `dragoman compare`."""

@@ -1,7 +1,7 @@
-"""One job of an arena in a process of its own: `python -m dragoman.arena.job JOB.json` trains, measures, writes result.json.
+"""One job of an arena in its own process: `python -m dragoman.arena.job JOB.json` trains, measures, writes result.json.
 
-Training that was stopped goes on where it was; training that is finished is only measured. Leaves with 0 when the result is
-written, with 2 and a sentence for settings that are refused or training that broke, with 130 when stopped.
+Stopped training is resumed; finished training is only measured. Exits with 0 when the result is written, with 2 and a
+message if settings are refused or training fails, and with 130 when stopped.
 """
 
 import json
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 STOPPED = 130
-"""Exit code of a job that was stopped, and can go on."""
+"""Exit code of a job that was stopped and can be resumed."""
 
 
 def run(job: Mapping[str, Any]) -> int:
-    """Do the job, and return the exit code."""
+    """Run the job and return the exit code."""
     from dragoman.arena.measuring import measure
     from dragoman.atomic import write_text
 
@@ -45,7 +45,7 @@ def run(job: Mapping[str, Any]) -> int:
 
 
 def train(table: Mapping[str, Any], folder: Path, *, name: str) -> dict[str, Any] | None:
-    """Train, or go on training, and return what it cost and what dev said; None where it was stopped."""
+    """Start or resume training; return its cost and dev scores, or None if it was stopped."""
     from dragoman.jobs.train import fit
     from dragoman.machine.provenance import commit, machine, versions
     from dragoman.runs.folder import read_manifest
@@ -78,7 +78,7 @@ def train(table: Mapping[str, Any], folder: Path, *, name: str) -> dict[str, Any
 
 
 def stop_with_parent() -> None:
-    """Stop, saving, when the process that started this one is gone: its end of standard input is closed then."""
+    """Save and stop when the parent process is gone, which closes its end of standard input."""
 
     def wait() -> None:
         with suppress(OSError):
@@ -90,7 +90,7 @@ def stop_with_parent() -> None:
 
 
 def main() -> None:
-    """Read the job, and say what went wrong in one sentence."""
+    """Read the job and run it; report errors in one sentence."""
     from dragoman.errors import DragomanError
 
     if "--watched" in sys.argv:

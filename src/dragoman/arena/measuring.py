@@ -1,4 +1,4 @@
-"""What an arena measures of a trained system: translations of the test corpus, their scores, attention on one sentence."""
+"""Measure a trained system: translations of the test corpus, their scores, attention on one sentence."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from dragoman.settings import parse
 
 
 def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sentence: str | None) -> dict[str, Any]:
-    """Translate the test corpora with one run, or several together; write hypotheses.txt, and return the scores.
+    """Translate the test corpora with one run or an ensemble; write hypotheses.txt, and return the scores.
 
-    All test corpora count as one. Where there is attention it is read on `sentence`, or on the first test sentence.
+    All test corpora count as one. Attention, if any, is recorded for `sentence`, or for the first test sentence.
     """
     recipe = parse(Recipe, table)
     translator = Translator.load(*runs, settings=recipe.decoding)
@@ -43,14 +43,14 @@ def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sen
 
 
 def tested_pairs(recipe: Recipe) -> list[Pair]:
-    """Return every test pair, corpus after corpus."""
+    """Return all test pairs, corpus by corpus."""
     return [pair for corpus in recipe.data.test for pair in read_pairs(corpus, recipe.data)]
 
 
 def _attention(translator: Translator, sentence: str) -> dict[str, Any] | None:
     """Return the words of a sentence and of its translation, and the weights of each layer and head.
 
-    None without attention; empty where the translation is.
+    None without attention; empty if the translation is empty.
     """
     if not translator.attends:
         return None

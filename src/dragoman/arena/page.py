@@ -1,4 +1,4 @@
-"""The page of an arena: one file that needs no network, for readers who know nothing of it."""
+"""The page of an arena: one self-contained file, for readers without prior knowledge."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -27,7 +27,7 @@ main { max-width: 78rem; }
 .explained { max-width: 56rem; padding-left: 1.2rem; color: var(--quiet); font-size: 0.88rem; overflow-wrap: anywhere; }
 </style>"""
 WORDY = ("against", "status")
-"""Columns that hold words."""
+"""Columns that contain text."""
 
 
 def page(outcome: Outcome, plots: Mapping[str, str]) -> str:
@@ -36,11 +36,11 @@ def page(outcome: Outcome, plots: Mapping[str, str]) -> str:
         section("BLEU against cost", "", f'<div class="plot">{plots["bleu-flops"]}</div>'),
         section("The table", "", _table(outcome)),
         section("Learning curves", "", f'<div class="plot">{plots["curves"]}</div>'),
-        section("The same sentences, side by side", "", "\n".join(_samples(outcome))),
+        section("Translations of the same sentences", "", "\n".join(_samples(outcome))),
         section(
-            "What each system looks at",
-            "Each row is a word of a system's own translation; the stronger a cell's colour, the more the system looked at that "
-            "source word while writing it.",
+            "Attention of each system",
+            "Each row is a word of a system's own translation; the darker a cell, the more the system attended to that "
+            "source word while generating it.",
             _attention(outcome),
         ),
         section(
@@ -54,7 +54,7 @@ def page(outcome: Outcome, plots: Mapping[str, str]) -> str:
 
 
 def _header(outcome: Outcome) -> str:
-    """Return title, what it is about, and facts."""
+    """Return title, description and facts."""
     arena, best = outcome.plan.arena, outcome.best
     facts = {
         "Systems": f"{len(outcome.standings)}",
@@ -71,7 +71,7 @@ def _header(outcome: Outcome) -> str:
 
 
 def _table(outcome: Outcome) -> str:
-    """Return the table, best system first, with what its columns mean below."""
+    """Return the table, best system first, followed by the meaning of its columns."""
     heads = "".join(f'<th scope="col"{_kind(column)}>{escape(words)}</th>' for column, words in HEADS.items())
     rows = "\n".join(_row(standing, outcome) for standing in ranked(outcome))
     meant = "\n".join(f"<li>{escape(line).replace('`', '')}</li>" for line in explanations(outcome))
@@ -101,7 +101,7 @@ def _kind(column: str) -> str:
 
 
 def _samples(outcome: Outcome) -> Iterator[str]:
-    """Yield a block for each sentence: source, reference, and what every system made of it."""
+    """Yield a block for each sentence: source, reference, and the translations of all systems."""
     for number in shown_samples(outcome):
         reference = outcome.references[number]
         lines = [("reference", reference, "")]
@@ -116,7 +116,7 @@ def _samples(outcome: Outcome) -> Iterator[str]:
 
 
 def _attention(outcome: Outcome) -> str:
-    """Return the picture of each system that attends, and name those that do not."""
+    """Return the attention picture of each system that has one, and name the others."""
     pictures: list[AttentionPicture] = []
     without: list[str] = []
     empty: list[str] = []
@@ -129,7 +129,7 @@ def _attention(outcome: Outcome) -> str:
         else:
             (without if found is None else empty).append(standing.system)
     blocks = [attention_view([picture]) for picture in pictures]
-    reasons = {"Without attention over the source": without, "No picture, since the translation was empty": empty}
+    reasons = {"Without attention over the source": without, "No picture, because the translation was empty": empty}
     blocks += [
         f'<p class="hint">{reason}: {escape(", ".join(names))}.</p>' for reason, names in reasons.items() if names
     ]

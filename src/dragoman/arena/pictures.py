@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#1b1f24"
-"""Colour of words and lines; a page puts its own in its place."""
+"""Colour of text and lines; a page substitutes its own."""
 COLOURS = (
     "#1d5fae", "#667080", "#2a9d5c", "#e08e0b", "#7b4fa3", "#16999c",
     "#b5651d", "#d46aa8", "#5f7d1f", "#d1495b", "#a02020", "#4f86d9",
 )  # fmt: skip
-"""Of the systems in the order of the arena."""
+"""Colours of the systems, in the order of the arena."""
 MARKS = "osD^vPXhd<>p"
-"""As different as the colours, for those who cannot tell these apart."""
+"""Markers of the systems, for readers who cannot distinguish the colours."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a system is drawn everywhere."""
+    """The colour and marker of a system in every picture."""
 
     colour: str
     mark: str
 
 
 def looks(outcome: Outcome) -> dict[str, Look]:
-    """Give each system a colour and a mark; ensembles, like all others, keep theirs in every picture."""
+    """Assign each system, ensembles included, a colour and a marker."""
     return {
         one.system: Look(COLOURS[number % len(COLOURS)], MARKS[(number + number // len(COLOURS)) % len(MARKS)])
         for number, one in enumerate(outcome.standings)
@@ -42,7 +42,7 @@ def looks(outcome: Outcome) -> dict[str, Look]:
 
 
 def write_pictures(outcome: Outcome, folder: Folder) -> dict[str, str]:
-    """Write both pictures as PNG and SVG; return the SVGs as a page may hold them, by name."""
+    """Write both pictures as PNG and SVG; return the SVGs for a page, by name."""
     words = "".join(one.system for one in outcome.standings)
     records = dev_records(outcome, folder)
     figures = {"bleu-flops": lambda: _costs(outcome), "curves": lambda: _curves(outcome, records)}
@@ -56,7 +56,7 @@ def write_pictures(outcome: Outcome, folder: Folder) -> dict[str, str]:
 
 
 def dev_records(outcome: Outcome, folder: Folder) -> dict[str, list[list[dict[str, Any]]]]:
-    """Return the records of validations of each system that was trained, seed by seed."""
+    """Return the validation records of each trained system, seed by seed."""
     return {
         standing.system: [_validations(folder, row) for row in standing.done]
         for standing in outcome.standings
@@ -65,14 +65,14 @@ def dev_records(outcome: Outcome, folder: Folder) -> dict[str, list[list[dict[st
 
 
 def _validations(folder: Folder, row: Row) -> list[dict[str, Any]]:
-    """Return the records of one training that hold a dev BLEU."""
+    """Return the records of one training that contain a dev BLEU."""
     path = folder.run(f"{row.system}/seed-{row.seed}") / "metrics.jsonl"
     records = MetricsFile(path).read()
     return [record for record in records if record.get("dev_bleu") is not None and "averaged" not in record]
 
 
 def _costs(outcome: Outcome) -> "Figure":
-    """Draw BLEU against FLOPs, the systems named beside their points."""
+    """Draw BLEU against FLOPs, with the names of the systems next to their points."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.2, 5.4), layout="constrained")
@@ -86,7 +86,7 @@ def _costs(outcome: Outcome) -> "Figure":
         _powers(panel, [standing.mean("flops") or 1.0 for standing in seen])
         _names(panel, seen, look)
     panel.set_ylabel("BLEU", color=INK)
-    panel.set_xlabel("training FLOPs (counted; an ensemble has the sum of its members)", color=INK)
+    panel.set_xlabel("training FLOPs (counted; for an ensemble, the sum over its members)", color=INK)
     kind = "95% intervals over seeds" if len(outcome.plan.arena.seeds) > 1 else "95% intervals over test sentences"
     panel.set_title(f"BLEU on the test corpus, with {kind}", loc="left", color=INK, fontsize=11, fontweight="bold")
     return figure
@@ -111,7 +111,7 @@ def _point(panel: "Axes", standing: SystemResult, look: Look) -> None:
 
 
 def _powers(panel: "Axes", flops: Sequence[float]) -> None:
-    """Mark the axis of FLOPs at 1, 2 and 5 times each power of ten, as 2·10¹⁴; over many, at the powers alone."""
+    """Mark the axis of FLOPs at 1, 2 and 5 times each power of ten, as 2·10¹⁴; over a wide range, at the powers only."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     from dragoman.arena.tables import powers
@@ -126,7 +126,7 @@ def _powers(panel: "Axes", flops: Sequence[float]) -> None:
 
 
 def _names(panel: "Axes", seen: Sequence[SystemResult], look: Mapping[str, Look]) -> None:
-    """Name the systems at the right, from the best to the worst, each at the height of its point where there is room."""
+    """Label the systems on the right, from best to worst, each at the height of its point if there is room."""
     low, high = panel.get_ylim()
     gap = 0.052 * (high - low)
     heights: list[float] = []
@@ -181,7 +181,7 @@ def _curves(outcome: Outcome, records: Mapping[str, list[list[dict[str, Any]]]])
         _powers(left, spent)
         left.tick_params(axis="x", rotation=30)
     left.set_ylabel("BLEU", color=INK)
-    left.set_title("BLEU on dev while training", loc="left", color=INK, fontsize=11, fontweight="bold")
+    left.set_title("BLEU on dev during training", loc="left", color=INK, fontsize=11, fontweight="bold")
     if lines:
         figure.legend(
             *zip(*lines, strict=True), loc="outside right center", frameon=False, fontsize=8.5, labelcolor=INK
@@ -190,7 +190,7 @@ def _curves(outcome: Outcome, records: Mapping[str, list[list[dict[str, Any]]]])
 
 
 def _plain(panel: "Axes") -> None:
-    """Leave of the axes what is needed: two lines, and hairlines across."""
+    """Reduce the axes to two lines and horizontal grid lines."""
     panel.spines[["top", "right"]].set_visible(False)
     panel.spines[["left", "bottom"]].set(color=INK, alpha=0.4)
     panel.tick_params(colors=INK, labelsize=9)

@@ -1,4 +1,4 @@
-"""From an arena to its jobs: the recipe of every system, and what must be trained before what."""
+"""From an arena to its jobs: the recipe of every system, and the dependencies between jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,43 +13,43 @@ from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, nearest, parse
 
 OWN = ("text", "model", "training")
-"""Sections of a system's recipe that are laid over the base."""
+"""Sections of a system's recipe that override the base."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work: a trial of a learning rate, a training with its measuring, or the measuring of an ensemble."""
+    """One job: a trial of a learning rate, a training with its evaluation, or the evaluation of an ensemble."""
 
     system: str
     part: str
     seed: int
     recipe: Mapping[str, Any] = field(compare=False)
-    """As it is before a learning rate is chosen; of an ensemble, that of its first member."""
+    """The recipe before a learning rate is chosen; for an ensemble, that of its first member."""
     factor: float | None = None
-    """Of a trial: by what its learning rate is multiplied."""
+    """For a trial: the factor of its learning rate."""
     members: tuple[str, ...] = ()
-    """Of an ensemble: the names of the jobs whose models translate together."""
+    """For an ensemble: the names of the jobs whose models translate together."""
     needs: tuple[str, ...] = ()
-    """Names of the jobs that must be done before."""
+    """Names of the jobs that must be done first."""
 
     @property
     def name(self) -> str:
-        """Say which job it is; also its place below a folder."""
+        """Return the name of the job, which is also its path below a folder."""
         return f"{self.system}/{self.part}"
 
     @property
     def is_trial(self) -> bool:
-        """Tell whether it only tries a learning rate."""
+        """Tell whether this is a trial of a learning rate."""
         return self.factor is not None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that an arena has to do, in the order of work."""
+    """All jobs of an arena, in the order of work."""
 
     arena: ArenaSettings
     recipes: Mapping[str, Mapping[str, Any]]
-    """The recipe of each system that is trained, with the first seed."""
+    """The recipe of each trained system, with the first seed."""
     jobs: tuple[Job, ...]
 
     def trials(self, system: str) -> list[Job]:
@@ -62,10 +62,10 @@ class Plan:
 
 
 def make_plan(arena: ArenaSettings) -> Plan:
-    """Lay every system's recipe over the base, check all of them, and list the jobs.
+    """Merge every system's recipe into the base, check all of them, and list the jobs.
 
-    SettingsError for a recipe that does not fit, a name that no system has, and an ensemble whose members write with
-    different pieces.
+    Raises SettingsError for a recipe that does not fit, an unknown name, and an ensemble whose members have different target
+    vocabularies.
     """
     base = _base(arena)
     recipes = {
@@ -75,14 +75,14 @@ def make_plan(arena: ArenaSettings) -> Plan:
         checked = parse(Recipe, recipe, where=f"the system `{name}`")
         if purpose_of(checked.model) != "translate":
             raise SettingsError(
-                f"the system `{name}` is a model of the kind `{checked.model.kind}`, which does not translate; leave it out"
+                f"the system `{name}` is a model of the kind `{checked.model.kind}`, which does not translate; remove it"
             )
         try:
             check_recipe(checked)
         except SettingsError as error:
             raise SettingsError(f"the system `{name}`: {error}") from None
         if not checked.data.test:
-            raise SettingsError("the arena has nothing to measure on; give `base.data.test`")
+            raise SettingsError("the arena has no test corpus; set `base.data.test`")
     for name, system in arena.systems.items():
         _check_ensemble(name, system, recipes)
     jobs = sorted(_jobs(arena, recipes), key=lambda job: (not job.is_trial, arena.seeds.index(job.seed)))
@@ -90,7 +90,7 @@ def make_plan(arena: ArenaSettings) -> Plan:
 
 
 def chosen_jobs(plan: Plan, systems: Sequence[str]) -> list[Job]:
-    """Return the jobs of some systems with all that they need, or every job. SettingsError for a name that is none."""
+    """Return the jobs of some systems with their dependencies, or all jobs. Raises SettingsError for an unknown name."""
     known = list(plan.arena.systems)
     for name in systems:
         if name not in known:
@@ -116,7 +116,7 @@ def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _base(arena: ArenaSettings) -> dict[str, Any]:
-    """Return what all systems share, without a model."""
+    """Return the settings shared by all systems, without a model."""
     if isinstance(arena.base, str):
         table = _read(arena.base)
     else:
@@ -127,12 +127,12 @@ def _base(arena: ArenaSettings) -> dict[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    """Read a whole recipe as a table."""
+    """Read a complete recipe as a dictionary."""
     return reduce(merge, tables_of(find_recipe(name)))
 
 
 def _own(name: str) -> dict[str, Any]:
-    """Read what a recipe says itself; what it takes from a recipe with corpora of its own is left out."""
+    """Read a recipe's own settings, without those inherited from a recipe with corpora."""
     tables = tables_of(find_recipe(name))
     first = max((number for number, table in enumerate(tables[:-1]) if "train" in table.get("data", {})), default=-1)
     own: dict[str, Any] = reduce(merge, tables[first + 1 :])
@@ -140,14 +140,14 @@ def _own(name: str) -> dict[str, Any]:
 
 
 def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], *, arena: ArenaSettings) -> dict[str, Any]:
-    """Lay a system over the base, and the arena's budget over both."""
+    """Override the base by a system, and both by the arena's budget."""
     try:
         own = {} if system.recipe is None else _own(system.recipe)
     except SettingsError as error:
         raise SettingsError(f"the system `{name}`: {error}") from None
     table = merge(merge(base, own), system.set)
     if "model" not in table:
-        raise SettingsError(f"the recipe `{system.recipe}` of the system `{name}` has no `model`; take another")
+        raise SettingsError(f"the recipe `{system.recipe}` of the system `{name}` has no `model`; choose another")
     training = {key: value for key, value in table.get("training", {}).items() if key not in BUDGETS}
     training |= {arena.budget.kind: arena.budget.amount(), "threads": arena.threads}
     training.setdefault("learning_rate", 1e-3)
@@ -155,11 +155,11 @@ def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], *, arena
 
 
 def _check_ensemble(name: str, system: SystemSettings, recipes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse members that are not there, or that do not write with the same pieces."""
+    """Raise SettingsError for unknown members, and for members with different target vocabularies."""
     for member in system.ensemble:
         if member not in recipes:
             raise SettingsError(
-                f"the ensemble `{name}` names `{member}`, which is no system that is trained here{nearest(member, list(recipes))}"
+                f"the ensemble `{name}` names `{member}`, which is not a trained system{nearest(member, list(recipes))}"
             )
     if len(set(system.ensemble)) != len(system.ensemble):
         raise SettingsError(f"the ensemble `{name}` names a system twice; name each once")
@@ -169,12 +169,12 @@ def _check_ensemble(name: str, system: SystemSettings, recipes: Mapping[str, Map
         if text != texts[first]:
             raise SettingsError(
                 f"`{first}` and `{member}` of the ensemble `{name}` would have different target vocabularies (their `text` "
-                "sections differ), so they cannot translate together; give both the same, or leave one out"
+                "sections differ), so they cannot translate together; give both the same, or remove one"
             )
 
 
 def _pieces(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that decide on the pieces of the target side."""
+    """Return the settings that determine the target vocabulary."""
     text = parse(Recipe, recipe).text.model_dump(mode="json")
     return {name: value for name, value in text.items() if name != "sampling"}
 
@@ -195,7 +195,7 @@ def _jobs(arena: ArenaSettings, recipes: Mapping[str, Mapping[str, Any]]) -> Ite
 
 
 def _trials(name: str, recipe: Mapping[str, Any], arena: ArenaSettings) -> Iterator[Job]:
-    """Yield the trials of a system: a part of the budget with each learning rate."""
+    """Yield the trials of a system: part of the budget with each learning rate."""
     if arena.search is None:
         return
     part = {**recipe["training"], arena.budget.kind: arena.budget.amount(arena.search.share)}

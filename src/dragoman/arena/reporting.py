@@ -1,4 +1,4 @@
-"""Everything that an arena leaves: table.md, table.html, table.csv, pictures, and the manifest that repeats it."""
+"""Write the results of an arena: table.md, table.html, table.csv, pictures, and the manifest."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from dragoman.runs.lock import claim
 
 
 def write_outcome(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
-    """Write all files into the arena's folder, one process after the other where several come to the end together."""
+    """Write all files into the arena's folder, one process at a time if several finish together."""
     lock = folder.path / "jobs" / "report.lock"
     while (mine := claim(lock)) is None:
         time.sleep(0.2)
@@ -35,7 +35,7 @@ def write_outcome(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
 
 
 def manifest(outcome: Outcome, folder: Folder) -> dict[str, Any]:
-    """Return all that the comparison depends on: arena, recipes, code, machine, data; and every number."""
+    """Return everything the comparison depends on (arena, recipes, code, machine, data) and every number."""
     numbers = [row.numbers for row in outcome.rows if row.numbers]
     return {
         "arena": outcome.plan.arena.model_dump(mode="json"),
@@ -61,7 +61,7 @@ def manifest(outcome: Outcome, folder: Folder) -> dict[str, Any]:
 
 
 def default_folder(name: str, *, quick: bool) -> Path:
-    """Return where an arena goes that was given no folder.
+    """Return the default folder of an arena.
 
     >>> default_folder("recipes/arena-mine.yaml", quick=True).as_posix()
     'runs/arena-mine-quick'

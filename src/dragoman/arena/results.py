@@ -1,4 +1,4 @@
-"""What came of an arena: a row for each system and seed, their means, and whether the best is better by more than chance."""
+"""Results of an arena: a row for each system and seed, their means, and whether the best is significantly better."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ from dragoman.settings import parse
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Two-sided 95% points of Student's t with 1, 2, ... degrees of freedom."""
 NORMAL = 1.96
-"""The same of the normal distribution, for more of them."""
+"""The same for the normal distribution, for more degrees of freedom."""
 COSTS = ("parameters", "flops", "flops_by_rule", "tokens", "seconds")
-"""Numbers of which an ensemble has the sum of its members."""
+"""Numbers that are summed over the members of an ensemble."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One system with one seed: what was measured, and how it stands."""
+    """One system with one seed: its measurements and its status."""
 
     system: str
     seed: int
@@ -36,41 +36,41 @@ class Row:
 
 @dataclass(frozen=True)
 class SystemResult:
-    """One system over its seeds."""
+    """One system over all its seeds."""
 
     system: str
     rows: Sequence[Row]
     members: Sequence[str] = ()
     factor: float | None = None
-    """What the search chose."""
+    """Learning-rate factor chosen by the search."""
     search: Mapping[str, float] = field(default_factory=dict)
-    """What the search cost: flops, seconds, tokens."""
+    """Cost of the search: flops, seconds, tokens."""
     notes: Sequence[str] = ()
-    """In what it differs from the others, beside its model."""
+    """How it differs from the others, apart from its model."""
     p_value: float | None = None
-    """Of the paired bootstrap against the best system, the largest of all seeds; None for the best."""
+    """p-value of the paired bootstrap against the best system, the largest over all seeds; None for the best."""
 
     @property
     def done(self) -> list[Row]:
-        """The rows with numbers."""
+        """Return the rows with numbers."""
         return [row for row in self.rows if row.numbers]
 
     @property
     def status(self) -> str:
-        """Say how it stands, in words."""
+        """Describe the status in words."""
         reasons = dict.fromkeys(row.status for row in self.rows if not row.numbers)
         if not reasons:
             return "done"
         return f"{len(self.done)} of {len(self.rows)} seeds done; " * bool(self.done) + "; ".join(reasons)
 
     def mean(self, number: str) -> float | None:
-        """Return the mean of a number over seeds; None where it was not measured."""
+        """Return the mean of a number over seeds; None if it was not measured."""
         values = [row.numbers[number] for row in self.done if row.numbers.get(number) is not None]
         return float(mean(values)) if values else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of BLEU: Student's over seeds; of one seed, the bootstrap over test sentences."""
+        """Return the 95% interval of BLEU: Student's t over seeds; for one seed, the bootstrap over test sentences."""
         values = [row.numbers["bleu"] for row in self.done]
         if len(values) > 1:
             return mean(values) - half_width(values), mean(values) + half_width(values)
@@ -79,24 +79,24 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that tables and pictures show."""
+    """The data of all tables and pictures."""
 
     plan: Plan
     standings: Sequence[SystemResult]
     sources: Sequence[str]
     references: Sequence[str]
     signature: str
-    """Of the paired bootstrap; empty where there was nothing to compare."""
+    """Signature of the paired bootstrap; empty if there was nothing to compare."""
 
     @property
     def best(self) -> SystemResult | None:
-        """The system with the highest mean BLEU."""
+        """Return the system with the highest mean BLEU."""
         measured = [standing for standing in self.standings if standing.done]
         return max(measured, key=lambda standing: standing.mean("bleu") or 0.0, default=None)
 
     @property
     def rows(self) -> list[Row]:
-        """All rows, system by system."""
+        """Return all rows, system by system."""
         return [row for standing in self.standings for row in standing.rows]
 
 
@@ -111,7 +111,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
-    """Read what all jobs found, and compare every system with the best."""
+    """Read the results of all jobs, and compare every system with the best."""
     pairs = tested_pairs(parse(Recipe, next(iter(plan.recipes.values()))))
     standings = [_standing(name, plan, folder, worker=worker) for name in plan.arena.systems]
     plain = Outcome(plan, standings, [pair.source for pair in pairs], [pair.target for pair in pairs], "")
@@ -127,14 +127,14 @@ def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
 
 
 def against(best: SystemResult, other: SystemResult, references: Sequence[str]) -> tuple[float, str] | None:
-    """Return the p-value of the paired bootstrap on the same test sentences, the largest of the seeds that both have."""
+    """Return the p-value of the paired bootstrap on the same test sentences, the largest over the seeds that both have."""
     theirs = {row.seed: row.hypotheses for row in other.done}
     found = [compare(row.hypotheses, theirs[row.seed], [references]) for row in best.done if row.seed in theirs]
     return (max(one.p_value for one in found), found[0].signature) if found else None
 
 
 def _standing(name: str, plan: Plan, folder: Folder, *, worker: Worker) -> SystemResult:
-    """Put together what is known of a system."""
+    """Assemble the results of a system."""
     system, trials = plan.arena.systems[name], [folder.result(job) for job in plan.trials(name)]
     spent = [trial for trial in trials if trial is not None]
     return SystemResult(
@@ -150,7 +150,7 @@ def _standing(name: str, plan: Plan, folder: Folder, *, worker: Worker) -> Syste
 
 
 def _row(job: Job, folder: Folder, worker: Worker) -> Row:
-    """Read one row. An ensemble costs what its members cost; the most memory of any of them is its own."""
+    """Read one row. The costs of an ensemble are the sums over its members, its memory their maximum."""
     numbers = folder.result(job)
     if numbers is None:
         return Row(job.system, job.seed, _status(job, folder, worker))
@@ -163,7 +163,7 @@ def _row(job: Job, folder: Folder, worker: Worker) -> Row:
 
 
 def _status(job: Job, folder: Folder, worker: Worker) -> str:
-    """Say why a job has no result."""
+    """Describe why a job has no result."""
     if (reason := worker.blocked(job)) is not None:
         return f"failed: {reason}"
     if held(folder.file(job, ".lock")):
@@ -172,12 +172,12 @@ def _status(job: Job, folder: Folder, worker: Worker) -> str:
 
 
 def _notes(name: str, plan: Plan) -> list[str]:
-    """Say in what a system differs from the arena's base beside model and training."""
+    """Describe how a system differs from the arena's base, apart from model and training."""
     recipe = plan.recipes.get(name)
     if recipe is None:
         return [f"ensemble of {', '.join(plan.arena.systems[name].ensemble)}"]
     notes = []
-    for section, words in (("text", "its own pieces"), ("decoding", "its own search")):
+    for section, words in (("text", "its own vocabulary"), ("decoding", "its own search")):
         shared = [other.get(section) for other in plan.recipes.values()]
         most = max(shared, key=shared.count)
         if recipe.get(section) != most:

@@ -1,4 +1,4 @@
-"""The jobs of an arena done several at once, each in its own process; other processes on the same folder share them."""
+"""Run the jobs of an arena in parallel, each in its own process; other workers on the same folder share them."""
 
 import os
 import signal
@@ -19,27 +19,27 @@ from dragoman.runs.lock import Claim, claim, owned
 from dragoman.training.reports import MetricsFile
 
 LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK")
-"""What a launcher tells this process, and a job must not take for itself."""
+"""Variables that a launcher sets for this process and a job must not inherit."""
 POLL = 0.25
-"""Seconds between looks at the jobs."""
+"""Seconds between checks of the jobs."""
 
 
 @runtime_checkable
 class ProgressListener(Protocol):
-    """Hears how the work goes."""
+    """Is notified of the progress."""
 
     def say(self, sentence: str) -> None:
-        """Hear a sentence."""
+        """Receive a message."""
         ...
 
     def progress(self, running: Callable[[], Mapping[str, Mapping[str, Any]]], *, done: int, total: int) -> None:
-        """Hear how many jobs are done; `running` gives the last record of each running one, empty before its first."""
+        """Receive the number of jobs done; `running` returns the last record of each running job, empty before its first."""
         ...
 
 
 @dataclass
 class Running:
-    """A job under way here."""
+    """A job running in this worker."""
 
     job: Job
     claim: Claim
@@ -49,7 +49,7 @@ class Running:
 
 
 class Worker:
-    """Does the jobs of a plan that nobody does, as many at a time as it has places for."""
+    """Run the free jobs of a plan, as many in parallel as there are slots."""
 
     def __init__(
         self, plan: Plan, folder: Folder, listener: ProgressListener, *, jobs: Sequence[Job] | None = None
@@ -60,7 +60,7 @@ class Worker:
         self.free = places(plan.arena.parallel)
         self.running: list[Running] = []
         self.aside: set[str] = set()
-        """Jobs that someone else stopped: not begun again in this sitting."""
+        """Jobs that someone else stopped: not restarted in this session."""
 
     def work(self) -> bool:
         """Work until nothing is left that this process could do; False where Ctrl-C or SIGTERM ended it, all saved."""
@@ -86,7 +86,7 @@ class Worker:
         return True
 
     def blocked(self, job: Job) -> str | None:
-        """Return why a job can never begin: it failed, or what it needs did. A search goes on while one trial is left."""
+        """Return why a job can never start: it or a dependency failed. A search continues as long as one trial is left."""
         if (failure := self.folder.failure(job)) is not None:
             return failure
         needed = [self.by_name[name] for name in job.needs]
@@ -96,7 +96,7 @@ class Worker:
         return f"its member `{broken[0].system}` failed" if broken else None
 
     def _left(self) -> bool:
-        """Tell whether a job may still have to be begun here."""
+        """Tell whether a job may still have to be started here."""
         return any(
             not self.folder.done(job)
             and self.blocked(job) is None
@@ -106,7 +106,7 @@ class Worker:
         )
 
     def _waits_for_aside(self, job: Job) -> bool:
-        """Tell whether a job, or one that it needs, was put aside or is not to be done here."""
+        """Tell whether a job or a dependency was put aside or is not to be run here."""
         names = {one.name for one in self.jobs}
         needed = [self.by_name[name] for name in job.needs]
         return job.name in self.aside or any(
@@ -117,14 +117,14 @@ class Worker:
         )
 
     def _ready(self) -> Iterator[Job]:
-        """Yield the jobs that could begin now."""
+        """Yield the jobs that can start now."""
         for job in self.jobs:
             settled = all(self.folder.done(name) or self.blocked(self.by_name[name]) is not None for name in job.needs)
             if settled and job.name not in self.aside and not self.folder.done(job) and self.blocked(job) is None:
                 yield job
 
     def _begin_more(self) -> None:
-        """Begin jobs while there is room for them."""
+        """Start jobs while there are free slots."""
         for job in self._ready() if self.free else ():
             if not self.free:
                 return
@@ -132,7 +132,7 @@ class Worker:
             if mine is None:
                 continue
             if self.folder.done(job) or self.folder.failure(job) is not None:
-                mine.release()  # another process ended it between the look and the lock
+                mine.release()  # another process finished it between the check and the lock
                 continue
             environment = self.free.pop(0)
             process = _start(
@@ -142,16 +142,16 @@ class Worker:
             self.running.append(Running(job, mine, process, environment))
 
     def describe(self, job: Job) -> Path:
-        """Write what a job's process has to do; its learning rate is known by now."""
+        """Write the task of a job's process; its learning rate is known by now."""
         factor = 1.0 if job.is_trial or job.members else chosen_factor(self.plan, self.folder, job.system)
         return self.folder.describe(job, scaled(job.recipe, factor or 1.0), self.plan.arena.attention_sentence)
 
     def _ended(self, one: Running) -> None:
-        """Note how a job ended, and give its place back."""
+        """Record how a job ended, and free its slot."""
         code = one.process.returncode
         if code in (STOPPED, -signal.SIGTERM):
             self.aside.add(one.job.name)
-            self.listener.say(f"{one.job.name}: stopped; the same command goes on with it.")
+            self.listener.say(f"{one.job.name}: stopped; run the same command to continue.")
         elif not self.folder.done(one.job):
             self.folder.fail(one.job, why(code, self.folder.file(one.job, ".log")))
             self.listener.say(f"{one.job.name}: failed: {self.folder.failure(one.job)}")
@@ -161,15 +161,15 @@ class Worker:
         self._leave(one)
 
     def _lost(self, one: Running) -> None:
-        """Stop a job that another process has taken over."""
+        """Stop a job that another worker has taken over."""
         one.process.kill()
         one.process.wait()
         self.aside.add(one.job.name)
-        self.listener.say(f"{one.job.name}: another process has taken it over, since this one gave no sign of life.")
+        self.listener.say(f"{one.job.name}: another process has taken it over, because this one did not respond.")
         self._leave(one)
 
     def _leave(self, one: Running) -> None:
-        """Give lock and place of a job back."""
+        """Release the lock and the slot of a job."""
         if one.process.stdin is not None:
             one.process.stdin.close()
         self.running.remove(one)
@@ -177,8 +177,8 @@ class Worker:
         one.claim.release()
 
     def _stop(self) -> None:
-        """Let the jobs under way save and end."""
-        self.listener.say("Stopping; the trainings under way are saved.")
+        """Let the running jobs save and stop."""
+        self.listener.say("Stopping; running trainings are saved.")
         for one in self.running:
             one.process.send_signal(signal.SIGTERM)
         for one in list(self.running):
@@ -186,7 +186,7 @@ class Worker:
             self._leave(one)
 
     def _tell(self) -> None:
-        """Say where the running jobs stand."""
+        """Report the progress of the running jobs."""
         self.listener.progress(
             lambda: {one.job.name: last_record(self.folder.run(one.job) / "metrics.jsonl") for one in self.running},
             done=sum(self.folder.done(job) for job in self.jobs),
@@ -195,16 +195,16 @@ class Worker:
 
 
 def chosen_factor(plan: Plan, folder: Folder, system: str) -> float | None:
-    """Return the learning-rate factor whose trial had the lowest dev loss; None without a search or before its end."""
+    """Return the learning-rate factor whose trial had the lowest dev loss; None without a search or before it has finished."""
     found = [(result["dev_loss"], job.factor) for job in plan.trials(system) if (result := folder.result(job))]
     return min(found)[1] if found else None
 
 
 def places(parallel: int) -> list[Mapping[str, str]]:
-    """Return a place for each job at once: the variables of its process.
+    """Return the slots for parallel jobs: the environment variables of each.
 
-    Under a launcher that sets LOCAL_RANK, there is one place with the GPU of that number; without one, a place for each GPU
-    where there are several; else `parallel` places.
+    Under a launcher that sets LOCAL_RANK, there is one slot with the GPU of that number; otherwise one slot per GPU if there
+    are several, else `parallel` slots.
     """
     count = torch.cuda.device_count()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -218,16 +218,16 @@ def places(parallel: int) -> list[Mapping[str, str]]:
 
 
 def why(code: int, log: Path) -> str:
-    """Say why a process that ended with `code` has no result: its last line is the sentence, or the error that broke it."""
+    """Describe why a process that exited with `code` has no result; the last line of its log is the error."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").split("\n") if line.strip()]
     if code < 0:
         return f"its process was killed by signal {-code} ({signal.Signals(-code).name}); did memory run out?"
-    last = lines[-1].strip() if lines else f"its process ended with exit code {code} and said nothing"
-    return last if code == 2 else f"its process crashed: {last}; all it said is in {log}"
+    last = lines[-1].strip() if lines else f"its process exited with code {code} and no output"
+    return last if code == 2 else f"its process crashed: {last}; the full output is in {log}"
 
 
 def summary(result: Mapping[str, Any]) -> str:
-    """Say in a few words what a job found."""
+    """Summarise the result of a job."""
     if "bleu" in result:
         return f"BLEU {result['bleu']:.1f}"
     return f"dev loss {result['dev_loss']:.3f}"
@@ -242,7 +242,7 @@ def last_record(path: Path) -> dict[str, Any]:
 
 
 def _start(described: Path, log: Path, place: Mapping[str, str], *, threads: int) -> "subprocess.Popen[bytes]":
-    """Start a job's process, out of reach of the terminal's Ctrl-C; it ends when this process does."""
+    """Start a job's process, shielded from the terminal's Ctrl-C; it stops when this process does."""
     kept = {name: value for name, value in os.environ.items() if name not in LAUNCHER}
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))

@@ -9,9 +9,9 @@ from dragoman.arena.results import Outcome, SystemResult
 COLUMNS = (
     "system", "seed", "parameters", "flops", "tokens", "seconds", "bleu", "bleu_low", "bleu_high", "chrf", "status",
 )  # fmt: skip
-"""Of table.csv, in this order."""
+"""Columns of table.csv, in this order."""
 SIGNIFICANT = 0.05
-"""A p-value below it is called a difference."""
+"""A difference with a lower p-value is called significant."""
 HEADS: Mapping[str, str] = {
     "system": "system",
     "bleu": "BLEU",
@@ -26,11 +26,11 @@ HEADS: Mapping[str, str] = {
     "factor": "rate",
     "status": "status",
 }
-"""Columns of the table that people read."""
+"""Column headings of the table for readers."""
 
 
 def csv_table(outcome: Outcome) -> str:
-    """Return a line for each system and seed, empty cells where there is no number."""
+    """Return a line for each system and seed, with empty cells for missing numbers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -42,7 +42,7 @@ def csv_table(outcome: Outcome) -> str:
 
 
 def markdown(outcome: Outcome) -> str:
-    """Return the page: what was compared, the table, what its columns mean, and samples."""
+    """Return the page: description, table, meaning of its columns, and samples."""
     parts = [
         "# Systems compared",
         outcome.plan.arena.about.strip(),
@@ -51,19 +51,19 @@ def markdown(outcome: Outcome) -> str:
         "\n".join(f"- {line}" for line in explanations(outcome)),
         "![Learning curves](curves.png)",
         "\n\n".join(_samples(outcome)),
-        "Curves, attention and samples are in [table.html](table.html), every number in [table.csv](table.csv), and all that is "
-        "needed to repeat the comparison in [manifest.json](manifest.json).",
+        "Curves, attention and samples are in [table.html](table.html), every number in [table.csv](table.csv), and "
+        "everything needed to reproduce the comparison in [manifest.json](manifest.json).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def ranked(outcome: Outcome) -> list[SystemResult]:
-    """Return the systems from the best to the worst, those without numbers last."""
+    """Return the systems from best to worst, those without numbers last."""
     return sorted(outcome.standings, key=lambda one: one.mean("bleu") or -float(not one.done), reverse=True)
 
 
 def cells(standing: SystemResult, outcome: Outcome) -> dict[str, str]:
-    """Return what a row of the table says, by column."""
+    """Return the cells of a row of the table, by column."""
     found = {name: _rounded(standing.mean(name)) for name in ("parameters", "tokens", "seconds", "memory")}
     found |= {name: powers(standing.mean(name)) for name in ("flops", "flops_by_rule")}
     chrf = standing.mean("chrf")
@@ -75,7 +75,7 @@ def cells(standing: SystemResult, outcome: Outcome) -> dict[str, str]:
 
 
 def bleu(standing: SystemResult) -> str:
-    """Write BLEU with its 95% interval."""
+    """Format BLEU with its 95% interval."""
     mean, interval = standing.mean("bleu"), standing.interval
     if mean is None or interval is None:
         return "–"
@@ -85,7 +85,7 @@ def bleu(standing: SystemResult) -> str:
 
 
 def verdict(standing: SystemResult, outcome: Outcome) -> str:
-    """Say whether a system is worse than the best by more than chance."""
+    """Describe whether a system is significantly worse than the best."""
     if outcome.best is not None and standing.system == outcome.best.system:
         return "**best**"
     if standing.p_value is None:
@@ -95,7 +95,7 @@ def verdict(standing: SystemResult, outcome: Outcome) -> str:
 
 
 def powers(number: float | None) -> str:
-    """Write a large number in powers of ten.
+    """Format a large number in powers of ten.
 
     >>> powers(3.14e15), powers(None)
     ('3.1·10¹⁵', '–')
@@ -107,7 +107,7 @@ def powers(number: float | None) -> str:
 
 
 def explanations(outcome: Outcome) -> Iterator[str]:
-    """Yield what the columns mean and how the comparison was made."""
+    """Yield the meaning of the columns and how the comparison was made."""
     arena = outcome.plan.arena
     amount = arena.budget.amount()
     budget = {
@@ -117,26 +117,27 @@ def explanations(outcome: Outcome) -> Iterator[str]:
     }
     yield (
         f"Each training had {budget[arena.budget.kind]} with {arena.threads} thread{'s' * (arena.threads > 1)} (or one GPU), "
-        f"{len(arena.seeds)} seed{'s' * (len(arena.seeds) > 1)}, the same data and decoding; a status says where a recipe needs "
-        "pieces of its own."
+        f"{len(arena.seeds)} seed{'s' * (len(arena.seeds) > 1)}, the same data and decoding; the status shows if a recipe needs "
+        "its own vocabulary."
     )
     if arena.search is not None:
         factors = ", ".join(f"{factor:g}" for factor in arena.search.learning_rates)
         spent = sum((one.search.get("flops", 0.0) for one in outcome.standings), 0.0)
         yield (
             f"Rate: the factor of the recipe's own learning rate, the best of {factors} by dev loss in trials of "
-            f"{arena.search.share:.0%} of the budget with the first seed; all trials together took {powers(spent)} FLOPs, which "
-            "the rows leave out."
+            f"{arena.search.share:.0%} of the budget with the first seed; all trials took {powers(spent)} FLOPs in total, which "
+            "the rows do not include."
         )
     seeds = "mean over seeds with its 95% interval (Student's t)"
     yield f"BLEU: {seeds if len(arena.seeds) > 1 else 'of one seed, with the 95% interval of 1,000 bootstrap samples'}."
     yield (
-        "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts, and below "
-        f"{SIGNIFICANT} a difference is called one."
+        "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts; below "
+        f"{SIGNIFICANT} a difference is called significant."
     )
     yield (
         "Training FLOPs are counted, forward and backward; FLOPs by time are the Transformer paper's rule, seconds x rate x "
-        "devices, with the rate that this machine sustains in matrix products. An ensemble has the sum of its members."
+        "devices, with the rate that this machine sustains in matrix products. For an ensemble, costs "
+        "are summed over its members."
     )
     signatures = {one for row in outcome.rows for one in row.numbers.get("signatures", {}).values()}
     yield "Signatures: " + "; ".join(f"`{one}`" for one in filter(None, [*sorted(signatures), outcome.signature]))
@@ -147,7 +148,7 @@ def explanations(outcome: Outcome) -> Iterator[str]:
 
 
 def shown_samples(outcome: Outcome) -> list[int]:
-    """Return the numbers of the test sentences that are shown, evenly spread."""
+    """Return the indices of the test sentences to show, evenly spaced."""
     count = min(outcome.plan.arena.samples, len(outcome.sources))
     return [number * len(outcome.sources) // count for number in range(count)]
 
@@ -176,7 +177,7 @@ def _samples(outcome: Outcome) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line.
+    """Escape text so that Markdown shows it literally, on one line.
 
     >>> print(plain("<b>*x*</b> | a\\\\b &lt;"))
     &lt;b&gt;\\*x\\*&lt;/b&gt; \\| a\\\\b &amp;lt;
@@ -188,10 +189,10 @@ _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\*_`[]|"} | {"<": "&lt
 
 
 def _rounded(number: float | None) -> str:
-    """Write a number without decimals."""
+    """Format a number without decimals."""
     return "–" if number is None else f"{number:,.0f}"
 
 
 def _exact(value: object) -> object:
-    """Write a number of the CSV."""
+    """Format a number for the CSV."""
     return round(value, 4) if isinstance(value, float) else "" if value is None else value

@@ -1,1 +1,1 @@
-"""The whole job of giving labels to documents: settings, training, classifying, showing what was looked at."""
+"""Document classification: settings, training, prediction, and pictures of the attention."""

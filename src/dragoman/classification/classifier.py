@@ -1,4 +1,4 @@
-"""Give documents labels with a trained run, and show which words and sentences were looked at."""
+"""Classify documents with a trained run, and show which words and sentences were attended to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from dragoman.models.classifier import Classified, DocumentClassifier
 from dragoman.text.sentences import split_sentences
 
 BATCH_CELLS = 1 << 15
-"""Pieces, padding included, that are read together."""
+"""Maximum tokens in a batch, padding included."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Classification:
 
     @property
     def probability(self) -> float:
-        """Probability of the label."""
+        """Return the probability of the label."""
         return self.probabilities[self.label]
 
 
@@ -48,35 +48,35 @@ class Classifier:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> "Classifier":
-        """Open a run. RunError where there is none, or where it is no classifier's."""
+        """Open a run. Raises RunError if there is none, or if it is not a classifier's."""
         run = open_classifier_run(Path(folder))
         return cls(run, run.load_model(choose_device(device)))
 
     @torch.inference_mode()
     def classify(self, texts: Sequence[str]) -> list[Classification]:
-        """Return the most probable label of each document, in order. InputError where one has no word."""
+        """Return the most probable label of each document, in order. Raises InputError if one has no words."""
         documents = [self._encode(text, number) for number, text in enumerate(texts, 1)]
         found: dict[int, Classification] = {}
         for rows in batches([len(document) + 1 for document in documents], BATCH_CELLS):
             logits = self._read([documents[at] for at in rows]).logits.float()
             if not logits.isfinite().all():
-                raise RunError(f"the probabilities of {self.run.folder} are not numbers; train again")
+                raise RunError(f"the model in {self.run.folder} produces NaN probabilities; train again")
             for at, row in zip(rows, logits.softmax(-1).tolist(), strict=True):
                 probabilities = dict(zip(self.labels, row, strict=True))
                 found[at] = Classification(max(probabilities, key=probabilities.__getitem__), probabilities)
         return [found[at] for at in range(len(documents))]
 
     def evaluate(self, documents: Sequence[Labelled]) -> Confusion:
-        """Compare predicted with true labels. CorpusError where a label is one that training never saw."""
+        """Compare predicted with true labels. Raises CorpusError for a label that training never saw."""
         check_known(documents, self.labels)
         predicted = [found.label for found in self.classify([one.text for one in documents])]
         return confusion(self.labels, [one.label for one in documents], predicted)
 
     @torch.inference_mode()
     def explain(self, text: str) -> DocumentPicture:
-        """Return the picture of what the model looked at: the weight of each sentence, and of each word in its sentence.
+        """Return a picture of the attention: the weight of each sentence, and of each word in its sentence.
 
-        A word's weight is the sum of the weights of its pieces.
+        A word's weight is the sum of the weights of its tokens.
         """
         (classification,) = self.classify([text])
         output = self._read([encode_document(self.run.codec, text)])

@@ -1,4 +1,4 @@
-"""Training a classifier: from tables of labels and texts to a finished run."""
+"""Train a classifier: from labelled texts to a finished run."""
 
 import math
 from collections.abc import Sequence
@@ -43,31 +43,31 @@ from dragoman.training.settings import OptimisationSettings
 from dragoman.training.trainer import Trainer
 
 HELD_OUT = 10
-"""One in so many training documents is held out where no dev documents are given."""
+"""Without dev documents, one in this many training documents is held out."""
 
 BATCH = 64
-"""Dev documents that are measured together."""
+"""Dev documents per batch."""
 
 
 def fit_classifier(
     recipe: ClassifierRecipe, folder: Path, *, resume: bool = False, listener: Listener | None = None
 ) -> Progress:
-    """Train a classifier into the run `folder`, or resume the one that is there.
+    """Train a classifier into the run `folder`, or resume the one in it.
 
-    Ctrl-C, SIGTERM and SIGHUP save and return. Nothing is written before all that training needs is there and fits. RunError
-    where the folder already holds a run and `resume` is not asked for.
+    Ctrl-C, SIGTERM and SIGHUP save and return. Nothing is written until everything that training needs has been checked.
+    Raises RunError if the folder already contains a run and `resume` is false.
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
     begun = open_classifier_run(folder).recipe if resume and folder.exists() else None
     for sentence in check_recipe(recipe, begun=begun):
-        listener.say(f"Ignored, as when the run began: {sentence}.")
+        listener.say(f"Ignored, as when the run was started: {sentence}.")
     train, dev = read_documents(recipe)
     with run_lock(folder), threads_restored():
         run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
         check_known(dev, run.labels)
         listener.say(
-            f"{len(train):,} documents to train on, {len(dev):,} to choose the best weights by. "
+            f"{len(train):,} documents to train on, {len(dev):,} for choosing the best weights. "
             + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
         )
         trainer = _assembled(run, train, dev, listener=listener)
@@ -81,7 +81,7 @@ def fit_classifier(
 
 
 def read_documents(recipe: ClassifierRecipe) -> tuple[list[Labelled], list[Labelled]]:
-    """Return the training and the dev documents; without a dev file, a part of the training file chosen by its texts."""
+    """Return the training and the dev documents; without a dev file, hold out a part of the training file by hash."""
     documents = read_labelled(recipe.data.train)
     labels_of(documents, recipe.data.train)
     if recipe.data.dev is not None:
@@ -92,7 +92,7 @@ def read_documents(recipe: ClassifierRecipe) -> tuple[list[Labelled], list[Label
     )
     if not held or {one.label for one in rest} != {one.label for one in documents}:
         raise CorpusError(
-            f"{recipe.data.train} has too few documents ({len(documents)}) to hold some out; give others with --dev"
+            f"{recipe.data.train} has too few documents ({len(documents)}) to hold some out; provide dev documents with --dev"
         )
     return rest, held
 
@@ -106,7 +106,7 @@ def classification_loss(model: DocumentClassifier, batch: Batch, *, smoothing: f
 
 
 class LabelValidation:
-    """Measures a model on the dev documents: `dev_loss` per document (not smoothed) and `dev_accuracy`."""
+    """Measure a model on the dev documents: `dev_loss` per document (not smoothed) and `dev_accuracy`."""
 
     def __init__(self, documents: Sequence[Ids], labels: Sequence[int], device: torch.device) -> None:
         self.batches = [
@@ -130,7 +130,7 @@ class LabelValidation:
 def _assembled(
     run: ClassifierRun, train: Sequence[Labelled], dev: Sequence[Labelled], *, listener: Listener
 ) -> Trainer:
-    """Encode the documents, make the model, and put together what trains it."""
+    """Encode the documents, build the model, and assemble the trainer."""
     settings = run.recipe.training
     device = choose_device(settings.device)
     torch.set_num_threads(settings.threads or torch.get_num_threads())
@@ -151,7 +151,7 @@ def _assembled(
 
 
 def _encoded(codec: Codec, labels: Sequence[str], documents: Sequence[Labelled]) -> tuple[list[list[int]], list[int]]:
-    """Return the ids of documents and the numbers of their labels."""
+    """Return the token ids of documents and the indices of their labels."""
     numbers = {label: number for number, label in enumerate(labels)}
     return [encode_document(codec, one.text) for one in documents], [numbers[one.label] for one in documents]
 
@@ -164,7 +164,7 @@ def _checksums(recipe: ClassifierRecipe) -> dict[str, str]:
 
 
 def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled]) -> ClassifierRun:
-    """Learn the codec of a new run, of which nothing is written yet."""
+    """Learn the codec of a new run, without writing anything yet."""
     check_new(folder)
     metadata = {
         "precision": choose_training_precision(recipe.training.precision, choose_device(recipe.training.device)),
@@ -175,7 +175,7 @@ def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled])
 
 
 def _reopened(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
-    """Open a run to be resumed. Of its recipe little may have changed, of its documents nothing."""
+    """Open a run to resume it. Its documents must be unchanged, and its recipe too, except for a few settings."""
     run = open_classifier_run(folder)
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))

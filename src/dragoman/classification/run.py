@@ -1,4 +1,4 @@
-"""The run folder of a classifier: as a translator's, with one codec and the labels in its manifest."""
+"""The run folder of a classifier: like a translator's, with one codec and the labels in its manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dragoman.training.files import RunFiles
 from dragoman.training.settings import OptimisationSettings, TrainingSettings
 
 TASK = "classify"
-"""What the manifest of a classifier's run says it is."""
+"""The task in the manifest of a classifier's run."""
 OF_TRANSLATION = frozenset(TrainingSettings.model_fields) - frozenset(OptimisationSettings.model_fields)
 """Settings of training that translators have and classifiers do not."""
 
@@ -36,21 +36,21 @@ class ClassifierRun:
 
     @property
     def weights(self) -> Path:
-        """Path of the best weights."""
+        """Return the path of the best weights."""
         return self.files.weights
 
     @property
     def files(self) -> RunFiles:
-        """What training writes into the folder."""
+        """Return the files that training writes into the folder."""
         return RunFiles(self.folder, self.manifest.get(IDENTITY))
 
     def fresh_model(self) -> DocumentClassifier:
-        """Make the recipe's model with new weights drawn from its seed."""
+        """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
         return DocumentClassifier(self.recipe.model, len(self.codec), len(self.labels))
 
     def load_model(self, device: torch.device) -> DocumentClassifier:
-        """Make the model with its best weights, ready to classify."""
+        """Build the model with its best weights, ready to classify."""
         if not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
@@ -61,14 +61,14 @@ class ClassifierRun:
         return model.to(device).eval()
 
     def save(self) -> None:
-        """Write everything but the weights."""
+        """Write everything except the weights."""
         write_run(self.folder, self.recipe, {"text": self.codec}, manifest=self.manifest)
 
 
 def new_classifier_run(
     folder: Path, recipe: ClassifierRecipe, codec: Codec, *, labels: tuple[str, ...], metadata: Mapping[str, Any]
 ) -> ClassifierRun:
-    """Make a run that is not yet on disk; `metadata` goes into its manifest, as well as labels, versions and seed."""
+    """Create a run in memory; `metadata` goes into its manifest, along with labels, versions and seed."""
     identity = run_identity(recipe, [codec.fingerprint], metadata.get("data", {}))
     head = {"format": FORMAT, "task": TASK, "labels": list(labels), "seed": recipe.seed, IDENTITY: identity}
     return ClassifierRun(folder, recipe, codec, labels, {**head, **versions(), **metadata})
@@ -78,7 +78,7 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
     """Read a classifier's run folder. RunError where it is missing, damaged, newer than this program or of another task."""
     manifest, written = read_sealed(folder)
     if manifest.get("task") != TASK:
-        raise RunError(f"{folder} is no document classifier; train one with `dragoman classify train`")
+        raise RunError(f"{folder} is not a document classifier; train one with `dragoman classify train`")
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
@@ -87,7 +87,7 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
 
 
 def _current(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return the recipe of a run as it is written today: without what runs of 1.0 had of translation, and never read."""
+    """Return the recipe of a run in today's format, without the unused translation settings of version 1.0."""
     training = recipe.get("training")
     if not isinstance(training, dict):
         return recipe

@@ -1,4 +1,4 @@
-"""A recipe of a classifier: all of it has defaults but the file to train on."""
+"""The recipe of a classifier; everything has a default except the training file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ class ClassifierRecipe(Settings):
 
 
 def classifier_recipe(train: Path, dev: Path | None = None, assignments: Sequence[str] = ()) -> ClassifierRecipe:
-    """Return the recipe for the documents in `train`, with `a.b=value` laid over the defaults.
+    """Return the recipe for the documents in `train`, with `a.b=value` overriding the defaults.
 
     >>> classifier_recipe(Path("a.tsv"), assignments=["text.size=500", "model.hidden=8"]).text.size
     500

@@ -241,7 +241,7 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     """Open a run to be resumed. Of its recipe little may have changed, of its corpora nothing."""
     run = open_run(folder)
     for sentence in check_recipe(recipe, begun=run.recipe):
-        listener.say(f"Ignored, as when the run began: {sentence}.")
+        listener.say(f"Ignored, as when the run was started: {sentence}.")
     if "averaged" in run.manifest:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"

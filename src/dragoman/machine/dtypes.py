@@ -1,11 +1,11 @@
-"""Where arithmetic must not round as coarsely as matrix products may."""
+"""Conversions between the dtype of matrix products and that of more precise arithmetic."""
 
 import torch
 from torch import Tensor
 
 
 def upcast(tensor: Tensor) -> Tensor:
-    """Return half-precision numbers as float32, and others as they are.
+    """Convert half-precision tensors to float32, and return others unchanged.
 
     >>> upcast(torch.ones(1, dtype=torch.bfloat16)).dtype, upcast(torch.ones(1).double()).dtype
     (torch.float32, torch.float64)
@@ -14,7 +14,7 @@ def upcast(tensor: Tensor) -> Tensor:
 
 
 def matmul_dtype(tensor: Tensor) -> torch.dtype:
-    """Return the type in which matrix products of `tensor` are done: that of autocast where it is on.
+    """Return the dtype in which matrix products of `tensor` are computed: autocast's if it is on.
 
     >>> matmul_dtype(torch.ones(1))
     torch.float32
@@ -25,8 +25,8 @@ def matmul_dtype(tensor: Tensor) -> torch.dtype:
 
 
 def to_matmul_dtype(tensor: Tensor) -> Tensor:
-    """Return numbers on a CPU in the type in which products are done, so that they need not be turned into it at each product.
+    """Convert a CPU tensor to the dtype of matrix products, so that it need not be converted for each product.
 
-    A GPU turns them in passing, so there sums stay in full.
+    On a GPU conversion is cheap, so tensors keep full precision.
     """
     return tensor.to(matmul_dtype(tensor)) if tensor.device.type == "cpu" else tensor

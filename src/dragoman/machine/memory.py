@@ -1,4 +1,4 @@
-"""How much memory is free, so that work which cannot fit is refused before it starts. Imports torch only for a GPU."""
+"""Free memory, so that work which cannot fit is refused before it starts. Imports torch only for a GPU."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from dragoman.errors import InputError
 
 
 def free_memory(device: str = "cpu") -> int | None:
-    """Return the bytes that can still be taken on a device, `cpu` or `cuda`; None where that is unknown."""
+    """Return the free memory in bytes of a device, `cpu` or `cuda`; None if unknown."""
     if device == "cuda":
         import torch
 
@@ -26,14 +26,14 @@ def free_memory(device: str = "cpu") -> int | None:
 
 
 def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:
-    """Refuse work that takes at least `needed` bytes where there are fewer; InputError says what needs them and the `advice`."""
+    """Raise InputError, with `what` and `advice`, for work that needs more than the free memory."""
     free = free_memory(device)
     if free is not None and needed > free:
-        raise InputError(f"{what} needs at least {_size(needed)} of memory, and {_size(free)} is free; {advice}")
+        raise InputError(f"{what} needs at least {_size(needed)} of memory, but only {_size(free)} is free; {advice}")
 
 
 def _size(count: int) -> str:
-    """Write a number of bytes.
+    """Format a number of bytes.
 
     >>> _size(3_400_000_000)
     '3.4 GB'

@@ -1,4 +1,4 @@
-"""In which arithmetic matrix products are done: float32, or bfloat16 with float32 sums and weights."""
+"""Precision of matrix products: float32, or bfloat16 with float32 accumulation and weights."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -29,9 +29,9 @@ HIDDEN = 20
 def choose_training_precision(
     requested: Literal["auto", "float32", "bfloat16"], device: torch.device, width: int = 512
 ) -> PrecisionName:
-    """Return the precision to train in. `auto` takes bfloat16 on a GPU that has it and on a CPU measured to be faster.
+    """Return the precision to train in. `auto` is bfloat16 on a GPU that supports it and on a CPU measured to be faster.
 
-    `width` is that of the model (`width_of`): narrow products gain less than it costs to round what goes into them.
+    `width` is that of the model (`width_of`): narrow products gain less than it costs to round their inputs.
     """
     if requested != "auto":
         return requested
@@ -43,8 +43,8 @@ def choose_training_precision(
 def cpu_gain(width: int = 512) -> float:
     """Measure how many times faster this CPU multiplies in bfloat16 than in float32, in about 0.1 s.
 
-    512 rows are multiplied with a square matrix of `width`, and rounded first, as a step of training does. CPUs with AVX512-BF16
-    or AMX reach 2 to 8 where the matrix is wide; others emulate, at a fraction of the speed.
+    512 rows are rounded and multiplied by a square matrix of this width, as in a training step. CPUs with AVX512-BF16 or AMX
+    reach 2 to 8 for wide matrices; others emulate bfloat16, at a fraction of the speed.
     """
     rows, matrix = torch.full((512, width), 0.5), torch.full((width, width), 0.25)
     rounded = matrix.bfloat16()
@@ -110,7 +110,7 @@ def _seconds(multiply: Multiply, inputs: Tensor) -> float:
 
 
 def dtype_of(precision: PrecisionName) -> torch.dtype:
-    """Return torch's type of a precision.
+    """Return the torch dtype of a precision.
 
     >>> dtype_of("bfloat16")
     torch.bfloat16

@@ -1,4 +1,4 @@
-"""Folders for compiled code: nobody else may write there, because what is loaded from there runs as you."""
+"""Private folders for compiled code: no other user may write there, because code loaded from there runs as you."""
 
 import os
 from collections.abc import Iterator, MutableMapping
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 class CacheError(Exception):
-    """Why a folder cannot be used to keep code in."""
+    """A folder cannot be used to store code."""
 
 
 def private_folder(*names: str) -> Path:
-    """Return a folder of the user's cache that only the user can write to, made where there is none.
+    """Return a folder of the user's cache that only the user can write to; create it if necessary.
 
-    The cache is `XDG_CACHE_HOME/dragoman`, by default `~/.cache/dragoman`. CacheError where there can be no such folder.
+    The cache is `XDG_CACHE_HOME/dragoman`, by default `~/.cache/dragoman`. Raises CacheError if that is impossible.
     """
     try:
         given = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -26,7 +26,7 @@ def private_folder(*names: str) -> Path:
 
 
 def require_private(path: Path) -> None:
-    """Refuse (CacheError) a file or folder that others may have written, or a link, which may lead to one."""
+    """Raise CacheError for a file or folder that others can write to, and for a link, which may lead to one."""
     try:
         status = path.lstat()
     except OSError as error:
@@ -37,9 +37,9 @@ def require_private(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time in, by a lock file in a private folder; a lock goes with the process that holds it.
+    """Allow one process at a time, with a lock file in a private folder; a lock ends with the process that holds it.
 
-    The file is never emptied, nor opened through a link. OSError where it is one.
+    The file is never truncated, nor opened through a link. Raises OSError if it is one.
     """
     import fcntl
 
@@ -52,27 +52,27 @@ def locked(path: Path) -> Iterator[None]:
 
 
 COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
-"""Where torch's compiler keeps code, which it loads without asking whose it is."""
+"""Environment variable with the folder of torch's compiler, which loads code without checking its owner."""
 
 
 def set_compiler_cache(environment: MutableMapping[str, str]) -> None:
-    """Give torch's compiler a private folder, unless the environment names one. CacheError where there can be none.
+    """Give torch's compiler a private folder, unless the environment names one. Raises CacheError if that is impossible.
 
-    By itself torch makes a folder of a known name among everybody's temporary files, even where nothing is compiled.
+    By default torch creates a folder with a predictable name in the shared temporary folder, even if nothing is compiled.
     """
     if COMPILER_CACHE not in environment:
         environment[COMPILER_CACHE] = str(private_folder("inductor"))
 
 
 def require_compiler_cache() -> None:
-    """Let torch's compiler load code from a private folder alone: its own default is replaced, any other must be private.
+    """Make torch's compiler load code from a private folder only: its default is replaced, any other must be private.
 
-    CacheError where it is not.
+    Raises CacheError if it is not.
     """
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
     if os.environ.get(COMPILER_CACHE) == os.path.abspath(default_cache_dir()):
-        del os.environ[COMPILER_CACHE]  # torch has set it when it was imported
+        del os.environ[COMPILER_CACHE]  # set by torch on import
     set_compiler_cache(os.environ)
     folder = Path(os.environ[COMPILER_CACHE])
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

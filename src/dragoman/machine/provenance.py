@@ -1,4 +1,4 @@
-"""What numbers depend on beside the recipe: the commit of the code, and the machine."""
+"""What results depend on besides the recipe: the commit of the code, and the machine."""
 
 import os
 import platform
@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 SOURCE = Path(__file__).resolve().parents[3]
-"""The folder of the code, where it is not installed."""
+"""The repository, unless the package is installed elsewhere."""
 
 
 def commit() -> str:
-    """Return the commit of the code, with a `+` where source files have changed since; `unknown` outside of git."""
+    """Return the commit of the code, with a `+` if source files have changed since; `unknown` outside git."""
     try:
         name = _git("rev-parse", "--short=10", "HEAD")
         return f"{name}+" if _git("status", "--porcelain", "--", "src") else name
@@ -22,7 +22,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Name the processor, its cores, and the GPU where there is one."""
+    """Describe the processor, its cores, and the GPU if there is one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -33,12 +33,12 @@ def machine() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Ask git."""
+    """Run git and return its output."""
     return subprocess.run(["git", *arguments], cwd=SOURCE, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def versions() -> dict[str, Any]:
-    """Return what software and machine a run was made with."""
+    """Return the software versions and the machine of a run."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,4 +1,4 @@
-"""How many threads of a CPU torch computes with."""
+"""The number of CPU threads that torch uses."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 import torch
 
 WORTHWHILE = 0.9
-"""One thread is chosen where its time is below this share of the time of all threads: noise should not decide."""
+"""One thread is chosen if its time is below this share of the time of all threads: noise should not decide."""
 HOPELESS = 1.5
-"""Beyond so many times the time of all threads, one thread is not tried again."""
+"""If one thread takes this many times as long as all threads, it is not tried again."""
 ROUNDS = 3
 """How often each number of threads is tried."""
 
 
 @contextmanager
 def threads_restored() -> Iterator[None]:
-    """Give torch, after a `with`, the number of threads that it had before."""
+    """Restore torch's number of threads after a `with` block."""
     before = torch.get_num_threads()
     try:
         yield
@@ -25,7 +25,7 @@ def threads_restored() -> Iterator[None]:
 
 
 def quickest_thread_count(work: Callable[[], None], *, clock: Callable[[], float] = time.perf_counter) -> int:
-    """Return 1 or the number of threads that torch has now, whichever does `work` in less time."""
+    """Return 1 or torch's current number of threads, whichever does `work` in less time."""
     many = torch.get_num_threads()
     times: dict[int, list[float]] = {1: [], many: []}
     with threads_restored():

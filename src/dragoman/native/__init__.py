@@ -1,1 +1,1 @@
-"""Parts written in C++, compiled on the user's machine when they are first wanted; nothing needs them."""
+"""C++ extensions, compiled on the user's machine on first use; nothing depends on them."""

@@ -1,4 +1,4 @@
-"""Compiles the C++ parts once for this machine, keeps the result in the user's cache folder, and loads it."""
+"""Compile the C++ extensions once for this machine, cache them in the user's cache folder, and load them."""
 
 import hashlib
 import os
@@ -32,27 +32,27 @@ FLAGS = (
 
 
 SILENT_SECONDS = 1.0
-"""Seconds of compiling after which it is said."""
+"""Compilation is reported after this many seconds."""
 
 
 class NativeError(Exception):
-    """Why a C++ part cannot be used here."""
+    """A C++ extension cannot be used here."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is compiled into one library."""
+    """The source of one library."""
 
     name: str
     description: str
-    """What it is, and about how long compiling takes."""
+    """What it is, and roughly how long compilation takes."""
     operation: tuple[str, str]
-    """Namespace and name under which torch knows the first of its operations."""
+    """Namespace and name of its first operation in torch."""
     headers: tuple[str, ...] = ()
 
     @property
     def sources(self) -> list[Path]:
-        """The files it is made of; the first is the one to compile."""
+        """Return its source files; the first is the one to compile."""
         return [Path(__file__).with_name(name) for name in (f"{self.name}.cpp", *self.headers)]
 
 
@@ -64,16 +64,16 @@ RECURRENCE = Part(
 )
 DECODING = Part(
     "decoding",
-    "what search does for this machine, once (about 2 s)",
+    "the inner loops of search for this machine, once (about 2 s)",
     ("dragoman_decoding", "multiply"),
     ("products.h", "likeliest.h", "exponential.h"),
 )
 
 
 def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> None:
-    """Load a C++ part, compiled first where this machine has not done so; says so through `say` if it takes over a second.
+    """Load a C++ extension, after compiling it if necessary; report through `say` if that takes over a second.
 
-    NativeError where it is unavailable: nothing but speed is lost.
+    Raises NativeError if it is unavailable; only speed is lost.
     """
     if not loaded(part):
         path = _compiled(part, say)
@@ -88,9 +88,10 @@ def prepare(part: Part, say: Callable[[str], object] = lambda text: None) -> Non
 
 @cache
 def available(part: Part) -> bool:
-    """Load a C++ part if possible, and tell whether it is there: for what is done in either case, faster with it.
+    """Load a C++ extension if possible, and tell whether it is available.
 
-    If it is compiled first, a terminal on standard error is told after a second; why it is unavailable only `prepare` says.
+    If compilation takes over a second, that is reported when standard error is a terminal; only `prepare` reports why an
+    extension is unavailable.
     """
     try:
         prepare(part, _tell_terminal)
@@ -101,7 +102,7 @@ def available(part: Part) -> bool:
 
 @cache
 def loaded(part: Part) -> bool:
-    """Tell whether a C++ part can be called."""
+    """Tell whether a C++ extension is loaded."""
     namespace, operation = part.operation
     return hasattr(getattr(torch.ops, namespace), operation)
 
@@ -112,9 +113,9 @@ def find_compiler() -> str | None:
 
 
 def _compiled(part: Part, say: Callable[[str], object]) -> Path:
-    """Return the library of a part for this source, this torch and this processor."""
+    """Return the compiled library for this source, this torch and this processor."""
     if sys.platform != "linux":
-        raise NativeError(f"C++ parts are compiled only on Linux, and this is {sys.platform}")
+        raise NativeError(f"C++ extensions are compiled on Linux only, and this is {sys.platform}")
     compiler = find_compiler()
     if not compiler:
         raise NativeError("no C++ compiler (g++ or c++) was found")
@@ -127,13 +128,13 @@ def _compiled(part: Part, say: Callable[[str], object]) -> Path:
                     _compile(part, compiler, path)
         require_private(path)
     except (OSError, CacheError) as error:
-        raise NativeError(f"the cache folder of compiled parts cannot be used: {error}") from None
+        raise NativeError(f"the cache folder for compiled code cannot be used: {error}") from None
     return path
 
 
 @contextmanager
 def _announced(sentence: str, say: Callable[[str], object]) -> Iterator[None]:
-    """Say what is being done if it takes longer than a second."""
+    """Report what is being done if it takes longer than a second."""
     timer = threading.Timer(SILENT_SECONDS, say, [sentence])
     timer.daemon = True
     timer.start()
@@ -144,7 +145,7 @@ def _announced(sentence: str, say: Callable[[str], object]) -> Iterator[None]:
 
 
 def _tell_terminal(sentence: str) -> None:
-    """Print a sentence where somebody waits for standard error."""
+    """Print a message if standard error is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(sentence, file=sys.stderr, flush=True)
 
@@ -164,13 +165,13 @@ def _compile(part: Part, compiler: str, path: Path) -> None:
             raise NativeError(f"the compiler {compiler} did not finish: {error}") from None
         if done.returncode:
             reason = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
-            raise NativeError(f"the compiler {compiler} refused the C++ parts: {reason[:200]}")
+            raise NativeError(f"the compiler {compiler} failed: {reason[:200]}")
         made.chmod(0o700)
         made.replace(path)
 
 
 def _fingerprint(part: Part, compiler: str) -> str:
-    """Return a name that changes with all that the library depends on; caches may be shared by different machines."""
+    """Return a hash of everything the library depends on; different machines may share a cache."""
     processor = Path("/proc/cpuinfo")
     features = sorted(
         {line for line in processor.read_text().splitlines() if line.startswith(("flags", "Features", "model name"))}

@@ -1,7 +1,7 @@
-"""A recurrent loop over a whole sequence as one operation with a hand-written gradient, run by `recurrence.cpp`.
+"""A recurrent loop over a whole sequence as one operation with a hand-written gradient (`recurrence.cpp`).
 
 Time comes first in every tensor here. What it computes is defined by `layers/attentive.py`, `layers/recurrent.py` and
-`attention/`; tests compare outputs and gradients. Additive scores are not kept for the gradient but computed again, so memory
+`attention/`; tests compare outputs and gradients. Additive scores are not saved for the gradient but recomputed, so memory
 does not grow with target x source x hidden.
 """
 
@@ -16,10 +16,10 @@ from torch.autograd.function import once_differentiable
 from dragoman.native.compilation import RECURRENCE, loaded
 
 SMALL = 128
-"""Below this many rows or hidden units products are done in float32 even under bfloat16: casting would cost more."""
+"""With fewer rows or hidden units, products are computed in float32 even under bfloat16, since casting would cost more."""
 
 STATE, MASKS, SOURCE = slice(1, 3), slice(3, 6), slice(6, 13)
-"""Where these stand among the tensors of `_FusedRnn`, after the inputs; weights follow."""
+"""Slices of the tensors of `_FusedRnn`: the inputs come before them, the weights after."""
 
 
 class CellWeights(NamedTuple):
@@ -37,54 +37,54 @@ class LayerWeights:
 
     weights: tuple[CellWeights, ...]
     keep: Tensor | None = None
-    """(layer - 1, time, batch, hidden): what dropout between layers multiplies by."""
+    """(layer - 1, time, batch, hidden): dropout factors between layers."""
     projection: Tensor | None = None
-    """(width, hidden): what a single LSTM layer's output is multiplied by before it leaves and enters the next step."""
+    """(width, hidden): projection of a single LSTM layer's output, which is also its recurrent input."""
 
 
 @dataclass(frozen=True)
 class AttentionInputs:
-    """What is attended to at each step: prepared keys, values, where they are real, and the parts of the score.
+    """The source of attention: prepared keys, values, where they are real, and the parts of the score.
 
-    Attention comes before the step, with the state of the step before, and the context enters; with `combine` and `fed` it comes
-    after the step, and the attention vector tanh(W_c [c; h]) enters the next one.
+    Attention comes before the step, with the previous state, and the context is an input of the step; with `combine` and
+    `fed` it comes after the step, and the attentional vector tanh(W_c [c; h]) is an input of the next one.
     """
 
     keys: Tensor
     values: Tensor
     real: Tensor
     query: Tensor | None = None
-    """Makes queries of states; without it they are the queries."""
+    """Projects states to queries; without it, states are the queries."""
     energy: Tensor | None = None
-    """v of the additive score; without it the score is a product of query and key, times `scale`."""
+    """v of the additive score; without it, the score is the product of query and key times `scale`."""
     squashed: bool = False
-    """Whether queries are the tanh of what `query` makes."""
+    """Whether tanh is applied to the projected queries."""
     scale: float = 1.0
     combine: Tensor | None = None
     """W_c."""
     fed: Tensor | None = None
-    """The attention vector that enters the first step."""
+    """The attentional vector fed into the first step."""
     keep: Tensor | None = None
-    """(time, batch, values): what dropout of entering contexts multiplies by."""
+    """(time, batch, values): dropout factors of the contexts as inputs."""
 
 
 @dataclass(frozen=True)
 class FusedRnnOutput:
-    """What a fused loop gives, time first; what it does not have is empty."""
+    """Result of a fused loop, time first; unused tensors are empty."""
 
     states: Tensor
-    """Of the last layer: (time, batch, width)."""
+    """States of the last layer: (time, batch, width)."""
     last: tuple[Tensor, ...]
-    """The parts of the state after the last step: (layer, batch, size)."""
+    """Parts of the state after the last step: (layer, batch, size)."""
     contexts: Tensor
     """(time, batch, values)."""
     weights: Tensor
-    """Those of attention: (time, batch, source)."""
+    """Attention weights: (time, batch, source)."""
     fed: Tensor
-    """The attention vectors that are fed into the next step: (time, batch, dim)."""
+    """Attentional vectors fed into the next step: (time, batch, dim)."""
 
     def batch_first(self) -> "FusedRnnOutput":
-        """Return the same with the batch as the first axis everywhere."""
+        """Return the same result with the batch as the first axis everywhere."""
         sequences = (self.states, self.contexts, self.weights, self.fed)
         states, contexts, weights, fed = (t.transpose(0, 1) if t.dim() == 3 else t for t in sequences)
         return FusedRnnOutput(states, tuple(part.transpose(0, 1) for part in self.last), contexts, weights, fed)
@@ -92,7 +92,7 @@ class FusedRnnOutput:
 
 @dataclass(frozen=True)
 class _Options:
-    """What both passes need besides tensors."""
+    """Arguments of both passes other than tensors."""
 
     reverse: bool
     low: bool
@@ -111,9 +111,9 @@ def run_fused(
 ) -> FusedRnnOutput:
     """Run GRUs (one part in `first`) or LSTMs (two) over (time, batch, features) from `first`, parts (layer, batch, size).
 
-    `alive` (time, batch): where it is False the state stays as it was and what comes out is zero. `reverse`: from the last
-    position to the first. Matrix products are done in bfloat16 inside autocast where that is large enough to pay. What comes out
-    shares memory with what is kept for the gradient, so nobody may write into it.
+    `alive` (time, batch): where False, the state is unchanged and the output is zero. `reverse`: from the last position to
+    the first. Under autocast, matrix products that are large enough are computed in bfloat16. The result shares memory with
+    tensors saved for the gradient, so it must not be modified.
     """
     kind = torch.promote_types(inputs.dtype, torch.float32)
     device = inputs.device.type
@@ -137,7 +137,7 @@ class _FusedRnn(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, options: _Options, *tensors: Any) -> tuple[Tensor, ...]:
-        """Run the loop and keep what its gradient needs."""
+        """Run the loop and save what its gradient needs."""
         first = [part for part in tensors[STATE] if part is not None]
         states, hidden, memory, *saved = torch.ops.dragoman_native.forward(
             tensors[0], first, *_arguments(options, tensors)
@@ -151,7 +151,7 @@ class _FusedRnn(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Run the loop backwards; a gradient that is None is zero."""
+        """Run the loop backwards; a gradient of None means zero."""
         kept = ctx.saved_tensors
         tensors, saved = kept[: ctx.count], kept[ctx.count :]
         grad = torch.ops.dragoman_native.backward(tensors[0], saved, gradients, *_arguments(ctx.options, tensors))
@@ -164,13 +164,13 @@ class _FusedRnn(torch.autograd.Function):
 
 
 def _arguments(options: _Options, tensors: Any) -> tuple[Any, ...]:
-    """Put what both passes need into the order that C++ wants."""
+    """Return the arguments of both passes in the order that C++ expects."""
     weights, masks, source = tensors[SOURCE.stop :], tensors[MASKS], tensors[SOURCE]
     return weights, masks, source, options.reverse, options.low, options.squashed, options.scale
 
 
 def formulas() -> dict[Any, Any]:
-    """Return the FLOPs of both passes in terms of shapes, for torch's counter; nothing where nothing is loaded."""
+    """Return FLOP formulas of both passes for torch's counter; empty if the extension is not loaded."""
     if not loaded(RECURRENCE):
         return {}
     library = torch.ops.dragoman_native
@@ -183,14 +183,14 @@ def _forward_cost(inputs: Any, first: Any, *arguments: Any, **_: Any) -> int:
 
 
 def _backward_cost(inputs: Any, saved: Any, gradients: Any, *arguments: Any, **_: Any) -> int:
-    """Return twice the cost, for gradients of inputs and of weights, and that of additive scores, computed again."""
+    """Return twice the cost, for gradients of inputs and of weights, plus that of recomputing additive scores."""
     steps, (keys, *_others, energy, _combine, _fed) = prod(inputs[:2]), arguments[2]
     again = 0 if energy is None else 2 * steps * prod(keys[1:])
     return 2 * _cost(steps, arguments) + again
 
 
 def _cost(steps: int, arguments: Any) -> int:
-    """Return the cost of `steps` rows through all matrices, and of scores, softmax and average over the source."""
+    """Return the cost of `steps` rows: all matrix products, and scores, softmax and average over the source."""
     weights, _masks, (keys, values, _real, query, _energy, combine, _fed), *_ = arguments
     matrices = [shape for shape in (*weights, query, combine) if shape is not None and len(shape) == 2]
     total = 2 * steps * sum(prod(shape) for shape in matrices)
@@ -198,5 +198,5 @@ def _cost(steps: int, arguments: Any) -> int:
 
 
 def _loss_cost(features: Any, weight: Any, bias: Any, labels: Any, *arguments: Any, **_: Any) -> int:
-    """Return the cost of one product, of three where gradients are asked for, and of the softmax."""
+    """Return the cost of one product, or three if gradients are needed, and of the softmax."""
     return features[0] * weight[0] * (2 * weight[1] * (3 if arguments[3] else 1) + 5)
