@@ -1,4 +1,4 @@
-// What all C++ parts compute with: tanh and sigmoid that compilers vectorise, rows shared among threads, matrix products.
+// Shared arithmetic: tanh and sigmoid that compilers vectorise, rows split among threads, matrix products.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -19,7 +19,7 @@ using Tensors = std::vector<Tensor>;
 
 inline double tanh_of(double x) { return std::tanh(x); }
 
-// A quotient of polynomials, within 4e-7 of tanh, of plain arithmetic alone so that compilers vectorise it (as in Eigen).
+// A rational approximation within 4e-7 of tanh, in plain arithmetic so that compilers vectorise it (as in Eigen).
 inline float tanh_of(float x) {
   x = x > 7.90531110763549805f ? 7.90531110763549805f : (x < -7.90531110763549805f ? -7.90531110763549805f : x);
   const float s = x * x;
@@ -53,7 +53,7 @@ void over_rows(int64_t rows, int64_t work, const F& body) {
   });
 }
 
-// x times a fixed matrix; where the matrix is bfloat16, so is the product, and what comes out is rounded up again.
+// x times a fixed matrix; if the matrix is bfloat16, so is the product, and the result is converted back.
 class Product {
  public:
   Product() = default;
@@ -77,7 +77,7 @@ class Product {
   Tensor matrix_, narrow_, result_;
 };
 
-// x times a matrix, all rows of x at once; in bfloat16 where `low`.
+// x times a matrix, all rows of x at once; in bfloat16 if `low`.
 inline Tensor product(const Tensor& x, const Tensor& matrix, bool low) {
   if (!low) return at::mm(x, matrix);
   return at::mm(x.to(at::kBFloat16), matrix.to(at::kBFloat16)).to(x.scalar_type());

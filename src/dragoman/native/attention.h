@@ -12,13 +12,13 @@ struct AttentionShape {
   double scale;                          // multiplies every score
 };
 
-// What the queries attend to.
+// The source of attention.
 template <typename Real>
 struct SourceRows {
   const Real* keys;    // (batch, source, width)
   const Real* values;  // (batch, source, values)
   const bool* real;    // (batch, source)
-  const Real* energy;  // (width), the v of an additive score; null where queries and keys are multiplied
+  const Real* energy;  // (width), the v of an additive score; null if queries and keys are multiplied
 };
 
 // v^T tanh(q + k), or q^T k without an energy.
@@ -35,7 +35,7 @@ inline Real score_of(const Real* query, const Real* key, const Real* energy, int
   return sum;
 }
 
-// Turns scores into weights over the real keys, in place but for their division by the sum, which is returned.
+// Turns scores into weights over the real keys in place, except for the division by the sum, which is returned.
 template <typename Real>
 inline Real masked_exponentials(Real* scores, const bool* real, int64_t source, Real largest) {
   Real total = 0;
@@ -73,16 +73,16 @@ void attend(AttentionShape shape, SourceRows<Real> source, const Real* queries, 
   });
 }
 
-// Gradients that `attend_backward` writes: of scores and queries and, of an additive score, of keys and energies, added up.
+// Gradients that `attend_backward` writes: of scores and queries and, for an additive score, accumulated, of keys and energies.
 template <typename Real>
 struct AttentionGradients {
   Real* scores;    // (batch, source)
   Real* queries;   // (batch, width)
-  Real* keys;      // (batch, source, width), of an additive score alone
-  Real* energies;  // (batch, width), of an additive score alone
+  Real* keys;      // (batch, source, width), additive scores only
+  Real* energies;  // (batch, width), additive scores only
 };
 
-// Adds to the gradients of one query, one key and the energy, whose tanh is computed again.
+// Adds to the gradients of one query, one key and the energy, whose tanh is recomputed.
 template <typename Real>
 inline void additive_backward(const Real* query, const Real* key, const Real* energy, int64_t width, Real grad_score,
                               AttentionGradients<Real> grad) {
@@ -96,7 +96,7 @@ inline void additive_backward(const Real* query, const Real* key, const Real* en
   }
 }
 
-// From the gradients of contexts and, where there are any, of weights.
+// Computes them from the gradients of contexts and, if defined, of weights.
 template <typename Real>
 void attend_backward(AttentionShape shape, SourceRows<Real> source, const Real* queries, const Real* weights,
                      const Real* grad_contexts, const Real* grad_weights, AttentionGradients<Real> grad) {

@@ -10,7 +10,7 @@
 
 namespace {
 
-// Gradients of what the forward pass returned; those that are not defined are zero.
+// Gradients of what the forward pass returned; undefined ones are zero.
 struct OutputGradients {
   Tensor outputs, hidden, memory, contexts, weights, fed;
 };
@@ -66,8 +66,8 @@ class BackwardLoop {
     projection_ = Product(loop.for_steps(loop.projection));
   }
 
-  // Returns the gradients of the inputs, of both parts of the first state, of the layers' weights and the projection, and of what
-  // there is of the source.
+  // Returns the gradients of the inputs, of both parts of the first state, of the layers' weights and the projection, and of
+  // the defined tensors of the source.
   Tensors run() {
     if (loop_.attends() == Attends::never) {
       run_without_attention();
@@ -152,7 +152,7 @@ class BackwardLoop {
     return loop_.alive.defined() ? read<Real>(loop_.alive) + time * shape_.batch : nullptr;
   }
 
-  // Turns the gradient of a layer's state after a step into that of its state before, and writes those of the gates.
+  // Turns the gradient of a layer's state after a step into that of its state before, and writes the gradients of the gates.
   void step(int64_t layer, int64_t time) {
     const auto at = [&](int64_t index, int64_t size) { return shape_.offset(layer, shape_.time + 1, index, size); };
     const int64_t before = loop_.index_before(time), after = loop_.index_after(time);
@@ -178,7 +178,7 @@ class BackwardLoop {
     }
   }
 
-  // The gradient of o tanh(c); that of the projected state is kept for the projection's own.
+  // The gradient of o tanh(c); that of the projected state is saved for the projection's gradient.
   Tensor unprojected(int64_t time) {
     grad_projected_[time].copy_(grad_states_[0]);
     projection_(grad_unprojected_, grad_states_[0]);
@@ -196,7 +196,7 @@ class BackwardLoop {
     for (int64_t i = 0; i < from_gates_.numel(); ++i) below[i] += keep ? added[i] * keep[i] : added[i];
   }
 
-  // From the gradient of an attention vector to those of the context and the state that it was made of.
+  // From the gradient of an attentional vector to those of its context and its state.
   void feed_backward(int64_t time) {
     const Tensor combined = grad_combined_[time];
     const Real *fed = read<Real>(saved_.fed) + (time + 1) * combined.numel(), *later = read<Real>(grad_fed_);
@@ -211,7 +211,7 @@ class BackwardLoop {
     add_to<Real>(grad_states_[shape_.layers - 1], read<Real>(from_query_));
   }
 
-  // From the gradient of a context to that of the state that was the query, which stands at `index` of the states.
+  // From the gradient of a context to that of the state that was the query, at `index` of the states.
   void attend_to_source_backward(int64_t time, int64_t index) {
     const Source& source = loop_.source;
     const Tensor& top = grad_states_[shape_.layers - 1];
@@ -238,7 +238,7 @@ class BackwardLoop {
     add_to<Real>(top, read<Real>(from_query_));
   }
 
-  // Of what entered the first layer next to the inputs, as rows; undefined without attention.
+  // The first layer's other inputs (contexts or fed vectors), as rows; undefined without attention.
   Tensor entered() const {
     if (loop_.attends() == Attends::never) return Tensor();
     if (loop_.attends() == Attends::after) return as_rows(saved_.fed.narrow(0, 0, shape_.time));
@@ -264,7 +264,7 @@ class BackwardLoop {
     return results;
   }
 
-  // Of keys, values and, where there are any, of query, energy, combine and the first vector fed.
+  // Gradients of keys, values and, if defined, of query, energy, combine and the first fed vector.
   Tensors source_gradients() const {
     const Source& source = loop_.source;
     if (loop_.attends() == Attends::never) return {};
@@ -295,7 +295,7 @@ class BackwardLoop {
   AttentionShape attention_{};
   Tensor grad_input_gates_, grad_hidden_gates_;         // (layer, time, batch, gates); the same for an LSTM
   std::vector<Tensors> input_gates_, hidden_gates_;     // of each layer, at each time
-  Tensor grad_hidden_, grad_memory_;                    // (layer, batch, size), of the state at the time reached
+  Tensor grad_hidden_, grad_memory_;                    // (layer, batch, size), of the state at the current time
   Tensors grad_states_;                                 // grad_hidden_ of each layer
   Tensor grad_projected_, grad_unprojected_;
   Tensor grad_contexts_, grad_queries_, grad_scores_, grad_keys_, grad_energies_, grad_fed_, grad_combined_;

@@ -9,17 +9,17 @@ struct CellShape {
   int64_t batch, hidden;
 };
 
-// What one step adds up before its gates: three products and two biases, some of them zeros.
+// The terms of the pre-activations of one step: three products and two biases, some of them zero.
 template <typename Real>
 struct Gates {
   const Real* from_input;   // (batch, gates)
-  const Real* from_other;   // (batch, gates), of what enters next to the input
+  const Real* from_other;   // (batch, gates), of the other input (context or fed vector)
   const Real* input_bias;   // (gates)
   const Real* from_hidden;  // (batch, gates)
   const Real* hidden_bias;  // (gates)
 };
 
-// Where a row is alive is a number here (null: everywhere): with truth values compilers do not vectorise.
+// Whether a row is alive is a number here (null: all are): compilers do not vectorise booleans.
 //
 // GRU: r, z = sigmoid; n = tanh(x + r h); h' = n + z (h - n). Kept: r, z, n and W h + b of the candidate.
 template <typename Real>
@@ -45,7 +45,7 @@ void gru_forward(CellShape shape, Gates<Real> gates, const Real* before, const R
   });
 }
 
-// Turns `grad_state` from the gradient of the state after the step into that of the state before it, but for the product with
+// Turns `grad_state` from the gradient of the state after the step into that of the state before it, except for the product with
 // the recurrent weights.
 template <typename Real>
 void gru_backward(CellShape shape, const Real* kept, const Real* before, const Real* alive, Real* grad_state,
@@ -71,7 +71,7 @@ void gru_backward(CellShape shape, const Real* kept, const Real* before, const R
   });
 }
 
-// Hidden vectors and memories on one side of a step.
+// Hidden vectors and memories before or after a step.
 template <typename Number>
 struct LstmState {
   Number* hidden;
@@ -106,7 +106,7 @@ void lstm_forward(CellShape shape, Gates<Real> gates, LstmState<const Real> befo
   });
 }
 
-// Turns `grad` from the gradient of the state after the step into that of the state before it, but for the product with the
+// Turns `grad` from the gradient of the state after the step into that of the state before it, except for the product with the
 // recurrent weights.
 template <typename Real>
 void lstm_backward(CellShape shape, const Real* kept, const Real* memory_before, const Real* memory_after,

@@ -1,7 +1,7 @@
-// What search does at each position, where torch's own operations cost more than their arithmetic: products of few rows, and the
-// likeliest tokens of each row.
+// The inner loops of search, where the overhead of torch's operations exceeds their arithmetic: products with few rows, and
+// the top-k tokens of each row.
 //
-// Written against torch's stable interface alone: it compiles in two seconds.
+// Uses torch's stable interface only: it compiles in two seconds.
 #include "likeliest.h"
 #include "products.h"
 
@@ -19,13 +19,13 @@ namespace {
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
-// Floats that stand in their order in memory.
+// A contiguous float tensor.
 Tensor in_order(const Tensor& tensor) {
-  STD_TORCH_CHECK(tensor.scalar_type() == ScalarType::Float, "only float32 is multiplied and searched");
+  STD_TORCH_CHECK(tensor.scalar_type() == ScalarType::Float, "only float32 is supported");
   return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
 }
 
-// A new tensor, of the shape of another but for its last axis.
+// A new tensor with the shape of another except for its last axis.
 Tensor like(const Tensor& tensor, int64_t last, int32_t type) {
   std::vector<int64_t> shape(tensor.dim()), strides(tensor.dim(), 1);
   for (int64_t axis = tensor.dim(); axis--;) {
@@ -50,15 +50,15 @@ void over(int64_t count, int64_t work, const F& body) {
   torch::stable::parallel_for(0, count, (WORTH_A_THREAD + work - 1) / work, body);
 }
 
-// inputs (..., input) float32; weight in panels, float32 or bfloat16; bias float32. Where the weight is bfloat16, inputs and
+// inputs (..., input) float32; weight in panels, float32 or bfloat16; bias float32. If the weight is bfloat16, inputs and
 // products are rounded to it too; all sums are in float32.
 Tensor multiply(const Tensor& given, const Tensor& weight, const std::optional<Tensor>& bias, int64_t outputs) {
   const Tensor inputs = in_order(given), out = like(inputs, outputs, aoti_torch_dtype_float32());
   const Tensor added = bias.has_value() ? in_order(*bias) : inputs;
   const int64_t width = weight.size(1);
   const auto kind = weight.scalar_type();
-  STD_TORCH_CHECK(kind == ScalarType::Float || kind == ScalarType::BFloat16, "a weight is float32 or bfloat16");
-  STD_TORCH_CHECK(weight.is_contiguous() && weight.dim() == 3 && weight.size(2) == PANEL, "the weight is not in panels");
+  STD_TORCH_CHECK(kind == ScalarType::Float || kind == ScalarType::BFloat16, "the weight must be float32 or bfloat16");
+  STD_TORCH_CHECK(weight.is_contiguous() && weight.dim() == 3 && weight.size(2) == PANEL, "the weight must be packed in panels");
   STD_TORCH_CHECK(width > 0 && inputs.size(-1) == width && outputs <= weight.size(0) * PANEL, "inputs do not fit the weight");
   STD_TORCH_CHECK(!bias.has_value() || added.numel() == outputs, "the bias does not fit the weight");
   const Extent n{inputs.numel() / width, width, outputs};
@@ -81,8 +81,8 @@ Tensor multiply(const Tensor& given, const Tensor& weight, const std::optional<T
   return out;
 }
 
-// logits (rows, tokens) float32. Returns the log-probabilities of the `count` likeliest tokens of each row, best first, and
-// which they are.
+// logits (rows, tokens) float32. Returns the log-probabilities and ids of the `count` most probable tokens of each row, best
+// first.
 std::tuple<Tensor, Tensor> likeliest(const Tensor& given, int64_t count) {
   const Tensor logits = in_order(given), ids = like(logits, count, aoti_torch_dtype_int64());
   const Tensor log_probs = like(logits, count, aoti_torch_dtype_float32());

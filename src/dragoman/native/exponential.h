@@ -1,4 +1,4 @@
-// exp of numbers that are not above 0, of plain arithmetic alone so that compilers vectorise it.
+// exp of numbers up to 0, in plain arithmetic so that compilers vectorise it.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@ namespace {
 
 inline double exp_of(double x) { return std::exp(x); }
 
-// 2^i times a polynomial for e^f, |f| <= ln 2 / 2, within 2e-7 of exp; below -87, where float ends, e^-87.
+// 2^i times a polynomial for e^f, |f| <= ln 2 / 2, within 2e-7 of exp; below -87, the limit of float, e^-87.
 inline float exp_of(float x) {
   x = x < -87.0f ? -87.0f : x;
   const float whole = std::floor(x * 1.44269504f + 0.5f);

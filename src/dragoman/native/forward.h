@@ -1,4 +1,4 @@
-// The forward pass of a recurrent loop. What needs no loop (products with the inputs of all positions) is done at once.
+// The forward pass of a recurrent loop. Products with the inputs are computed for all positions at once, outside the loop.
 #pragma once
 
 #include "attention.h"
@@ -147,7 +147,7 @@ class ForwardLoop {
     }
   }
 
-  // The context of a step as it enters, less what dropout took.
+  // The context of a step as an input, after dropout.
   Tensor entering_context(int64_t time) {
     if (!kept_context_.defined()) return contexts_[time];
     const Real* keep = read<Real>(loop_.keep_context) + time * kept_context_.numel();
@@ -175,7 +175,7 @@ class ForwardLoop {
     for (int64_t i = 0; i < tensor.numel(); ++i) numbers[i] = tanh_of(numbers[i]);
   }
 
-  // The attention vector, which enters the next step.
+  // The attentional vector, which is an input of the next step.
   void feed(int64_t time, const Tensor& state) {
     combine_context_(from_context_, contexts_[time]);
     combine_state_(from_state_, state);
@@ -194,8 +194,8 @@ class ForwardLoop {
   Tensors contexts_, queries_, fed_;
   std::vector<Product> hidden_products_, layer_products_;
   Product projection_, entering_product_, query_product_, combine_context_, combine_state_;
-  Tensor from_inputs_, from_hidden_, from_entering_, from_below_, zeros_;  // what enters the gates
-  Tensor below_, kept_context_;                                           // what dropout left
+  Tensor from_inputs_, from_hidden_, from_entering_, from_below_, zeros_;  // terms of the pre-activations
+  Tensor below_, kept_context_;                                           // after dropout
   Tensor from_context_, from_state_;
 };
 

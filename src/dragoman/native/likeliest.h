@@ -1,4 +1,4 @@
-// The likeliest tokens of a row of logits and their log-probabilities: what log_softmax and topk give, in one go while the row is in
+// The most probable tokens of a row of logits and their log-probabilities: log_softmax and topk fused, while the row is in
 // the cache.
 #pragma once
 
@@ -16,8 +16,8 @@ class Likeliest {
  public:
   Likeliest(int64_t size, int64_t count) : size_(size), count_(count), largest_((size + RUN - 1) / RUN) {}
 
-  // Writes `count` numbers each; where a logit is not a number or plus infinity, or all are minus infinity, log-probabilities are
-  // not numbers. The largest logit is taken off first: added to the logarithm, it would round that where logits are far from 0.
+  // Writes `count` numbers each; if a logit is NaN or plus infinity, or all are minus infinity, log-probabilities are NaN.
+  // The largest logit is subtracted first: added to the logarithm, it would cost precision where logits are far from 0.
   void find(const float* logits, float* log_probs, int64_t* ids) {
     const float most = maxima(logits), rest = std::log(sum(logits, most));
     if (rest != rest) {
@@ -56,7 +56,7 @@ class Likeliest {
     return total;
   }
 
-  // At least `count` logits are as large as this, and few are larger: so many runs have one, if there are so many.
+  // At least `count` logits are this large, and few are larger: that many runs have one, if there are that many.
   float threshold() {
     if (int64_t(largest_.size()) < count_) return -std::numeric_limits<float>::infinity();
     sorted_ = largest_;

@@ -1,4 +1,4 @@
-// Cross-entropy of a linear layer and its gradient, in pieces of rows: logits are read and overwritten in one go.
+// Cross-entropy of a linear layer and its gradient, in chunks of rows: logits are read and overwritten in one pass.
 #pragma once
 
 #include "arithmetic.h"
@@ -26,8 +26,8 @@ inline void put(uint16_t& to, float x) {
   to = static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// Turns the logits of one row into the gradient without its part that is the same for all; returns -log P(label), and adds
-// what smoothing adds to the loss.
+// Turns the logits of one row into the gradient without its constant part; returns -log P(label), and adds the smoothing
+// term to the loss.
 template <typename R, typename S>
 R row_loss(S* row, R* probs, int64_t size, const R* bias, int64_t label, R smoothing, R& smoothed) {
   R most = -std::numeric_limits<R>::infinity(), sum = 0, total = 0;
@@ -73,8 +73,8 @@ void rows_loss(const Tensor& logits, const Tensor& bias, const int64_t* labels, 
   });
 }
 
-// features (tokens, width) and weight (vocabulary, width) in one type; labels int64. Returns the label-smoothed and the plain
-// sum over tokens and, where `gradients`, those of the first by features, weight and bias.
+// features (tokens, width) and weight (vocabulary, width) of the same type; labels int64. Returns the label-smoothed and the
+// plain sum over tokens and, if `gradients`, the gradients of the former by features, weight and bias.
 Tensors cross_entropy(const Tensor& features, const Tensor& weight, const OptionalTensor& given, const Tensor& labels,
                       double smoothing, bool low, int64_t piece, bool gradients) {
   const at::AutoDispatchBelowADInplaceOrView below;

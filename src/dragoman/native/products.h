@@ -1,4 +1,4 @@
-// Products of few rows with a weight that never changes. The weight is laid out in panels, (panel, input, 32 outputs), so that a step of
+// Products of few rows with a constant weight. The weight is packed in panels, (panel, input, 32 outputs), so that a step of
 // the inner loop reads one line of it for all rows.
 #pragma once
 
@@ -41,7 +41,7 @@ inline Floats load(const uint16_t* from) {
   return floats;
 }
 
-// To the nearest bfloat16, ties to the even one; not a number stays that.
+// To the nearest bfloat16, ties to even; NaN stays NaN.
 inline float rounded(float x) {
   const uint32_t word = std::bit_cast<uint32_t>(x);
   return x != x ? x : std::bit_cast<float>((word + 0x7fffu + ((word >> 16) & 1u)) & 0xffff0000u);

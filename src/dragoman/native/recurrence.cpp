@@ -1,5 +1,5 @@
-// A recurrent loop over a whole sequence, with or without attention in it, and its hand-written backward pass, as operations of
-// torch.
+// A recurrent loop over a whole sequence, with or without attention, and its hand-written backward pass, as torch
+// operations.
 #include "backward.h"
 #include "forward.h"
 #include "loss.h"
@@ -13,9 +13,9 @@ using OptionalTensors = c10::List<std::optional<Tensor>>;
 
 Tensor at_or_none(const OptionalTensors& list, size_t index) { return list.get(index).value_or(Tensor()); }
 
-// weights: input_weight, input_bias, hidden_weight and hidden_bias of each layer, then the projection, if there is one; the first
-// input_weight takes the inputs and, after them, what else enters. masks: alive, keep, keep_context. source: keys, values, real,
-// query, energy, combine, fed.
+// weights: input_weight, input_bias, hidden_weight and hidden_bias of each layer, then the projection, if any; the first
+// input_weight multiplies the inputs followed by the other input (context or fed vector). masks: alive, keep, keep_context.
+// source: keys, values, real, query, energy, combine, fed.
 Loop loop_of(const Tensors& weights, const OptionalTensors& masks, const OptionalTensors& source) {
   Loop loop;
   for (size_t first = 0; first + 4 <= weights.size(); first += 4) {
@@ -28,8 +28,8 @@ Loop loop_of(const Tensors& weights, const OptionalTensors& masks, const Optiona
   return loop;
 }
 
-// first: hidden vectors (layer, batch, width) and, for LSTMs, memories (layer, batch, hidden). Returns outputs, the last hidden
-// vectors and memories, and what `backward` needs, with which outputs share memory.
+// first: hidden vectors (layer, batch, width) and, for LSTMs, memories (layer, batch, hidden). Returns outputs, the last
+// hidden vectors and memories, and what `backward` needs; outputs share memory with it.
 Tensors forward(const Tensor& inputs, const Tensors& first, const Tensors& weights, const OptionalTensors& masks,
                 const OptionalTensors& source, bool reverse, bool low, bool squashed, double scale) {
   const at::AutoDispatchBelowADInplaceOrView below;
@@ -40,7 +40,7 @@ Tensors forward(const Tensor& inputs, const Tensors& first, const Tensors& weigh
   return ForwardLoop<float>(loop, inputs, first).run();
 }
 
-// gradients: of outputs, last hidden vectors, last memories, contexts, weights and attention vectors; a missing one is zero.
+// gradients: of outputs, last hidden vectors, last memories, contexts, weights and attentional vectors; undefined means zero.
 Tensors backward(const Tensor& inputs, const Tensors& saved, const OptionalTensors& gradients, const Tensors& weights,
                  const OptionalTensors& masks, const OptionalTensors& source, bool reverse, bool low, bool squashed,
                  double scale) {
