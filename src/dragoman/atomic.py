@@ -35,18 +35,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file whole. OSError where that is not possible."""
+    """Write a UTF-8 text file whole. Raises OSError if that is not possible."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole. OSError where that is not possible."""
+    """Write a file whole. Raises OSError if that is not possible."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that the user named. InputError where that is not possible."""
+    """Write a file that the user named. Raises InputError if that is not possible."""
     try:
         write_bytes(path, content)
     except OSError as error:
@@ -82,7 +82,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """Delete a file or a folder, where there is one."""
+    """Delete a file or a folder, if there is one."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

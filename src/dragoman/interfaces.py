@@ -48,7 +48,7 @@ class Batch:
     links: Bool[Tensor, "batch target source"] | None = None
     """Where word alignments are known: the source pieces that each label translates; a row without any says nothing."""
     cached_label_positions: Int[Tensor, " tokens"] | None = None
-    """What `label_positions` returns, where it is known already."""
+    """What `label_positions` returns, if it is known already."""
 
     @property
     def inputs(self) -> Int[Tensor, "batch target"]:
@@ -106,7 +106,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Attended:
-    """The average of the values for each query and, where asked for, the weights of that average."""
+    """The average of the values for each query and, if requested, the weights of that average."""
 
     context: Float[Tensor, "batch query dim"]
     weights: Float[Tensor, "batch head query key"] | None
@@ -181,7 +181,7 @@ class DecoderOutput:
     features: Float[Tensor, "batch target dim"]
     head: Head
     attention: Float[Tensor, "batch layer head target source"] | None = None
-    """Weights over the source, where asked for and where the decoder attends to it."""
+    """Weights over the source, if requested and where the decoder attends to it."""
     penalty: Float[Tensor, ""] | None = None
     choice: Choice | None = None
     """What hard attention drew at random while training by REINFORCE."""

@@ -44,7 +44,7 @@ class Plugin:
 
 
 def register(*plugins: Plugin) -> None:
-    """Make plugins known in this process alone, for notebooks and tests. SettingsError where a name is taken."""
+    """Make plugins known in this process alone, for notebooks and tests. Raises SettingsError if a name is taken."""
     for plugin in plugins:
         if _registered.get((plugin.kind, plugin.name), plugin) != plugin:
             raise SettingsError(f"two plugins provide the {plugin.kind} `{plugin.name}`; rename one of them")
@@ -52,12 +52,12 @@ def register(*plugins: Plugin) -> None:
 
 
 def find(kind: PluginKind, name: str) -> Plugin | None:
-    """Return the plugin of a kind and a name; None where there is none. SettingsError where a package is broken."""
+    """Return the plugin of a kind and a name; None if there is none. Raises SettingsError if a package is broken."""
     return _registered.get((kind, name)) or _installed().get((kind, name))
 
 
 def get(kind: PluginKind, name: str) -> Plugin:
-    """Return the plugin of a kind and a name. SettingsError where there is none."""
+    """Return the plugin of a kind and a name. Raises SettingsError if there is none."""
     plugin = find(kind, name)
     if plugin is None:
         raise SettingsError(f"there is no {kind} `{name}`; install the package that provides it, or choose another")

@@ -90,7 +90,7 @@ class _Open:
 
 
 def read(text: str) -> Any:
-    """Return the value that a text spells; None for an empty one. YamlProblem where it is not of this kind.
+    """Return the value that a text spells; None for an empty one. Raises YamlProblem if it is not of this kind.
 
     >>> read("a: [1, 2.5, yes, 12:30]")
     {'a': [1, 2.5, True, '12:30']}
@@ -164,7 +164,7 @@ class _Builder:
             raise YamlProblem("a value has a tag (`!...`); tags are not used here", line)
 
     def _count(self, values: int, line: int) -> None:
-        """Count values. YamlProblem where they are too many."""
+        """Count values. Raises YamlProblem if they are too many."""
         self._size += values
         if self._size > MOST_VALUES:
             raise YamlProblem(f"there are more than {MOST_VALUES:,} values, those of aliases included", line)
@@ -188,7 +188,7 @@ class _Builder:
             self._put_entry(into, found.value, line)
 
     def _put_key(self, into: _Open, key: Any, line: int) -> None:
-        """Begin an entry of a table. YamlProblem where its key cannot be one, or is there already."""
+        """Begin an entry of a table. Raises YamlProblem if its key cannot be one, or is there already."""
         if isinstance(key, dict | list):
             raise YamlProblem("a key is a table or a list; keys are single words", line)
         if key != _MERGE and key in into.lines:

@@ -97,7 +97,7 @@ def given_or_standard_input(text: str | None, most: int) -> Iterator[tuple[list[
 
 
 def previous_sentences(translator: "Translator", source: Path, documents: Path | None) -> list[list[str]] | None:
-    """Return the sentences before each one in documents that a file names; None where no such file is given."""
+    """Return the sentences before each one in documents that a file names; None if no such file is given."""
     if documents is None:
         return None
     if not translator.previous:

@@ -141,7 +141,7 @@ def _run() -> None:
 def _prepare_streams() -> None:
     """Make standard output strict UTF-8, and standard error such that every sentence can be printed.
 
-    InputError where standard output is closed, to which Python would print without a word.
+    Raises InputError if standard output is closed, to which Python would print without a word.
     """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the program runs

@@ -10,7 +10,7 @@ from dragoman.errors import CorpusError
 
 
 class Checksums:
-    """SHA-256 of files; `memory` is a JSON file that keeps them between runs, where one is given."""
+    """SHA-256 of files; `memory` is a JSON file that keeps them between runs, if one is given."""
 
     def __init__(self, memory: Path | None = None) -> None:
         self._memory = memory
@@ -21,7 +21,7 @@ class Checksums:
                 self._known = {path: entry for path, entry in table if isinstance(entry, list) and len(entry) == 3}
 
     def of(self, path: Path) -> str:
-        """Return the checksum of a file. CorpusError where it cannot be read."""
+        """Return the checksum of a file. Raises CorpusError if it cannot be read."""
         try:
             status = path.stat()
             known = self._known.get(str(path.resolve()))

@@ -24,7 +24,7 @@ def collate(
 ) -> Batch:
     """Make a batch of sentence pairs given without special tokens: source + EOS, BOS + target + EOS.
 
-    `previous` is that of `pad`. `links` holds the token alignment of each pair, where it is known; EOS is never linked.
+    `previous` is that of `pad`. `links` holds the token alignment of each pair, if it is known; EOS is never linked.
 
     >>> batch = collate([([7, 8], [9]), ([7], [9, 9])])
     >>> batch.source.ids.tolist(), batch.target.ids.tolist()

@@ -115,7 +115,7 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pai
 
 
 def _zip_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Read lines of several files together. CorpusError where one has more lines than another."""
+    """Read lines of several files together. Raises CorpusError if one has more lines than another."""
     rows = zip_longest(*map(read_lines, paths))
     for number, lines in enumerate(rows, 1):
         if None not in lines:
@@ -152,7 +152,7 @@ def _parse_links_within(line: str, source: str, target: str, *, place: str) -> L
 
 
 def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Iterator[Pair]:
-    """Read two columns and, where one is given, that of the document."""
+    """Read two columns and, if one is given, that of the document."""
     last = max(*columns, -1 if document is None else document)
     for number, line in enumerate(read_lines(path), 1):
         cells, place = line.split("\t"), f"{path}, line {number}"
@@ -166,7 +166,7 @@ def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Ite
 
 
 def _read_json(path: Path, fields: tuple[str, str], document: str | None) -> Iterator[Pair]:
-    """Read two fields of one object a line and, where one is given, that of the document."""
+    """Read two fields of one object a line and, if one is given, that of the document."""
     for number, line in enumerate(read_lines(path), 1):
         place = f"{path}, line {number}"
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 def preceding(documents: Iterable[str | None], count: int) -> list[list[int | None]]:
     """Return for each sentence the indices of the `count` before it in its document, nearest last.
 
-    None where there is none. Neighbours of the same name are one document; a sentence without a name is one by itself.
+    None if there is none. Neighbours of the same name are one document; a sentence without a name is one by itself.
 
     >>> preceding(["a", "a", "a", "b", None, None], 2)
     [[None, None], [None, 0], [0, 1], [None, None], [None, None], [None, None]]

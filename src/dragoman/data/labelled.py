@@ -47,7 +47,7 @@ def read_labelled(path: Path) -> list[Labelled]:
 
 
 def labels_of(documents: Sequence[Labelled], path: Path) -> tuple[str, ...]:
-    """Return the labels that occur, in order. CorpusError where there is only one: nothing could be learned."""
+    """Return the labels that occur, in order. Raises CorpusError if there is only one: nothing could be learned."""
     labels = tuple(sorted({document.label for document in documents}))
     if len(labels) < 2:
         raise CorpusError(f"{path} has only one label, `{labels[0]}`; a classifier needs at least two")
@@ -64,7 +64,7 @@ def check_known(documents: Sequence[Labelled], labels: Sequence[str]) -> None:
 
 
 def encode_document(codec: Codec, text: str) -> list[int]:
-    """Return the ids of a document, EOS between its sentences. InputError where it has no word.
+    """Return the ids of a document, EOS between its sentences. Raises InputError if it has no word.
 
     >>> from dragoman.text.settings import CharactersSettings
     >>> from dragoman.text.words import learn_characters
@@ -122,7 +122,7 @@ class DocumentStream(Iterator[Batch]):
         return self._epoch + sum(len(members) for members in self._plan[: self._index]) / len(self.documents)
 
     def seek(self, position: Mapping[str, Any]) -> None:
-        """Go to a position that a stream over the same documents had. RunError where there is no such position."""
+        """Go to a position that a stream over the same documents had. Raises RunError if there is no such position."""
         epoch, index = int(position["epoch"]), int(position["index"])
         if epoch >= 0:
             self._enter(epoch)

@@ -22,7 +22,7 @@ LONGEST_LINE = 1 << 24
 def read_lines(path: Path) -> Iterator[str]:
     """Read the lines of a file, plain or .gz, .xz or .zst; a "\\r" at the end of a line is left out.
 
-    Lines end at "\\n" alone. CorpusError where the file is missing, unreadable, damaged or not UTF-8.
+    Lines end at "\\n" alone. Raises CorpusError if the file is missing, unreadable, damaged or not UTF-8.
     """
     for number, line in enumerate(_read_bytes(path), 1):
         try:
@@ -65,7 +65,7 @@ def _open(path: Path) -> BufferedIOBase:
 
 
 def _decompress(stream: BufferedIOBase) -> Iterator[bytes]:
-    """Decompress Zstandard frames; EOFError where the last one is cut short."""
+    """Decompress Zstandard frames; EOFError if the last one is cut short."""
     import zstandard
 
     decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True

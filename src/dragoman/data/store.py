@@ -48,7 +48,7 @@ Lengths = Int32[np.ndarray, " pairs"]
 class Store:
     """Encoded sentence pairs, read from disk as they are needed.
 
-    CorpusError where `folder` holds no store, or a damaged one.
+    Raises CorpusError if `folder` holds no store, or a damaged one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -104,7 +104,7 @@ class Store:
         return [None] * (count - len(found)) + found[::-1]
 
     def links(self, index: int) -> WordLinks | None:
-        """Return the word alignment of a pair, where it is known."""
+        """Return the word alignment of a pair, if it is known."""
         rows, row = self._find(index)
         links = rows.column("links")[row]
         return links.values.flatten().to_numpy().reshape(-1, 2) if links.is_valid else None
@@ -165,7 +165,7 @@ def fingerprints(
     """Describe corpora by their settings and the SHA-256 of their files, ready for JSON.
 
     `memory` keeps checksums between calls: a file is read again only where its size or its time of change is new.
-    CorpusError where a file is missing or cannot be read.
+    Raises CorpusError if a file is missing or cannot be read.
     """
     checksums = Checksums(memory)
     described = [

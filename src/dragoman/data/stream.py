@@ -75,7 +75,7 @@ class BatchStream(Iterator[Batch]):
         return self._epoch + (self._before + sum(len(indices) for indices in here)) / len(self.store)
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position that a stream over the same corpus had. RunError where there is no such position."""
+        """Go to a position that a stream over the same corpus had. Raises RunError if there is no such position."""
         epoch, index, pool, batch = (int(position[key]) for key in ("epoch", "index", "pool", "batch"))
         fits = min(epoch, index, pool, batch) >= 0
         if fits:

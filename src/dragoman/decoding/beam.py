@@ -96,7 +96,7 @@ def beam_search(
     only where EOS is among the `beam` best continuations. With `stopping: exact` a sentence ends when the best open
     hypothesis, were all its further tokens certain, could not enter the n best; with a beam of 1, at its first EOS.
     Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
-    RunError where the model's probabilities are not numbers.
+    Raises RunError if the model's probabilities are not numbers.
     """
     found: dict[int, list[Hypothesis]] = {}
     options: dict[str, Any] = {"constraints": constraints, "begin": begin, "special": special}
@@ -261,7 +261,7 @@ def open_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
 
 
 def finished_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
-    """Return the finished hypotheses of each sentence as lists. RunError where probabilities are not numbers."""
+    """Return the finished hypotheses of each sentence as lists. Raises RunError if probabilities are not numbers."""
     finished, found = search.finished, {}
     rows = zip(
         *(one.tolist() for one in (finished.ids, finished.log_probs, finished.log_prob, finished.score)),

@@ -45,7 +45,7 @@ def rerank(
     """Add `beta` * `coverage` to each score and keep the `n_best` highest.
 
     The weights are read by forced decoding and averaged over layers and heads. Deviation: Wu et al. 2016 score every
-    step of the search so, this ranks complete hypotheses. InputError where the model has no attention over the source.
+    step of the search so, this ranks complete hypotheses. Raises InputError if the model has no attention over the source.
     """
     found = hypotheses.alternatives()
     rows = [row for row, alternatives in enumerate(found) for _ in alternatives]

@@ -49,7 +49,7 @@ class EnsembleState:
 def ensemble(steps: Sequence[Step], weights: Sequence[float] | None = None) -> Step:
     """Return the step that averages the probabilities (not their logarithms) of `steps`; its state is an EnsembleState.
 
-    `weights` need not sum to 1. InputError where they do not fit the models, or the vocabularies differ in size.
+    `weights` need not sum to 1. Raises InputError if they do not fit the models, or the vocabularies differ in size.
     """
     log_weights = _log_weights(len(steps), weights)
 

@@ -56,7 +56,7 @@ class AttentionMap:
     def links(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Links:
         """Align each target word with the source word it attended to most, in one layer or head or in their mean.
 
-        Layers and heads count from 1; `shift` is that of `by_words`. InputError where there is none of that number.
+        Layers and heads count from 1; `shift` is that of `by_words`. Raises InputError if there is none of that number.
         """
         return HeadSelection(layer, head, shift).links(self)
 
@@ -86,7 +86,8 @@ class HeadSelection:
         return f"{layer}, {head}, {'shifted' if self.shift else 'not shifted'}"
 
     def links(self, reading: AttentionMap) -> Links:
-        """Align each target word with the source word it attended to most. InputError where there is no such layer or head."""
+        """Align each target word with the source word it attended to most. Raises InputError if there is no such layer or
+        head."""
         return self.links_of(reading.by_words(shift=self.shift))
 
     def links_of(self, weights: Float[Tensor, "layer head target_word source_word"]) -> Links:
@@ -100,7 +101,7 @@ class HeadSelection:
 
 
 def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
-    """Return how many layers and heads a model has over the source; None where it does not attend to it."""
+    """Return how many layers and heads a model has over the source; None if it does not attend to it."""
     nothing = collate([([], [])]).to(next(model.parameters()).device)
     with torch.inference_mode():
         attention = model(nothing.source, nothing.inputs, need_weights=True).attention

@@ -47,7 +47,7 @@ def load_translator(
 
 
 def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName, attention: bool) -> Export:
-    """Open the one export that is given. InputError where it cannot do what is asked for."""
+    """Open the one export that is given. Raises InputError if it cannot do what is asked for."""
     if engine == "torch":
         raise InputError(
             f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from"
@@ -61,7 +61,7 @@ def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: En
 
 
 def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
-    """Return the export of a run that can do what is asked for; None where torch must. Errors where torch may not."""
+    """Return the export of a run that can do what is asked for; None if torch must. Errors where torch may not."""
     kinds = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
     fresh = fresh_exports(run)
     paths = [fresh[name] for name in kinds if name in fresh]

@@ -65,7 +65,7 @@ class MaskFiller:
         """Fill each [MASK] of a sentence with one token, and return the `top` likeliest for each. Messages call it `name`.
 
         Of several blanks the surest is filled first, then the others are read again with it in its place.
-        InputError where the sentence has no [MASK], or where it is longer than the model's positions.
+        Raises InputError if the sentence has no [MASK], or where it is longer than the model's positions.
         """
         if BLANK not in sentence:
             raise InputError(f"{name} has no {BLANK} (`{sentence[:80]}`); write {BLANK} where a word is to be found")

@@ -27,7 +27,7 @@ class EncodedRequest:
     sources: tuple[list[int], ...]
     """The source as each model of an ensemble reads it."""
     previous: tuple[list[int] | None, ...] = ()
-    """As many sentences as the models read, nearest last; None where the document has no more."""
+    """As many sentences as the models read, nearest last; None if the document has no more."""
     target: list[int] | None = None
 
     @property
@@ -83,7 +83,7 @@ class RequestEncoder:
         )
 
     def _previous(self, sentences: Sequence[str], known: dict[str, list[int]]) -> Iterator[list[int] | None]:
-        """Yield the ids of the nearest previous sentences, None where there is none."""
+        """Yield the ids of the nearest previous sentences, None if there is none."""
         nearest = sentences[len(sentences) - min(self.previous, len(sentences)) :]
         yield from [None] * (self.previous - len(nearest))
         for number, sentence in enumerate(nearest, 1):

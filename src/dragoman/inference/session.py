@@ -33,7 +33,7 @@ class Session(Generic[AnyModel]):
         self._packed: dict[InferencePrecisionName, PackedWeights] = {}
 
     def pack(self, requested: Literal["auto", "float32", "bfloat16", "int8"]) -> PackedWeights | None:
-        """Return the weights as linear layers multiply by them; None where they may still change."""
+        """Return the weights as linear layers multiply by them; None if they may still change."""
         if not self._fixed:
             return None
         width = max(map(width_of, self.models))

@@ -59,7 +59,7 @@ class TorchEngine:
 
     @property
     def source_heads(self) -> tuple[int, int] | None:
-        """Layers and heads of the first model over the source; None where it does not attend to it.
+        """Layers and heads of the first model over the source; None if it does not attend to it.
 
         A run's recipe says so; models without one are tried on a pair of empty sentences.
         """
@@ -86,7 +86,7 @@ class TorchEngine:
         return results
 
     def score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
-        """Return the given targets with their log-probabilities. RunError where the models do not give numbers."""
+        """Return the given targets with their log-probabilities. Raises RunError if the models do not give numbers."""
         results: dict[int, Hypothesis] = {}
         widths = [request.width * settings.hypotheses for request in requests]
         lengths = [sum(map(len, request.pair)) for request in requests]
@@ -158,7 +158,7 @@ class TorchEngine:
         ]
 
     def _require_shortlist(self) -> Shortlist:
-        """Return the shortlist, read at the first use. RunError or InputError where there is none, or a model takes none."""
+        """Return the shortlist, read at the first use. Raises RunError or InputError if there is none, or a model takes none."""
         if self._shortlist is None:
             if not self.runs:
                 raise InputError("this translator was made without a shortlist; load it from a run that has one")
@@ -185,7 +185,7 @@ def previous_of(requests: Sequence[EncodedRequest]) -> list[tuple[list[int] | No
 
 
 def smallest(bounds: Iterable[int | None]) -> int | None:
-    """Return the smallest of some bounds, None where there is none.
+    """Return the smallest of some bounds, None if there is none.
 
     >>> smallest([None, 7, 9])
     7

@@ -14,6 +14,6 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     """The other translations asked for with `n_best`, best first."""
     reading: Any = None
-    """What was attended to, an `attention_map.AttentionMap`, where asked for."""
+    """What was attended to, an `attention_map.AttentionMap`, if requested."""
     token_log_probs: tuple[float, ...] = ()
-    """The model's log-probability of each token of the target, </s> last; empty where CTranslate2 searched."""
+    """The model's log-probability of each token of the target, </s> last; empty if CTranslate2 searched."""

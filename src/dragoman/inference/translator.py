@@ -78,7 +78,7 @@ class Translator:
         change some of them.
 
         Runs of an ensemble may be of any architecture and cut the source in any way, but share the target vocabulary.
-        RunError where a run cannot be read, InputError where runs do not fit together, SettingsError for settings that do not
+        Raises RunError if a run cannot be read, InputError if runs do not fit together, SettingsError for settings that do not
         exist or do not apply.
         """
         opened, place = open_runs(runs, "translate", device)

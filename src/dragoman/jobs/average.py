@@ -11,7 +11,7 @@ from dragoman.training.checkpoint import average
 def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     """Average the last checkpoints of the run `folder` into the run `out` (RUN-average by default), and return that folder.
 
-    InputError where fewer than two are kept, RunError where `out` holds anything.
+    Raises InputError if fewer than two are kept, RunError if `out` holds anything.
     """
     run = open_run(folder)
     paths = run.files.kept()[-last:]

@@ -29,7 +29,7 @@ SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat s
 
 
 def remove_previous_demo(folder: Path) -> None:
-    """Remove an earlier demo. RunError where the folder holds anything else."""
+    """Remove an earlier demo. Raises RunError if the folder holds anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     check_unlocked(folder)
@@ -43,7 +43,7 @@ def remove_previous_demo(folder: Path) -> None:
 
 
 def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | None:
-    """Train, measure and write report.html and report.json; None where training was stopped."""
+    """Train, measure and write report.html and report.json; None if training was stopped."""
     if recipe.data.source != "en":
         raise SettingsError(
             f"the demo translates from `en`, not from `{recipe.data.source}`; use `dragoman train phrasebook-en-vi` with these "

@@ -56,7 +56,7 @@ def student_recipe(
     """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
 
     In place of each training corpus stands the file of its translations in `folder`; `assignments` (`a.b=value`) are laid
-    over all of it. SettingsError where the student cannot learn from translations.
+    over all of it. Raises SettingsError if the student cannot learn from translations.
     """
     own = teacher.recipe.model_dump(mode="json")
     taught = [

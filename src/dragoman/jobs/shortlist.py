@@ -20,7 +20,7 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     """Learn from at most `pairs` training pairs which `likely` target pieces each source piece becomes, and write it down.
 
     The `frequent` most frequent target pieces, those of the empty source word and all special ones may always occur.
-    InputError where the run does not translate, or its output layer is no plain one.
+    Raises InputError if the run does not translate, or its output layer is no plain one.
     """
     run = open_run(folder)
     run.require("translate")

@@ -63,8 +63,8 @@ def fit(
     A new run learns its codecs, unless some are given; `about` goes into its manifest.
 
     Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, but for what `training/resuming.py` lists.
-    Nothing is written to the folder before all that training needs is there and fits. RunError where the folder already
-    holds a run and `resume` is not asked for, or another process is training into it; TrainingError where training diverged.
+    Nothing is written to the folder before all that training needs is there and fits. Raises RunError if the folder already
+    holds a run and `resume` is not asked for, or another process is training into it; TrainingError if training diverged.
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))

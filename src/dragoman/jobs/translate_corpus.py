@@ -61,7 +61,7 @@ def translate_corpora(
 ) -> None:
     """Translate every corpus that has no file yet, and report the progress after each chunk.
 
-    RunError where what an earlier, unfinished job left is inconsistent.
+    Raises RunError if what an earlier, unfinished job left is inconsistent.
     """
     counts = [sum(1 for _ in corpus.pairs()) for corpus in corpora]
     begin, already = time.monotonic(), 0
@@ -92,7 +92,7 @@ class ResumePoint:
 
     @classmethod
     def read(cls, corpus: CorpusTranslation) -> "ResumePoint":
-        """Return where a job was stopped; the beginning where there was none. RunError where that is inconsistent."""
+        """Return where a job was stopped; the beginning where there was none. Raises RunError if that is inconsistent."""
         partial, note = corpus.partial, corpus.path.with_suffix(".place")
         if not partial.exists() or not note.exists():
             return cls()

@@ -41,7 +41,7 @@ class Validation:
         self.documents = [pair.document for pair in pairs]
 
     def translator(self, model: Seq2Seq) -> Translator:
-        """Return a greedy translator. InputError where a dev sentence is longer than the model's positions."""
+        """Return a greedy translator. Raises InputError if a dev sentence is longer than the model's positions."""
         translator = Translator(
             [model], self.run.source, self.run.target, settings=self.greedy, dictionary=self.run.dictionary
         )
@@ -68,7 +68,7 @@ class LanguageModelValidation:
     """
 
     def __init__(self, run: Run, model: Model, pairs: list[Pair]) -> None:
-        """Encode the sentences. InputError where one is longer than the model's positions."""
+        """Encode the sentences. Raises InputError if one is longer than the model's positions."""
         masked = purpose_of(run.recipe.model) == "fill"
         self.objective: Objective = masked_loss if masked else translation_loss
         sides = [
@@ -96,7 +96,7 @@ class LanguageModelValidation:
 def build_validation(
     run: Run, model: Model, device: torch.device, *, say: Say | None = None
 ) -> Validation | LanguageModelValidation:
-    """Make what measures `model` on the dev corpora. InputError where a dev sentence is longer than its positions.
+    """Make what measures `model` on the dev corpora. Raises InputError if a dev sentence is longer than its positions.
 
     `say` is given a sentence where pairs are left out.
     """

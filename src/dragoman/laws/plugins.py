@@ -30,11 +30,11 @@ class Verdict:
     architecture: str
     law: str
     failure: str | None
-    """Why the law is broken; None where it is kept."""
+    """Why the law is broken; None if it is kept."""
 
 
 def load_plugins(module: str) -> tuple[Plugin, ...]:
-    """Import a module and register its `PLUGINS` (or `PLUGIN`). InputError where that cannot be."""
+    """Import a module and register its `PLUGINS` (or `PLUGIN`). Raises InputError if that cannot be."""
     try:
         imported = import_module(module)
     except Exception as error:  # whatever a foreign module raises
@@ -60,7 +60,7 @@ def check(plugins: Iterable[Plugin], folder: Path) -> Iterator[Verdict]:
 
 
 def architectures_of(plugin: Plugin) -> dict[str, Architecture]:
-    """Return small architectures that a plugin is part of, by name. SettingsError where the plugin's own example is wrong."""
+    """Return small architectures that a plugin is part of, by name. Raises SettingsError if the plugin's own example is wrong."""
     name: Any = plugin.name
     match plugin.kind:
         case "score":
@@ -123,7 +123,7 @@ def _without_folder(law: Callable[[Architecture], None]) -> Law:
 
 
 def _failure(law: Law, architecture: Architecture, folder: Path) -> str | None:
-    """Try a law; return why it is broken, None where it is kept."""
+    """Try a law; return why it is broken, None if it is kept."""
     try:
         law(architecture, folder)
     except Exception as error:  # a plugin may raise anything

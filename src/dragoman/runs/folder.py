@@ -76,7 +76,7 @@ class Run:
             )
 
     def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
-        """Make the model with its best weights (or those at `weights`). InputError where it has no decoder."""
+        """Make the model with its best weights (or those at `weights`). Raises InputError if it has no decoder."""
         model = self.load_any(device, weights)
         if not isinstance(model, Seq2Seq):
             raise InputError(f"{self.folder} is {_NAMES['fill']}, which has no decoder; use it with `dragoman fill`")
@@ -99,7 +99,7 @@ class Run:
         return model.to(device).eval()
 
     def load_shortlist(self, device: torch.device) -> Shortlist:
-        """Read what `dragoman shortlist` learned. RunError where it did not, or learned it for other vocabularies."""
+        """Read what `dragoman shortlist` learned. Raises RunError if it did not, or learned it for other vocabularies."""
         path = self.folder / SHORTLIST
         if not path.exists():
             raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")

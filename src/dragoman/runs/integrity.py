@@ -47,7 +47,7 @@ def sealed(manifest: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, 
 
 
 def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return what `sealed` was given; None as the recipe of a run of an earlier version. RunError where it was changed."""
+    """Return what `sealed` was given; None as the recipe of a run of an earlier version. Raises RunError if it was changed."""
     rest = {name: value for name, value in manifest.items() if name != CHECKSUM}
     recipe = rest.pop(RECIPE, None)
     if CHECKSUM not in manifest and recipe is None and IDENTITY not in manifest:

@@ -33,7 +33,7 @@ def run_lock(folder: Path) -> Iterator[None]:
     """Keep every other process from training into the run `folder` for the time of a `with`.
 
     The folder is made where there is none, and deleted again where nothing was written to it. Temporary files that a killed
-    process left in it are deleted. RunError where another process holds the lock, or the folder cannot be written.
+    process left in it are deleted. Raises RunError if another process holds the lock, or the folder cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
@@ -86,7 +86,7 @@ class Claim:
 
 
 def claim(path: Path) -> Claim | None:
-    """Take the lock `path`, made so that one process alone can (O_EXCL); None where another one holds it.
+    """Take the lock `path`, made so that one process alone can (O_EXCL); None if another one holds it.
 
     A lock is stale, and taken over, where its processes are dead on this machine, or where another machine has given no sign
     of life for STALE seconds. Two processes that find the same stale lock take it over one after the other.
@@ -135,7 +135,7 @@ def stale(path: Path) -> bool:
 
 
 def _claim_run(folder: Path) -> Claim:
-    """Take the lock of a run folder. RunError where another process holds it, or the folder cannot be written."""
+    """Take the lock of a run folder. Raises RunError if another process holds it, or the folder cannot be written."""
     try:
         mine = claim(folder / LOCK)
     except OSError as error:
@@ -213,7 +213,7 @@ def _write(path: Path, token: str, pids: list[int]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a lock; empty where there is none, or a half-written one."""
+    """Read a lock; empty if there is none, or a half-written one."""
     try:
         table = dict(json.loads(path.read_text(encoding="utf-8")))
         return table if {"token", "host", "pids", "time"} <= set(table) else {}
@@ -241,7 +241,7 @@ ENDED = -1
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process of this machine began, in ticks since the system did; None where there is none, or no /proc."""
+    """Return when a process of this machine began, in ticks since the system did; None if there is none, or no /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

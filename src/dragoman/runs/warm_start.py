@@ -69,7 +69,7 @@ def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
 def start(run: Run, model: nn.Module) -> None:
     """Copy into a new `model` the weights that the recipe says it starts from; the others stay as they were drawn.
 
-    SettingsError names the first setting in which the models differ. RunError where the weights are not those that the
+    SettingsError names the first setting in which the models differ. Raises RunError if the weights are not those that the
     run's manifest tells of.
     """
     for part, other in _runs(run.recipe.model).items():
@@ -82,7 +82,7 @@ def start(run: Run, model: nn.Module) -> None:
 
 
 def _runs(settings: ModelSettings) -> dict[str, Run]:
-    """Open the runs that a model starts from, by the part that each gives. RunError where one has no weights yet."""
+    """Open the runs that a model starts from, by the part that each gives. Raises RunError if one has no weights yet."""
     runs = {part: open_run(folder) for part, folder in settings.start_from.runs.items()} if settings.start_from else {}
     for run in runs.values():
         if not run.weights.exists():
@@ -131,7 +131,7 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
 
 
 def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, *, folder: Path) -> None:
-    """Copy the tensors of one part. SettingsError where there are none, or one has no place in the model."""
+    """Copy the tensors of one part. Raises SettingsError if there are none, or one has no place in the model."""
     taken = {name: tensor for name, tensor in given.items() if part == "whole" or name.startswith(f"{part}.")}
     if not taken:
         raise SettingsError(f"`model.start_from.{part}`: {folder} has no {part}; choose another run, or another part")

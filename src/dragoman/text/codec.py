@@ -141,7 +141,7 @@ class Codec:
 
     @classmethod
     def load(cls, folder: Path, name: str) -> "Codec":
-        """Read what `save` wrote. TextError where the file is missing, damaged or newer than this program."""
+        """Read what `save` wrote. Raises TextError if the file is missing, damaged or newer than this program."""
         path = folder / f"{name}.json"
         table = _read(path)
         try:
@@ -172,7 +172,7 @@ def encode_within(
 def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
     """Learn the codecs of source and target from a corpus; where `settings.joint`, both are the same object.
 
-    The corpus is read once for a joint vocabulary and twice otherwise. TextError where the text does not allow the
+    The corpus is read once for a joint vocabulary and twice otherwise. Raises TextError if the text does not allow the
     vocabulary asked for.
     """
     if settings.joint:
@@ -183,7 +183,7 @@ def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
 
 
 def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec from texts. TextError where they do not allow the vocabulary asked for."""
+    """Learn one codec from texts. Raises TextError if they do not allow the vocabulary asked for."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
@@ -205,7 +205,7 @@ def _describe(codec: Codec) -> dict[str, Any]:
 
 
 def _build(table: dict[str, Any]) -> Codec:
-    """Make the codec that `_describe` described. KeyError, TypeError, ValueError or TextError where it describes none."""
+    """Make the codec that `_describe` described. KeyError, TypeError, ValueError or TextError if it describes none."""
     if not isinstance(table["lower"], bool):
         raise TypeError("lower")
     match table["kind"]:
@@ -222,7 +222,7 @@ def _build(table: dict[str, Any]) -> Codec:
 
 
 def _texts(pieces: object) -> list[str]:
-    """Return a list of texts. TypeError where it is another thing, UnicodeEncodeError where one could not be written."""
+    """Return a list of texts. Raises TypeError if it is another thing, UnicodeEncodeError if one could not be written."""
     if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
         raise TypeError("pieces")
     "".join(pieces).encode("utf-8")

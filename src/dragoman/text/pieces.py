@@ -26,7 +26,7 @@ Algorithm = Literal["bpe", "unigram"]
 
 
 class SentencePiece:
-    """A SentencePiece model whose first four pieces are the special ones; TextError where `model` is no such model."""
+    """A SentencePiece model whose first four pieces are the special ones; TextError if `model` is no such model."""
 
     def __init__(self, model: bytes, algorithm: Algorithm) -> None:
         self.model = model
@@ -68,7 +68,7 @@ class SentencePiece:
 def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
     """Learn a vocabulary from normalised texts; the same texts give the same model.
 
-    TextError where the texts are empty or their vocabulary cannot have the size asked for.
+    Raises TextError if the texts are empty or their vocabulary cannot have the size asked for.
     """
     from sentencepiece import SentencePieceTrainer
 

@@ -23,7 +23,7 @@ def positional_piece(offset: int) -> str:
 
 
 def offset_of(piece: str) -> int | None:
-    """Return the offset in the name of an unknown word, where there is one.
+    """Return the offset in the name of an unknown word, if there is one.
 
     >>> offset_of("<unk-3>"), offset_of("<unk>")
     (-3, None)

@@ -16,7 +16,7 @@ SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 class Vocabulary:
     """Pieces and their ids: the special pieces come first, the others follow in the order given.
 
-    TextError where a piece is given twice.
+    Raises TextError if a piece is given twice.
 
     >>> vocabulary = Vocabulary(["cat", "dog"])
     >>> vocabulary.id("dog"), vocabulary.piece(5), vocabulary.id("bird"), len(vocabulary)
@@ -43,7 +43,7 @@ class Vocabulary:
         return self._ids.get(piece, self.special.unk)
 
     def piece(self, index: int) -> str:
-        """Return the piece whose id is `index`; IndexError where there is none."""
+        """Return the piece whose id is `index`; IndexError if there is none."""
         if index < 0:
             raise IndexError(index)
         return self._pieces[index]

@@ -52,7 +52,7 @@ def is_export(folder: Path) -> bool:
 
 
 def open_export(folder: Path) -> Export:
-    """Read an export. RunError where it is missing, of a newer format, or any of its files has changed."""
+    """Read an export. Raises RunError if it is missing, of a newer format, or any of its files has changed."""
     manifest = read_manifest(folder)
     for name, wanted in manifest["files"].items():
         path = folder / name
@@ -70,7 +70,7 @@ def open_export(folder: Path) -> Export:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of an export. RunError where it cannot be read."""
+    """Read the manifest of an export. Raises RunError if it cannot be read."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ def fresh_exports(run: Path) -> dict[str, Path]:
 
 
 def weights_digest(path: Path) -> str | None:
-    """Return the checksum that a file of weights carries in its head; None where it has none."""
+    """Return the checksum that a file of weights carries in its head; None if it has none."""
     try:
         with path.open("rb") as file:
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))

@@ -177,7 +177,7 @@ class Engine:
 
 
 def obstacle(settings: DecodingSettings) -> str | None:
-    """Return which of the settings CTranslate2 does not support with the same meaning, None where it supports all."""
+    """Return which of the settings CTranslate2 does not support with the same meaning, None if it supports all."""
     if settings.method == "sample":
         return "decoding.method: sample"
     if settings.shortlist:

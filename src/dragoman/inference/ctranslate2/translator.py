@@ -27,7 +27,7 @@ class ExportedTranslator:
     view = None
 
     def __init__(self, export: Export, settings: DecodingSettings | None = None, *, threads: int | None = None) -> None:
-        """Load the model. InputError where CTranslate2 does not support what `settings` ask for."""
+        """Load the model. Raises InputError if CTranslate2 does not support what `settings` ask for."""
         self.source, self.target, self.languages = export.source, export.target, export.languages
         self.settings = settings or export.decoding
         require_supported(self.settings)
@@ -55,7 +55,7 @@ class ExportedTranslator:
         previous: Any = None,
         **decoding: Any,
     ) -> list[Translation]:
-        """Translate sentences, in their order, as `Translator.translate` does. InputError where attention is needed."""
+        """Translate sentences, in their order, as `Translator.translate` does. Raises InputError if attention is needed."""
         if attention or replace_unknowns:
             raise InputError("CTranslate2 shows no attention as Dragoman means it; translate with `--engine torch RUN`")
         chosen = lay_over(settings or self.settings, decoding)
@@ -84,7 +84,7 @@ def require_supported(settings: DecodingSettings) -> None:
 def load_export(
     export: Export, decoding: Mapping[str, Any], base: DecodingSettings | None = None
 ) -> ExportedTranslator:
-    """Load an export; `decoding` changes its decoding settings, or those of `base`. SettingsError where they do not fit."""
+    """Load an export; `decoding` changes its decoding settings, or those of `base`. Raises SettingsError if they do not fit."""
     before = base or export.decoding
     settings = lay_over(before, decoding)
     if settings.precision not in (before.precision, "auto"):
