@@ -32,9 +32,7 @@ def test_an_old_file_stays_whole_where_writing_fails(tmp_path: Path, monkeypatch
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "picture.svg"
-    sentence = (
-        f"{path} cannot be written (No such file or directory); check that its folder exists and may be written to"
-    )
+    sentence = f"{path} cannot be written (No such file or directory); check that its folder exists and is writable"
     with pytest.raises(InputError, match=re.escape(sentence)):
         write_output(path, b"content")
 

@@ -1,4 +1,4 @@
-"""Lets `python -m dragoman` run the command line."""
+"""Run the command line with `python -m dragoman`."""
 
 from dragoman.cli.main import main
 

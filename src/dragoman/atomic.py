@@ -1,4 +1,4 @@
-"""Write files whole: a reader, or a run after a crash, finds the old file or the new one, never half of one."""
+"""Write files atomically: a reader, or a run after a crash, finds the old file or the new one, never half of one."""
 
 import os
 import secrets
@@ -10,15 +10,15 @@ from pathlib import Path
 from dragoman.errors import InputError
 
 SUFFIX = ".partial"
-"""Ends the name of every temporary file, which also begins with a dot."""
+"""Suffix of every temporary file, whose name also starts with a dot."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path in the folder of `path`, and rename what was written there to `path`.
+    """Yield a temporary path in the folder of `path`, and rename what was written there to `path`.
 
-    The temporary path may become a file or a folder; a folder replaces one that is there. It is flushed to disk before it is
-    renamed. Whatever is raised, the old content stays, nothing temporary is left, and the exception goes on to the caller.
+    The temporary path may become a file or a folder; a folder replaces an existing one. It is flushed to disk before it is
+    renamed. If anything is raised, the old content stays, nothing temporary is left, and the exception reaches the caller.
     """
     temporary = _temporary(path)
     try:
@@ -35,23 +35,23 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 text file whole. Raises OSError if that is not possible."""
+    """Write a UTF-8 text file atomically. Raises OSError if that is impossible."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole. Raises OSError if that is not possible."""
+    """Write a file atomically. Raises OSError if that is impossible."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that the user named. Raises InputError if that is not possible."""
+    """Write a file that the user named. Raises InputError if that is impossible."""
     try:
         write_bytes(path, content)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be written ({error.strerror}); check that its folder exists and may be written to"
+            f"{path} cannot be written ({error.strerror}); check that its folder exists and is writable"
         ) from None
 
 
@@ -62,7 +62,7 @@ def remove_temporary_files(folder: Path) -> None:
 
 
 def _replace_folder(temporary: Path, path: Path) -> None:
-    """Rename a folder to `path`; a folder that is there is moved out of the way first, and back if the renaming fails."""
+    """Rename a folder to `path`; an existing folder is moved out of the way first, and back if renaming fails."""
     if not path.exists():
         os.replace(temporary, path)
         return
@@ -82,7 +82,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """Delete a file or a folder, if there is one."""
+    """Delete a file or a folder if it exists."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

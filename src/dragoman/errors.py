@@ -1,4 +1,4 @@
-"""Mistakes of the user: one sentence each, saying what is wrong, where, and what to do.
+"""User errors: one sentence each, saying what is wrong, where, and what to do.
 
 DragomanError
 ├── SettingsError    a recipe or an override that does not fit
@@ -9,17 +9,17 @@ DragomanError
 ├── RunError         a run folder that is missing, incomplete, damaged or newer than this program
 └── TrainingError    training that cannot continue (a loss that is not a number, a full disk)
 
-The command line prints the sentence and leaves with exit code 2. Any other exception is a defect of Dragoman.
+The command line prints the sentence and exits with code 2. Any other exception is a bug in Dragoman.
 """
 
 import reprlib
 
 LONGEST_QUOTE = 80
-"""Characters of a value that an error quotes."""
+"""Maximum characters of a value that an error quotes."""
 
 
 class DragomanError(Exception):
-    """A mistake that the user can correct; its text is one clear sentence."""
+    """An error that the user can correct; its text is one clear sentence."""
 
 
 class SettingsError(DragomanError):
@@ -51,7 +51,7 @@ class TrainingError(DragomanError):
 
 
 def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:
-    """Return a value as an error quotes it: text as it is, cut to `limit` characters; anything else as Python writes it.
+    """Return a value as an error quotes it: text truncated to `limit` characters; anything else as its repr.
 
     >>> shorten("x" * 100, 10), shorten([1, "a"])
     ('xxxxxxx...', "[1, 'a']")

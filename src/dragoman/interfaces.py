@@ -1,4 +1,4 @@
-"""The nouns that all parts share: batches, what attention reads, what encoders and decoders give and take.
+"""Shared data types and protocols: batches, attention, encoders and decoders.
 
 A decoder maps (tokens, state) to (output, state), and one method serves training and search. State is a value: it comes
 in as an argument and goes out as a result. True in a mask means "may attend" or "is a real token".
@@ -23,7 +23,7 @@ Past = TypeVar("Past")
 
 @dataclass(frozen=True)
 class Previous:
-    """The sentences before each sentence of a batch in its document, the nearest last; one that is not there is all padding."""
+    """The sentences before each sentence of a batch in its document, the nearest last; a missing one is all padding."""
 
     ids: Int[Tensor, "batch sentence time"]
     mask: Bool[Tensor, "batch sentence time"]
@@ -36,44 +36,44 @@ class Padded:
     ids: Int[Tensor, "batch time"]
     mask: Bool[Tensor, "batch time"]
     previous: Previous | None = None
-    """What stood before each sentence, where documents are read."""
+    """The sentences before each sentence, if documents are read."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentence pairs. `source` ends with EOS; `target` begins with BOS and ends with EOS."""
+    """Sentence pairs. `source` ends with EOS; `target` starts with BOS and ends with EOS."""
 
     source: Padded
     target: Padded
     links: Bool[Tensor, "batch target source"] | None = None
-    """Where word alignments are known: the source pieces that each label translates; a row without any says nothing."""
+    """If word alignments are known: the source tokens that each label translates; a row without any is ignored."""
     cached_label_positions: Int[Tensor, " tokens"] | None = None
-    """What `label_positions` returns, if it is known already."""
+    """The result of `label_positions`, if already known."""
 
     @property
     def inputs(self) -> Int[Tensor, "batch target"]:
-        """What the decoder reads: all but the last target token."""
+        """Return the decoder inputs: all but the last target token."""
         return self.target.ids[:, :-1]
 
     @property
     def labels(self) -> Int[Tensor, "batch target"]:
-        """What it must predict: all but BOS."""
+        """Return the tokens to predict: all but BOS."""
         return self.target.ids[:, 1:]
 
     @property
     def real(self) -> Bool[Tensor, "batch target"]:
-        """True where a label is a token rather than padding."""
+        """Return True where a label is a token rather than padding."""
         return self.target.mask[:, 1:]
 
     @property
     def label_positions(self) -> Int[Tensor, " tokens"]:
-        """The numbers of the positions with a real label, counted row by row; as many as the target has tokens."""
+        """Return the indices of positions with a real label, counted row by row."""
         return (
             self.real.flatten().nonzero()[:, 0] if self.cached_label_positions is None else self.cached_label_positions
         )
 
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on `device`; `label_positions` are found before, since asking a GPU for them would wait for it."""
+        """Return the batch on `device`; `label_positions` are computed first, because on a GPU that would synchronise."""
         if device.type == "cpu":
             return map_tensors(lambda tensor: tensor.to(device), self)
         known = replace(self, cached_label_positions=self.label_positions)
@@ -84,7 +84,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class KeyValues:
-    """What an attention looks up, made by `Attention.prepare`: one row per sentence or hypothesis, one set per head."""
+    """Prepared keys and values from `Attention.prepare`: one row per sentence or hypothesis, one set per head."""
 
     keys: Float[Tensor, "batch head key _"]
     values: Float[Tensor, "batch head key _"]
@@ -96,12 +96,12 @@ class KeyValues:
 
 @dataclass(frozen=True)
 class Choice:
-    """Source positions that were drawn at random, as training by REINFORCE needs them; sums over heads and layers."""
+    """Sampled source positions, for training with REINFORCE; sums over heads and layers."""
 
     log_prob: Float[Tensor, "batch query"]
-    """Log-probability of the positions drawn; 0 where none was."""
+    """Log-probability of the sampled positions; 0 if there is none."""
     entropy: Float[Tensor, "batch query"]
-    """Entropy of the weights they were drawn from, in nats."""
+    """Entropy of the weights they were sampled from, in nats."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Attended:
 
 @runtime_checkable
 class Attention(Protocol):
-    """Reads a weighted average of values, weighted by how well queries match keys.
+    """Computes an average of values, weighted by how well queries match keys.
 
     Self-attention and attention over the source are the same module: they differ only in what is prepared and when. The
     source is prepared once, before the first target position; a position's own keys are prepared as it is reached.
@@ -124,7 +124,7 @@ class Attention(Protocol):
     def prepare(
         self, keys: Float[Tensor, "batch key key_dim"], values: Float[Tensor, "batch key value_dim"], *, offset: int = 0
     ) -> KeyValues:
-        """Do once the work that depends on keys and values alone; `offset` is the position of the first key."""
+        """Do the work that depends only on keys and values; `offset` is the position of the first key."""
         ...
 
     def __call__(
@@ -138,7 +138,7 @@ class Attention(Protocol):
     ) -> Attended:
         """Average the values in `memory` for each query; `offset` is the position of the first query.
 
-        Where `queries` has more rows than `memory`, as many of them, side by side, read each row of `memory`.
+        If `queries` has more rows than `memory`, consecutive rows share each row of `memory`.
         """
         ...
 
@@ -152,12 +152,12 @@ class Encoded:
     final: tuple[Float[Tensor, "batch layer _"], ...] = ()
     """Last hidden state of each recurrent layer (and cell state, for an LSTM); empty for other encoders."""
     penalty: Float[Tensor, ""] | None = None
-    """What the objective adds, per target token, for experts out of balance."""
+    """Penalty per target token that the objective adds for imbalanced experts."""
 
 
 @runtime_checkable
 class Head(Protocol):
-    """Turns features into logits; for training it goes from features to loss without keeping the logits."""
+    """Maps features to logits; in training, from features to the loss without keeping the logits."""
 
     def __call__(self, features: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch vocab"]:
         """Return unnormalised log-probabilities."""
@@ -172,53 +172,53 @@ class Head(Protocol):
 
 @dataclass(frozen=True)
 class DecoderOutput:
-    """What a decoder says at each position.
+    """The output of a decoder at each position.
 
-    `features` are what the output layer `head` reads; `logits` applies it to all of them at once. Training calls
-    `head.loss`, so that the tensor of tokens x vocabulary never exists whole.
+    `features` are the input of the output layer `head`; `logits` applies it to all of them at once. Training calls
+    `head.loss`, so that the tokens x vocabulary tensor is never materialised.
     """
 
     features: Float[Tensor, "batch target dim"]
     head: Head
     attention: Float[Tensor, "batch layer head target source"] | None = None
-    """Weights over the source, if requested and where the decoder attends to it."""
+    """Weights over the source, if requested and if the decoder attends to it."""
     penalty: Float[Tensor, ""] | None = None
     choice: Choice | None = None
-    """What hard attention drew at random while training by REINFORCE."""
+    """What hard attention sampled in training with REINFORCE."""
 
     @property
     def logits(self) -> Float[Tensor, "batch target vocab"]:
-        """Unnormalised log-probabilities of the next token."""
+        """Return unnormalised log-probabilities of the next token."""
         return self.head(self.features)
 
 
 @dataclass(frozen=True)
 class DecoderState(Generic[Source, Past]):
-    """All that a decoder carries from one target position to the next.
+    """Everything that a decoder carries from one target position to the next.
 
     `source` is fixed when decoding starts and has one row per sentence; `past` changes at every step and has one row per
-    hypothesis. Rows are the first axis of every tensor, and the hypotheses of a sentence stand side by side.
+    hypothesis. Rows are the first axis of every tensor, and the hypotheses of a sentence are consecutive.
     """
 
     source: Source
     past: Past
 
     def expand(self, copies: int) -> "DecoderState[Source, Past]":
-        """Let `copies` hypotheses follow each, side by side; they share the source."""
+        """Turn each hypothesis into `copies` consecutive ones, which share the source."""
         return DecoderState(self.source, map_tensors(lambda tensor: tensor.repeat_interleave(copies, 0), self.past))
 
     def repeat(self, copies: int) -> "DecoderState[Source, Past]":
-        """Turn each row into `copies` equal rows, side by side, which may then go their own ways."""
+        """Turn each row into `copies` consecutive equal rows, which are independent from then on."""
         return map_tensors(lambda tensor: tensor.repeat_interleave(copies, 0), self)
 
     def reorder(self, rows: Int[Tensor, " rows"]) -> "DecoderState[Source, Past]":
-        """Follow hypotheses to new rows of the same sentence; `source` need not move."""
+        """Reorder hypotheses within each sentence; `source` stays as it is."""
         return DecoderState(self.source, map_tensors(lambda tensor: tensor.index_select(0, rows), self.past))
 
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " sentences"] | None = None
     ) -> "DecoderState[Source, Past]":
-        """Keep only the hypotheses `rows`, and of the source the rows `sentences`, or `rows` where each has its own."""
+        """Keep only the hypotheses `rows`, and the rows `sentences` of the source, or `rows` if each has its own."""
         kept = rows if sentences is None else sentences
         source = map_tensors(lambda tensor: tensor.index_select(0, kept), self.source)
         return DecoderState(source, map_tensors(lambda tensor: tensor.index_select(0, rows), self.past))
@@ -226,7 +226,7 @@ class DecoderState(Generic[Source, Past]):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Reads source sentences."""
+    """Encodes source sentences."""
 
     def __call__(self, source: Padded) -> Encoded:
         """Return one state per source position."""
@@ -242,19 +242,19 @@ class Decoder(Protocol):
     """
 
     def start(self, encoded: Encoded) -> DecoderState[Any, Any]:
-        """Read the encoded source once and return the state before the first position."""
+        """Prepare the encoded source and return the initial state."""
         ...
 
     def __call__(
         self, tokens: Int[Tensor, "batch target"], state: DecoderState[Any, Any], *, need_weights: bool = False
     ) -> tuple[DecoderOutput, DecoderState[Any, Any]]:
-        """Read `tokens` after what `state` has seen; predict the token after each."""
+        """Process `tokens` after those in `state`; predict the token after each."""
         ...
 
 
 @runtime_checkable
 class Step(Protocol):
-    """One position of decoding: all that search knows of a model, or of an ensemble of them."""
+    """One position of decoding: the only interface between search and a model or ensemble."""
 
     def __call__(self, tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
         """Return unnormalised log-probabilities of the next token of each row, and the state after it."""
@@ -263,7 +263,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Loss:
-    """A sum over target tokens, and how many there were: the mean is taken once, over all of them."""
+    """A sum over target tokens, and their number: the mean is taken once, over all of them."""
 
     total: Float[Tensor, ""]
     tokens: int

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that importing the package is quick."""
+"""Import the public names of a package on first use, so that importing the package is fast."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 def importer(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose public names live in its modules.
 
-    `places` maps each name to its module, or to `module:name` where the module calls it otherwise.
+    `places` maps each name to its module, or to `module:name` if its name in the module differs.
 
     >>> importer("dragoman", {"DragomanError": "errors"})("DragomanError").__module__
     'dragoman.errors'

@@ -1,7 +1,7 @@
 """Scores, positions, architectures and objectives that other packages provide, found by their entry points.
 
-A package declares an entry point of the group `dragoman.plugins` that leads to a `Plugin`, or to several in a tuple. What comes
-with Dragoman is looked up first, so a broken plugin disturbs only those who use it. docs/extend.md has a working example.
+A package declares an entry point of the group `dragoman.plugins` that refers to a `Plugin` or a tuple of them. Built-in
+names are looked up first, so a broken plugin affects only those who use it. docs/extend.md has a working example.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,15 +36,15 @@ class Plugin:
     name: str
     build: Callable[..., Any]
     settings: type[Settings] | None = None
-    """Of a model: the class of its section in a recipe, whose `kind` is `name`."""
+    """For a model: the class of its section in a recipe, whose `kind` is `name`."""
     example: Mapping[str, Any] | None = None
-    """Of a model: settings that make it small, for `dragoman laws`."""
+    """For a model: settings of a small instance, for `dragoman laws`."""
     content_based: bool = True
-    """Of a score: whether the order of the keys does not matter to it."""
+    """For a score: whether it ignores the order of the keys."""
 
 
 def register(*plugins: Plugin) -> None:
-    """Make plugins known in this process alone, for notebooks and tests. Raises SettingsError if a name is taken."""
+    """Register plugins in this process only, for notebooks and tests. Raises SettingsError if a name is taken."""
     for plugin in plugins:
         if _registered.get((plugin.kind, plugin.name), plugin) != plugin:
             raise SettingsError(f"two plugins provide the {plugin.kind} `{plugin.name}`; rename one of them")
@@ -60,12 +60,12 @@ def get(kind: PluginKind, name: str) -> Plugin:
     """Return the plugin of a kind and a name. Raises SettingsError if there is none."""
     plugin = find(kind, name)
     if plugin is None:
-        raise SettingsError(f"there is no {kind} `{name}`; install the package that provides it, or choose another")
+        raise SettingsError(f"unknown {kind} `{name}`; install the package that provides it, or choose another")
     return plugin
 
 
 def or_plugin(kind: PluginKind) -> tuple[WrapValidator, PlainSerializer]:
-    """Return what makes a setting of fixed names accept those of plugins too: `Annotated[Name, *or_plugin("score")]`."""
+    """Return annotations that make a setting accept the names of plugins too: `Annotated[Name, *or_plugin("score")]`."""
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
         try:
@@ -96,16 +96,16 @@ def _installed() -> Mapping[tuple[PluginKind, str], Plugin]:
 
 
 def _load(entry: EntryPoint) -> Iterable[Plugin]:
-    """Return the plugins that an entry point leads to."""
+    """Return the plugins that an entry point refers to."""
     try:
         loaded = entry.load()
-    except Exception as error:  # whatever a foreign package raises while it is imported
+    except Exception as error:  # a foreign package may raise anything on import
         raise SettingsError(
             f"the plugin `{entry.value}` cannot be loaded ({type(error).__name__}: {error}); update or uninstall its package"
         ) from error
     plugins = (loaded,) if isinstance(loaded, Plugin) else loaded
     if not isinstance(plugins, tuple | list) or not all(isinstance(plugin, Plugin) for plugin in plugins):
         raise SettingsError(
-            f"the entry point `{entry.value}` must lead to a dragoman.plugins.Plugin, or a tuple of them"
+            f"the entry point `{entry.value}` must refer to a dragoman.plugins.Plugin, or a tuple of them"
         )
     return plugins

@@ -1,4 +1,4 @@
-"""Strict, frozen settings: read from YAML, overridden by `a.b=c`, refused with their place and the nearest name."""
+"""Strict, frozen settings: read from YAML, overridden by `a.b=c`; errors name the place and the closest known name."""
 
 import difflib
 import types
@@ -13,13 +13,13 @@ from dragoman.errors import SettingsError, shorten
 from dragoman.yaml_subset import DEEPEST, YamlProblem, read
 
 LARGEST_FILE = 1 << 20
-"""Bytes of the largest file of settings that is read."""
+"""Maximum size of a settings file in bytes."""
 
 LONGEST_MESSAGE = 1000
-"""Characters of what a validator may say; it may quote values that are longer."""
+"""Maximum characters of a validator's message, which may quote long values."""
 
 INTEGERS = range(-(1 << 63), 1 << 63)
-"""Whole numbers of 64 bits; libraries below raise errors of their own on larger ones."""
+"""64-bit integers; underlying libraries fail on larger ones."""
 
 
 class Settings(BaseModel):
@@ -30,7 +30,7 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_switches(cls, table: Any) -> Any:
-        """Refuse yes and no where a number or a word is meant; YAML reads `on`, `y` and the like as such."""
+        """Refuse booleans for numbers and text; YAML reads `on`, `y` and the like as booleans."""
         for name, value in table.items() if isinstance(table, dict) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
@@ -39,7 +39,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_huge_integers(self) -> "Settings":
-        """Refuse whole numbers of more than 64 bits."""
+        """Refuse integers of more than 64 bits."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             if isinstance(value, int) and value not in INTEGERS:
@@ -148,7 +148,7 @@ def nearest(name: str, known: Sequence[str], *, listed: str | None = None) -> st
 
 
 def _copy(value: Any) -> Any:
-    """Copy tables and lists, and those in them; sequences of any kind become lists."""
+    """Copy tables and lists recursively; sequences of any kind become lists."""
     if isinstance(value, Mapping):
         return {key: _copy(inner) for key, inner in value.items()}
     return [_copy(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -180,7 +180,7 @@ def _assign(table: Any, path: Sequence[str], value: Any, *, place: str) -> None:
 
 
 def _is_index(part: str) -> bool:
-    """Return whether a part of a path counts the items of a list."""
+    """Tell whether a part of a path is a list index."""
     return part.isascii() and part.isdigit() and len(part) < 10
 
 
@@ -219,7 +219,7 @@ _PLAIN = {
     "model_type": "it must be a table of settings",
     "tuple_type": "it must be a list",
 }
-"""Pydantic's complaints that use the words of Python, in those of a recipe."""
+"""Pydantic messages that use Python terms, in terms of a recipe."""
 
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:
@@ -288,6 +288,6 @@ def _direct(annotation: Any) -> set[type[Settings]]:
 
 
 def _name_of(value: object) -> str:
-    """Say what a YAML value is, in plain words."""
+    """Describe a YAML value in plain words."""
     names = {dict: "a table", list: "a list", str: "text", bool: "yes or no", int: "a number", float: "a number"}
     return "nothing" if value is None else names.get(type(value), type(value).__name__)

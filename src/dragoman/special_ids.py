@@ -1,14 +1,14 @@
-"""Ids of the tokens that are no text: declared here alone. Does not import torch."""
+"""Ids of the special tokens, declared only here. Does not import torch."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """Where a vocabulary has its special tokens; by default where Dragoman's own have them.
+    """Ids of a vocabulary's special tokens; by default those of Dragoman's own.
 
-    Search, sampling, rules and padding are given those of the target vocabulary, so that vocabularies of other toolkits may
-    have theirs elsewhere (NLLB: `<s>` 0, `<pad>` 1, `</s>` 2).
+    Search, sampling, rules and padding are given those of the target vocabulary, so that vocabularies of other toolkits can
+    have different ones (NLLB: `<s>` 0, `<pad>` 1, `</s>` 2).
     """
 
     pad: int = 0
@@ -20,7 +20,7 @@ class SpecialIds:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """All special ids, each once, in ascending order.
+        """Return all special ids, each once, in ascending order.
 
         >>> SpecialIds().all
         (0, 1, 2, 3)
@@ -29,7 +29,7 @@ class SpecialIds:
 
 
 SPECIAL_IDS = SpecialIds()
-"""Those of Dragoman's own vocabularies."""
+"""The ids of Dragoman's own vocabularies."""
 PAD, BOS, EOS, UNK, MASK = (
     SPECIAL_IDS.pad,
     SPECIAL_IDS.bos,

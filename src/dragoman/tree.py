@@ -12,7 +12,7 @@ Tree = TypeVar("Tree")
 def map_tensors(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     """Return a copy of `tree` with `function` applied to each tensor in it.
 
-    `tree` may hold tensors, tuples, dataclasses, integers and None; anything else is a TypeError.
+    `tree` may contain tensors, tuples, dataclasses, integers and None; anything else raises TypeError.
 
     >>> import torch
     >>> map_tensors(lambda tensor: tensor + 1, (torch.tensor(1), None, 7))

@@ -1,8 +1,8 @@
-"""The part of YAML that recipes are written in: values, lists and tables, bounded in depth and size.
+"""The subset of YAML for recipes: values, lists and tables, limited in depth and size.
 
 As PyYAML's safe loader reads them (YAML 1.1), except that tags, dates and base-60 numbers are not read (a plain `12:30` is
-text), that a key may be given only once, and that aliases and merge keys are copied: what they add up to is bounded, and a
-change to one copy leaves the others alone. Values are built from PyYAML's events without recursion.
+text), that a key may be given only once, and that aliases and merge keys are copied: their total size is limited, and a
+change to one copy does not affect the others. Values are built from PyYAML's events without recursion.
 """
 
 import copy
@@ -23,10 +23,10 @@ from yaml import (
 )
 
 DEEPEST = 50
-"""Levels of tables and lists inside one another."""
+"""Maximum nesting of tables and lists."""
 
 MOST_VALUES = 10_000
-"""Values in one text, those of aliases counted each time."""
+"""Maximum number of values in one text, with those of aliases counted each time."""
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _SWITCHES = {
@@ -40,10 +40,10 @@ _FLOAT = re.compile(r"[-+]?([0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]
 _SPECIAL_FLOAT = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _BASES = {"0b": 2, "0x": 16}
 _LONGEST_NUMBER = 300
-"""Characters; a longer row of digits is text."""
+"""Maximum characters of a number; longer sequences of digits are text."""
 
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
-"""Characters that can be in no file name and no UTF-8 file, which YAML can spell as escapes."""
+"""Characters that cannot be in a file name or UTF-8 file, but can be written as YAML escapes."""
 
 _MERGE = "<<"
 """The key of a merge."""
@@ -78,11 +78,11 @@ class _Open:
     anchor: str | None
     line: int
     size_before: int
-    """Values read before it began."""
+    """Number of values read before it started."""
     height: int = 1
     """Levels of tables and lists in it so far, itself included."""
     lines: dict[Any, int] = field(default_factory=dict)
-    """Where each key of a table stands."""
+    """Line of each key of a table."""
     key: Any = None
     has_key: bool = False
     merged: list[Any] = field(default_factory=list)
@@ -117,7 +117,7 @@ def _events(text: str) -> Iterator[Event]:
 
 
 class _Builder:
-    """Puts values together from events."""
+    """Builds values from events."""
 
     def __init__(self) -> None:
         self.documents: list[Any] = []

@@ -98,7 +98,7 @@ def test_a_table_is_written_where_nothing_is_done_yet(tmp_path: Path):
     ("found", "words"),
     [
         (None, "Without attention over the source: rnn."),
-        ({}, "No picture, since the translation was empty: rnn."),
+        ({}, "No picture, because the translation was empty: rnn."),
     ],
 )
 def test_systems_without_a_picture_of_attention_say_why(compared: Compared, found, words):

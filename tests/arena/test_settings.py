@@ -20,7 +20,7 @@ def test_an_arena_is_read_with_its_systems_in_their_order(tmp_path: Path):
     [
         ("budget={}", "`budget` needs exactly one of `minutes`, `flops` and `tokens`"),
         ("budget={minutes: 1, tokens: 5}", "`budget` needs exactly one of"),
-        ("seeds=[1, 1]", "`seeds` holds a number twice"),
+        ("seeds=[1, 1]", "`seeds` contains a number twice"),
         ("systems.both.ensemble=[rnn]", "an `ensemble` needs at least two systems"),
         ("systems.both.recipe=own-files", "a system is either an `ensemble` or has a `recipe`"),
         ("systems.rnn={}", "a system needs a `recipe`, a model in `set`, or an `ensemble`"),

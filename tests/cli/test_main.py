@@ -56,7 +56,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (
             RecursionError("maximum recursion depth exceeded"),
             1,
-            "dragoman: this is a defect of Dragoman: RecursionError",
+            "dragoman: this is a bug in Dragoman: RecursionError",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_characters_of_two_halves_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("corpus", [{"tsv": "empty"}, {"jsonl": "empty"}, {"source": "empty", "target": "empty"}])
 def test_an_empty_corpus_is_refused(corpus: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path / "empty", "")
-    with pytest.raises(CorpusError, match="empty holds no sentence pairs; give a corpus that does"):
+    with pytest.raises(CorpusError, match="empty contains no sentence pairs; give a corpus that does"):
         read(tmp_path, **corpus)
 
 
@@ -283,9 +283,9 @@ def test_documents_and_links_of_other_files_are_refused(setting: str, lines: int
     [
         (
             {"source": "a", "target": "b"},
-            r"a does not say where they begin; give `documents: blank lines`, or `documents:` ",
+            r"a does not say where they start; give `documents: blank lines`, or `documents:` ",
         ),
-        ({"tsv": "a.tsv"}, r"a\.tsv does not say where they begin; give `document:` with the number of a column"),
+        ({"tsv": "a.tsv"}, r"a\.tsv does not say where they start; give `document:` with the number of a column"),
         ({"jsonl": "a"}, r"give `document:` with the name of a field"),
         ({"text": "a"}, r"give a corpus that has documents"),
         ({"phrasebook": "train", "pairs": 1}, r"phrasebook train does not say .* give a corpus that has documents"),

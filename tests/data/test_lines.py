@@ -63,7 +63,7 @@ def test_a_damaged_file_is_refused(suffix: str, damage: str, tmp_path: Path) -> 
     content = {"cut": whole[:middle], "changed": whole[:middle] + flipped + whole[middle + 64 :], "other": b"plain\n"}
     path = tmp_path / f"text{suffix}"
     path.write_bytes(content[damage])
-    with pytest.raises(CorpusError, match=rf"text{suffix} is damaged or cut short and cannot be decompressed"):
+    with pytest.raises(CorpusError, match=rf"text{suffix} is damaged or truncated and cannot be decompressed"):
         list(read_lines(path))
 
 
@@ -93,7 +93,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytes
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(CorpusError, match="secret may not be read; check its permissions"):
+    with pytest.raises(CorpusError, match="secret is not readable; check its permissions"):
         next(read_lines(tmp_path / "secret"))
 
 
@@ -112,7 +112,7 @@ def test_a_file_without_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "text"
     path.write_bytes(bytes(2000))
     with pytest.raises(
-        CorpusError, match=r"text has a line of more than 0 MiB; a corpus is text with one sentence a line"
+        CorpusError, match=r"text has a line of more than 0 MiB; a corpus is text with one sentence per line"
     ):
         list(read_lines(path))
 

@@ -106,7 +106,7 @@ def test_a_corpus_of_which_nothing_is_left_is_refused(
     (tmp_path / "train.tsv").write_text("the cat\t\n\teht tac\n", encoding="utf-8")
     empty = data.model_copy(update={"root": tmp_path})
     with pytest.raises(
-        CorpusError, match=r"no sentence pair is left to train on; look at `data\.filters` \(0 pairs kept"
+        CorpusError, match=r"no sentence pairs are left to train on; check `data\.filters` \(0 pairs kept"
     ):
         build_store(cache, empty, empty.train, codecs=codecs)
     assert [path.name for path in cache.iterdir()] == ["checksums.json"]
@@ -243,7 +243,7 @@ def test_a_damaged_store_is_refused_and_made_again(
         Store(damaged.parent)
     again, summary = build_store(cache, data, data.train, codecs=codecs)
     assert again.folder == damaged.parent
-    assert "was damaged, so it was made again" in summary.warnings[0]
+    assert "was damaged, so it was rebuilt" in summary.warnings[0]
     assert [again.text(index) for index in (0, 1499)] == [store.text(index) for index in (0, 1499)]
     assert build_store(cache, data, data.train, codecs=codecs)[1].warnings == []
 
@@ -256,8 +256,8 @@ def test_a_pair_of_two_corpora_is_kept_once_where_asked_for(
     twice, summary = build_store(cache, data, corpora, codecs=codecs, filters=FilterSettings(drop_duplicates=True))
     assert len(twice) == len(once)
     assert summary.dropped["seen before"] == first.dropped["seen before"] + 1500
-    assert "train.tsv holds the same pairs as train.tsv" in summary.warnings[0]
-    assert "1,500 of the 1,500 pairs of train.tsv are left out, 1,500 of them seen before" in summary.warnings[1]
+    assert "train.tsv contains the same pairs as train.tsv" in summary.warnings[0]
+    assert "1,500 of the 1,500 pairs of train.tsv are dropped, 1,500 of them seen before" in summary.warnings[1]
 
 
 def test_a_folder_that_cannot_be_made_is_named(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:

@@ -70,7 +70,7 @@ def test_quotation_marks_of_spreadsheets_are_named(warn: Any) -> None:
 
 def test_a_filter_that_drops_most_pairs_is_named(warn: Any) -> None:
     (warning,) = warn(f"a\tb\n{GOOD}", filters={"max_words": 1})
-    assert "200 of the 201 pairs of a.tsv are left out, 200 of them with more than 1 words" in warning
+    assert "200 of the 201 pairs of a.tsv are dropped, 200 of them with more than 1 words" in warning
     assert "`data.filters`" in warning
 
 
@@ -89,4 +89,4 @@ def test_the_same_text_in_two_files_is_named(tmp_path: Path, codecs: tuple[Codec
     assert build_store(tmp_path / "cache", data, data.train, codecs=codecs)[1].warnings == []
     data = parse(DataSettings, {**table, "train": [*corpora, {"tsv": "b.tsv", "repeat": 3}]})
     (warning,) = build_store(tmp_path / "cache", data, data.train, codecs=codecs)[1].warnings
-    assert "b.tsv holds the same pairs as a.tsv" in warning
+    assert "b.tsv contains the same pairs as a.tsv" in warning

@@ -16,10 +16,10 @@ from dragoman.settings import parse
         ({"beam": 0}, "decoding: `beam` is 0, but input should be greater than or equal to 1"),
         ({"method": "bean"}, "decoding: `method` cannot be `bean`; did you mean `beam`?"),
         ({"beams": 3}, "decoding has no setting `beams`; did you mean `beam`?"),
-        ({"n_best": 6}, "decoding: `n_best` is 6, but only 5 hypotheses are followed; raise `beam`"),
+        ({"n_best": 6}, "decoding: `n_best` is 6, but only 5 hypotheses are kept; raise `beam`"),
         (
             {"method": "greedy", "n_best": 2},
-            "decoding: `n_best` is 2, but only 1 hypotheses are followed; raise `beam`",
+            "decoding: `n_best` is 2, but only 1 hypotheses are kept; raise `beam`",
         ),
         (
             {"minimum_length": 9, "maximum_length": 5},

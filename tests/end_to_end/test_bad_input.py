@@ -60,13 +60,13 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
             "data.train=[{phrasebook: train, pairs: 10}, {lines: a.txt}]",
             "a corpus is given by `source` and `target`, by",
         ),
-        ("decoding.n_best=9", "`n_best` is 9, but only 3 hypotheses are followed; raise `beam`"),
+        ("decoding.n_best=9", "`n_best` is 9, but only 3 hypotheses are kept; raise `beam`"),
         ("training.device=tpu", "`training.device` cannot be `tpu`"),
         ("steps", "`--set steps` is not of the form a.b=value"),
         ("data.train=[", "the value is not valid YAML ("),
         ("text.size=5000", "text.size is 5000, but this text allows a vocabulary of at most"),
         ("text.size=8", "text.size is 8, but the characters of this text and the special pieces alone are"),
-        ("data.filters.max_words=2", "no sentence pair is left to train on; look at `data.filters`"),
+        ("data.filters.max_words=2", "no sentence pairs are left to train on; check `data.filters`"),
         ("data.root=none", "there is no file none/train.en; check `data.root` and the path of the corpus"),
         ("data.train.0.source=.", "is a directory; give the path of a file"),
         ("data.dev.0.target=none.fr", "there is no file"),
@@ -81,7 +81,7 @@ def test_settings_that_do_not_fit_are_named(recipe: Path, setting, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "holds no sentence pairs; give a corpus that does"),
+        (b"", "contains no sentence pairs; give a corpus that does"),
         (b"the cat\n", "has 1 lines but"),
         (ENGLISH.encode().replace(b"cow", b"c\xffw", 1), "line 7 is not UTF-8 text (at its byte 6)"),
         (b"\x00\x01" * 200, "lines but"),
@@ -104,7 +104,7 @@ def test_a_dev_corpus_of_empty_lines_is_refused(recipe: Path):
 
 def test_a_compressed_file_that_was_cut_short_is_refused(recipe: Path):
     (recipe.parent / "train.en.gz").write_bytes(gzip.compress(ENGLISH.encode())[:-20])
-    assert "is damaged or cut short" in refused(recipe, "data.train.0.source=train.en.gz")
+    assert "is damaged or truncated" in refused(recipe, "data.train.0.source=train.en.gz")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")

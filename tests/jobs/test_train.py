@@ -148,7 +148,7 @@ def test_a_run_is_not_mixed_with_other_files(tmp_path: Path, names: list[str]):
 
 
 def test_what_cannot_be_trained_leaves_no_folder(tmp_path: Path):
-    with pytest.raises(CorpusError, match="no sentence pair is left"):
+    with pytest.raises(CorpusError, match="no sentence pairs are left"):
         fit(recipe("rnn", "data.filters.max_words=1"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -163,7 +163,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for reason, inputs, matrix, bias in refused:
         with pytest.raises(RuntimeError, match=reason):
             multiply(inputs, matrix, bias)
-    with pytest.raises(RuntimeError, match="not in panels"):
+    with pytest.raises(RuntimeError, match="panels"):
         torch.ops.dragoman_decoding.multiply(x, weight, None, 40)
     for logits, count, reason in ((x, 17, "16 tokens, not 17"), (x, 0, "not 0"), (x.double(), 2, "only float32")):
         with pytest.raises(RuntimeError, match=reason):

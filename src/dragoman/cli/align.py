@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Sentence pairs, and the links that people gave them."""
+    """Sentence pairs with manual word alignments."""
 
     sources: list[str]
     targets: list[str]
@@ -99,7 +99,7 @@ def _links(
     requested: "HeadSelection",
     known: Aligned | None,
 ) -> list["Links"]:
-    """Return one direction's links; say which layer, head and step were chosen if that was asked for."""
+    """Return one direction's links; if layer, head and step were to be chosen, report the choice."""
     from dragoman.inference.attention_map import HeadSelection
     from dragoman.jobs.align import choose_head
     from dragoman.metrics.alignment import alignment_error_rate
@@ -114,7 +114,7 @@ def _links(
 
 
 def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str, str]) -> Aligned:
-    """Read texts and the links that people gave them."""
+    """Read texts and their manual word alignments."""
     check_languages(languages, source, target)
     sources, targets, lines = read_aligned(source, target, gold)
     links = parse_lines(gold, lines)

@@ -1,4 +1,4 @@
-"""`dragoman classify`: train a document classifier, use it, measure it, see what it looks at."""
+"""`dragoman classify`: train, use and evaluate a document classifier, and draw its attention."""
 
 import json
 from pathlib import Path

@@ -24,7 +24,7 @@ class ArenaListener:
         self.display.say(sentence)
 
     def progress(self, running: Callable[[], Mapping[str, Mapping[str, Any]]], *, done: int, total: int) -> None:
-        """Show how far each job is, if it is time for that."""
+        """Show the progress of each job, if it is time for an update."""
         if self.display.due():
             lines = [f"{done}/{total} jobs done"]
             lines += [f"  {name}  {job_text(record)}" for name, record in running().items()]
@@ -36,7 +36,7 @@ class ArenaListener:
 
 
 def job_text(record: Mapping[str, Any]) -> str:
-    """Say in one line how far a job is, from its last record.
+    """Describe the progress of a job in one line, from its last record.
 
     >>> job_text({"share": 0.5, "loss": 2.0, "tokens_per_second": 1234.5, "seconds_left": 75.0, "dev_bleu": 12.3})
     ' 50%  loss 2.000  1,234 tok/s  dev BLEU 12.3  1:15 left'

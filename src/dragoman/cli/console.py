@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from dragoman.training.progress import Progress
 
 SILENT_SECONDS = 1.0
-"""Seconds after which a terminal is told what is being done."""
+"""Seconds after which an activity is reported on a terminal."""
 
 
 class ProgressDisplay:
-    """Shows a text that changes: on a terminal in place, elsewhere as a new line now and then."""
+    """Shows a text that changes: on a terminal in place, elsewhere as a new line from time to time."""
 
     def __init__(self, *, plain_seconds: float = 15.0, live_seconds: float = 0.25) -> None:
         from rich.console import Console
@@ -37,11 +37,11 @@ class ProgressDisplay:
         self.shown = float("-inf")
 
     def due(self) -> bool:
-        """Tell whether it is time to show something again."""
+        """Tell whether it is time for an update."""
         return time.monotonic() - self.shown >= self.every
 
     def show(self, text: str, *, share: float | None = None, final: bool = False) -> None:
-        """Show a text if it is time to, with a bar for the `share` that is done; a `final` text is always shown, and stays."""
+        """Show a text if it is time to, with a progress bar for `share`; a `final` text is always shown, and stays."""
         if not (final or self.due()):
             return
         self.shown = time.monotonic()
@@ -70,7 +70,7 @@ class ConsoleListener:
         self.display = ProgressDisplay()
 
     def progress(self, record: Mapping[str, Any]) -> None:
-        """Show how far training is."""
+        """Show the progress of training."""
         if self.display.due():
             self.display.show(progress_text(record), share=record["share"])
 
@@ -107,7 +107,7 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
 
 
 def progress_text(record: Mapping[str, Any]) -> str:
-    """Say in one line how far training is.
+    """Describe the progress of training in one line.
 
     >>> progress_text({"share": 0.5, "step": 10, "loss": 2.0, "perplexity": 7.4, "learning_rate": 1e-3,
     ...     "tokens_per_second": 1234.5, "padding": 0.021, "seconds_left": 75.0})
@@ -122,7 +122,7 @@ def progress_text(record: Mapping[str, Any]) -> str:
 
 
 def validation_text(record: Mapping[str, Any]) -> str:
-    """Say in one line how good the model is on dev: its loss and, if they were measured, BLEU or accuracy."""
+    """Describe the quality on dev in one line: loss and, if measured, BLEU or accuracy."""
     star = "  best so far" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
     bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
@@ -134,7 +134,7 @@ def validation_text(record: Mapping[str, Any]) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Write seconds as a clock.
+    """Format seconds as a clock.
 
     >>> clock(75.0), clock(3661.0)
     ('1:15', '1:01:01')
@@ -160,7 +160,7 @@ def print_path(path: Path) -> None:
 def announced(activity: str) -> Iterator[None]:
     """Name an activity on a terminal if it takes longer than a second, such as importing PyTorch and loading a run.
 
-    Where standard error is not a terminal, nobody waits, and what is written there is mailed or kept: nothing is said.
+    If standard error is not a terminal, nothing is printed, so that logs stay clean.
     """
     timer = threading.Timer(SILENT_SECONDS, note, [f"{activity} ..."])
     timer.daemon = True

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dragoman.jobs.translate_corpus import TranslationProgress
 
 TEACHER = "teacher."
-"""Settings of the teacher's search begin so."""
+"""Prefix of settings of the teacher's search."""
 
 Settings = Annotated[
     list[str] | None,
@@ -82,7 +82,7 @@ def distill(
 
 
 def translated_text(translated: "TranslationProgress") -> str:
-    """Say in one line how far translating is.
+    """Describe the progress of translation in one line.
 
     >>> from dragoman.jobs.translate_corpus import TranslationProgress
     >>> translated_text(TranslationProgress(1024, 29000, 41.5))

@@ -1,4 +1,4 @@
-"""Loads runs for commands, and says so where it takes long."""
+"""Load runs for commands, and report it if that takes long."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

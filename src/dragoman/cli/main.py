@@ -48,7 +48,7 @@ RENAMED = {"continue": "generate"}
 OUT_OF_MEMORY = re.compile(
     r"can't allocate memory|not enough memory|out of memory|bad_alloc|calculation overflowed|multiplication overflow"
 )
-"""What torch says where it cannot have as much memory as it needs."""
+"""Torch's messages when memory runs out."""
 
 
 class CommandFiles(Mapping[str, Any]):
@@ -120,7 +120,7 @@ def main() -> None:
     except UnicodeEncodeError as error:
         sys.exit(_fail(_encoding_sentence(error), 2))
     except RecursionError as error:
-        sys.exit(_fail(f"this is a defect of Dragoman: {_place(error)}; please report it with your command", 1))
+        sys.exit(_fail(f"this is a bug in Dragoman: {_place(error)}; please report it with your command", 1))
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
             raise
@@ -141,7 +141,7 @@ def _run() -> None:
 def _prepare_streams() -> None:
     """Make standard output strict UTF-8, and standard error such that every sentence can be printed.
 
-    Raises InputError if standard output is closed, to which Python would print without a word.
+    Raises InputError if standard output is closed, which Python would silently ignore.
     """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for as long as the program runs

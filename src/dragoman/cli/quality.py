@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HARDLY_ANY = 1.0
 """BLEU below which files are more likely to be wrong than translations."""
 ENOUGH = 50
-"""Fewest sentences of which that can be said."""
+"""Minimum number of sentences for this check."""
 
 
 def all_scores(

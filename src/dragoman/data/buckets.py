@@ -13,7 +13,7 @@ SEGMENTS = 16
 """A full batch is put together from about this many segments of neighbouring pairs."""
 
 OVERHEAD = 0.2
-"""What another batch costs beyond its cells, as a share of a full side: more means larger batches and more padding."""
+"""Cost of another batch beyond its cells, as a share of a full side: higher means larger batches and more padding."""
 
 Lengths = Int32[np.ndarray, " pairs"]
 Indices = Int[np.ndarray, " pairs"]
@@ -22,7 +22,7 @@ Members = Int[np.ndarray, " _"]
 
 
 def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, *, block: int = BLOCK) -> list[list[range]]:
-    """Deal the blocks of a corpus out at random into pools of similar sizes, of about `pool` pairs or fewer.
+    """Distribute the blocks of a corpus at random over pools of similar sizes, of about `pool` pairs or fewer.
 
     >>> pools(5, np.random.default_rng(1), pool=10)
     [[range(0, 5)]]
@@ -41,7 +41,7 @@ def batches(
     """Group pairs of similar lengths into batches, in random order, of at most `tokens` in rows times longest sentence.
 
     `source` and `target` are the lengths of the pairs `indices`, special tokens included. The longer side counts, so
-    that neither side of a batch is larger than `tokens`; a pair that alone is larger makes a batch of its own. Pairs of
+    that neither side of a batch is larger than `tokens`; a larger pair forms a batch of its own. Pairs of
     equal lengths are shuffled by `rng`.
     """
     order = sort_by_length(source, target, rng)
@@ -56,7 +56,7 @@ def sort_by_length(source: Lengths, target: Lengths, rng: np.random.Generator) -
 
 
 def batch_boundaries(source: Lengths, target: Lengths, tokens: int) -> list[int]:
-    """Return where a sequence of pairs is split into batches so that the cost is least.
+    """Return where to split a sequence of pairs into batches at minimum cost.
 
     The cost is the cells of all rectangles, padding included, and for each batch OVERHEAD of `tokens`. Boundaries
     are chosen among those of segments, by dynamic programming over where the last batch before each of them begins.

@@ -1,4 +1,4 @@
-"""Checksums of files, remembered for as long as size and time of change stay the same."""
+"""Checksums of files, cached as long as size and modification time stay the same."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ class Checksums:
         return str(known[2])
 
     def save(self) -> None:
-        """Write what is known, whole or not at all; a folder that cannot be written costs only time."""
+        """Write the cache atomically; if the folder is not writable, only time is lost."""
         if self._memory is None:
             return
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sentences into rectangles: the one place where padding happens."""
+"""Collate sentences into rectangles: the only place where padding happens."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ def pad(
     previous: Sequence[Sequence[Ids | None]] | None = None,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Padded:
-    """Put source sentences, given without special tokens, in one rectangle, EOS after each.
+    """Pad source sentences, given without special tokens, to one rectangle, with EOS after each.
 
     `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, and None
     where there is none.

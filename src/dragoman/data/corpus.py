@@ -25,7 +25,7 @@ from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a character beyond U+FFFF: JSON can spell it alone, UTF-8 cannot."""
+"""Half of a character beyond U+FFFF: JSON can contain it alone, UTF-8 cannot."""
 
 
 class Pair(NamedTuple):
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
     document: str | None = None
     """Name of the document that the sentence is from, the same for all of its sentences, which are neighbours."""
     links: Links | None = None
-    """Which words translate which, numbered between spaces, where the corpus says so."""
+    """Word alignment, with words counted between spaces, if the corpus has it."""
 
 
 def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
@@ -54,11 +54,11 @@ def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
         if kept == corpus.first:
             break
     if count == 0:
-        raise CorpusError(f"{corpus.name} holds no sentence pairs; give a corpus that does")
+        raise CorpusError(f"{corpus.name} contains no sentence pairs; give a corpus that does")
 
 
 def is_kept(source: str, settings: HoldOutSettings) -> bool:
-    """Return whether the part of the corpus holds the pairs of this source sentence, or of the document of this name.
+    """Tell whether the part contains the pairs of this source sentence, or of the document with this name.
 
     >>> is_kept("Hello !", HoldOutSettings(keep="held")), is_kept("Hello\\u00a0!", HoldOutSettings(keep="rest"))
     (False, True)
@@ -77,7 +77,7 @@ def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
     for corpus in corpora:
         if not corpus.has_documents:
             raise CorpusError(
-                f"{what} needs documents, but {corpus.name} does not say where they begin; "
+                f"{what} needs documents, but {corpus.name} does not say where they start; "
                 f"give {corpus.documents_hint} in `data`"
             )
 
@@ -158,7 +158,7 @@ def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Ite
         cells, place = line.split("\t"), f"{path}, line {number}"
         if len(cells) <= last:
             raise CorpusError(
-                f"{place} has {len(cells)} tab-separated columns, but column {last} is asked for "
+                f"{place} has {len(cells)} tab-separated columns, but column {last} is requested "
                 f"(counted from 0); correct the line or set `{'columns' if last in columns else 'document'}`"
             )
         name = None if document is None else _document(cells[document], place)
@@ -198,7 +198,7 @@ def _field(table: Any, name: str, place: str, *, setting: Literal["fields", "doc
         raise CorpusError(f"{place}: the field `{name}` is not text; set `{setting}` to what is")
     if isinstance(value, str) and (half := _SURROGATE.search(value)):
         raise CorpusError(
-            f"{place}: the field `{name}` has \\u{ord(half[0]):04x} without its other half, which is no character; "
+            f"{place}: the field `{name}` has \\u{ord(half[0]):04x} without its other half, which is not a character; "
             "remove it, or make the file again"
         )
     return value

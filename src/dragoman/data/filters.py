@@ -1,4 +1,4 @@
-"""Which pairs are left out of training; each that is left out is counted."""
+"""Filter training pairs, and count those that are dropped."""
 
 import hashlib
 from array import array
@@ -12,21 +12,21 @@ from dragoman.data.settings import FilterSettings
 from dragoman.text.normalize import normalize
 
 PLACES = 3
-"""Places remembered for each reason."""
+"""Number of examples recorded for each reason."""
 
 
 @dataclass
 class FilterSummary:
-    """How many pairs were kept and how many were left out, why, and where the first of them are."""
+    """How many pairs were kept and dropped, why, and where the first dropped ones are."""
 
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    """What looks like a mistake in the corpora, a line each."""
+    """Likely mistakes in the corpora, one line each."""
 
     def drop(self, reason: str, place: str) -> None:
-        """Count a pair that is left out."""
+        """Count a dropped pair."""
         self.dropped[reason] += 1
         places = self.places.setdefault(reason, [])
         if len(places) < PLACES:
@@ -95,7 +95,7 @@ class HashSet64:
 
 
 def rejection_reason(source: str, target: str, settings: FilterSettings) -> str | None:
-    """Return why a pair of normalised texts is left out, or None.
+    """Return why a pair of normalised texts is dropped, or None.
 
     >>> rejection_reason("Hello .", "", FilterSettings())
     'with an empty side'
@@ -114,7 +114,7 @@ def rejection_reason(source: str, target: str, settings: FilterSettings) -> str 
 
 
 class PairFilter:
-    """Passes on the pairs that fit, of one corpus after another, and counts them and the others in `summary`.
+    """Yields the pairs to keep, corpus by corpus, and counts kept and dropped ones in `summary`.
 
     A duplicate is one of any pair before it, in whichever corpus.
     """
@@ -125,7 +125,7 @@ class PairFilter:
         self._seen = HashSet64()
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Pass on the pairs of one corpus that fit."""
+        """Yield the pairs of one corpus to keep."""
         for pair in pairs:
             source, target = normalize(pair.source), normalize(pair.target)
             reason = rejection_reason(source, target, self.settings)

@@ -37,9 +37,9 @@ def read_labelled(path: Path) -> list[Labelled]:
         if "\t" not in line:
             raise CorpusError(f"{place} has no tab; each line must hold a label, a tab and a text")
         if not label:
-            raise CorpusError(f"{place} has no label before its tab; give one, or leave the line out")
+            raise CorpusError(f"{place} has no label before its tab; give one, or remove the line")
         if not split_sentences(text):
-            raise CorpusError(f"{place} has no text after its label `{label}`; give one, or leave the line out")
+            raise CorpusError(f"{place} has no text after its label `{label}`; give one, or remove the line")
         found.append(Labelled(label, text, place))
     if not found:
         raise CorpusError(f"{path} is empty; give lines of a label, a tab and a text")
@@ -92,7 +92,7 @@ def collate_documents(documents: Sequence[Ids], labels: Sequence[int]) -> Batch:
 class DocumentStream(Iterator[Batch]):
     """Batches of at most `tokens` tokens, padding included; each document once in an epoch, without end.
 
-    A function of documents, `tokens` and `seed`: a stream that is sent to the `position` of another continues as it does. A
+    A function of documents, `tokens` and `seed`: a stream moved to the `position` of another continues identically. A
     document of more than `tokens` tokens makes a batch of its own.
     """
 
@@ -122,14 +122,14 @@ class DocumentStream(Iterator[Batch]):
         return self._epoch + sum(len(members) for members in self._plan[: self._index]) / len(self.documents)
 
     def seek(self, position: Mapping[str, Any]) -> None:
-        """Go to a position that a stream over the same documents had. Raises RunError if there is no such position."""
+        """Move to a position from a stream over the same documents. Raises RunError if there is no such position."""
         epoch, index = int(position["epoch"]), int(position["index"])
         if epoch >= 0:
             self._enter(epoch)
         if epoch < 0 or not 0 <= index < len(self._plan):
             raise RunError(
                 f"the saved position (epoch {epoch}, batch {index}) does not exist: the documents or the batch size have "
-                "changed since training began; start a new run"
+                "changed since training started; start a new run"
             )
         self._index = index
 

@@ -18,7 +18,7 @@ def likely_targets(
     *,
     padding: tuple[int, int] = (PAD, PAD),
 ) -> Int32[np.ndarray, "source {count}"]:
-    """Return the `count` likeliest target ids of each source id, likeliest first, and PAD where there are fewer.
+    """Return the `count` most probable target ids of each source id, best first, padded with PAD.
 
     `sizes` are those of the two vocabularies, `padding` their ids of PAD. t(e | f) is learned by expectation-maximisation
     from equal values (Brown et al. 1993, section 4.1). The row of PAD belongs to the empty source word, which is part of every
@@ -41,7 +41,7 @@ def likely_targets(
 
 
 def frequent_targets(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], count: int) -> Int32[np.ndarray, " few"]:
-    """Return the `count` most frequent target ids, the smallest of equally frequent ones; fewer where there are fewer.
+    """Return up to `count` most frequent target ids; ties go to the smallest.
 
     >>> frequent_targets([([4], [7, 8, 7]), ([5], [8, 7])], 1).tolist()
     [7]

@@ -16,7 +16,7 @@ ZSTD_READ_SIZE = 1 << 10
 """Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
 
 LONGEST_LINE = 1 << 24
-"""Bytes; no sentence is that long, so such a file is not one of sentences."""
+"""Maximum bytes of a line; a longer one means that the file does not contain sentences."""
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -44,10 +44,10 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
     except IsADirectoryError:
         raise CorpusError(f"{path} is a directory; give the path of a file") from None
     except PermissionError:
-        raise CorpusError(f"{path} may not be read; check its permissions") from None
+        raise CorpusError(f"{path} is not readable; check its permissions") from None
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error):
         raise CorpusError(
-            f"{path} is damaged or cut short and cannot be decompressed; fetch or make it again"
+            f"{path} is damaged or truncated and cannot be decompressed; fetch or make it again"
         ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from None
@@ -93,7 +93,7 @@ def _split(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
         yield from lines
         if len(rest) > LONGEST_LINE:
             raise CorpusError(
-                f"{path} has a line of more than {LONGEST_LINE >> 20} MiB; a corpus is text with one sentence a line"
+                f"{path} has a line of more than {LONGEST_LINE >> 20} MiB; a corpus is text with one sentence per line"
             )
     if rest:
         yield rest

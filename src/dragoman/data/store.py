@@ -1,8 +1,8 @@
-"""Encoded corpora on disk: made once, then memory-mapped.
+"""Encoded corpora on disk: built once, then memory-mapped.
 
-A store is a folder with `pairs.arrow` (Arrow IPC file, see `data/encode.py::encode_rows`),
-`lengths.int32` (little endian; source and target of each pair) and `store.json`. Its name is a hash of all that it was
-made from. All three files have checksums, which are verified whenever a store is opened; one that is damaged is made again.
+A store is a folder with `pairs.arrow` (Arrow IPC file, see `data/encode.py::encode_rows`), `lengths.int32` (little endian;
+source and target of each pair) and `store.json`. Its name is a hash of everything that it was built from. All three files
+have checksums, which are verified whenever a store is opened; a damaged store is rebuilt.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ class Store:
             self.linked: bool = table["linked"]
             """Whether word alignments are known of any pair."""
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pyarrow.ArrowInvalid):
-            raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it made again") from None
+            raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it rebuilt") from None
         self.folder = folder
         self._rows = lru_cache(maxsize=256)(self._reader.get_batch)
 
@@ -125,11 +125,11 @@ def build_store(
     filters: FilterSettings | None = None,
     workers: int = 1,
 ) -> tuple[Store, FilterSummary]:
-    """Return the store of `corpora` in the cache `folder`, made now unless it is there already.
+    """Return the store of `corpora` in the cache `folder`; build it if it is not there yet.
 
-    A corpus, a filter or a codec that has changed makes another store; one that is damaged is made again, which the summary
-    says. A store that could not be finished leaves nothing behind. `filters` are those of `data` unless given. CorpusError
-    where no pair is left, or the disk is full.
+    A changed corpus, filter or codec gives another store; a damaged one is rebuilt, which the summary reports. An unfinished
+    store leaves nothing behind. `filters` are those of `data` unless given. CorpusError where no pair is left, or the disk
+    is full.
     """
     filters = data.filters if filters is None else filters
     try:
@@ -155,7 +155,7 @@ def build_store(
         reason = error.strerror or str(error)
         raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
     store = Store(place)
-    damaged = [f"the encoded corpus {place} was damaged, so it was made again"] if was_there else []
+    damaged = [f"the encoded corpus {place} was damaged, so it was rebuilt"] if was_there else []
     return store, replace(store.summary, warnings=[*damaged, *store.summary.warnings])
 
 
@@ -205,7 +205,7 @@ def _make(
         linked = _write(temporary, pairs, codecs, workers=workers)
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
-            raise CorpusError(f"no sentence pair is left to train on; look at `data.filters` ({found})")
+            raise CorpusError(f"no sentence pairs are left to train on; check `data.filters` ({found})")
         table = {"format": FORMAT, "summary": summary.table(), "linked": linked, "crc32": _file_checksums(temporary)}
         (temporary / DESCRIPTION).write_text(json.dumps({**table, "checksum": _hash(table)}) + "\n", "utf-8")
 
@@ -246,7 +246,7 @@ def _hash(table: dict[str, Any]) -> str:
 
 
 def _forget_abandoned(folder: Path) -> None:
-    """Delete what encodings that were killed more than a day ago left behind."""
+    """Delete leftovers of encodings that were killed more than a day ago."""
     for path in folder.glob(".store-*"):
         if time.time() - path.stat().st_mtime > 24 * 3600:
             shutil.rmtree(path, ignore_errors=True)

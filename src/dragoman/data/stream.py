@@ -22,10 +22,10 @@ EncodedPair = tuple[Ids, Ids]
 class BatchStream(Iterator[Batch]):
     """Batches of at most `tokens` tokens on either side, padding included; each pair once in an epoch, without end.
 
-    The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream that is sent to the `position` of
-    another continues exactly as it does. `sampling` above 0 tokenises the texts differently in each epoch (see
-    `Codec.sample`), a pool at a time, so that batches are grouped by true lengths. The next batch is made in the background.
-    `tokens` smaller than a sentence gives it a batch of its own.
+    The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream moved to the `position` of another
+    continues identically. `sampling` above 0 tokenises the texts differently in each epoch (see `Codec.sample`), a pool at a
+    time, so that batches are grouped by true lengths. The next batch is made in the background. `tokens` smaller than a
+    sentence gives it a batch of its own.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BatchStream(Iterator[Batch]):
         return self._epoch + (self._before + sum(len(indices) for indices in here)) / len(self.store)
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position that a stream over the same corpus had. Raises RunError if there is no such position."""
+        """Move to a position from a stream over the same corpus. Raises RunError if there is no such position."""
         epoch, index, pool, batch = (int(position[key]) for key in ("epoch", "index", "pool", "batch"))
         fits = min(epoch, index, pool, batch) >= 0
         if fits:
@@ -87,7 +87,7 @@ class BatchStream(Iterator[Batch]):
         if not fits:
             raise RunError(
                 f"the saved position (epoch {epoch}, batch {index}) does not exist: the corpus or the batch size has changed "
-                "since training began; start a new run"
+                "since training started; start a new run"
             )
         self._index, self._batch, self._next = index, batch, None
 
@@ -114,7 +114,7 @@ class BatchStream(Iterator[Batch]):
         self._before = sum(len(run) for before in runs[:pool] for run in before)
 
     def _advance(self) -> None:
-        """Go one batch further."""
+        """Advance by one batch."""
         self._index += 1
         self._batch += 1
         if self._batch < len(self._plan):
@@ -127,7 +127,7 @@ class BatchStream(Iterator[Batch]):
             self._index = 0
 
     def _prepare(self) -> Future[Batch]:
-        """Begin to make the next batch."""
+        """Start preparing the next batch."""
         return self._worker.submit(self._make, self._plan[self._batch], self._sampled)
 
     def _make(self, indices: Members, sampled: dict[int, EncodedPair]) -> Batch:

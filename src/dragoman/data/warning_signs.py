@@ -1,4 +1,4 @@
-"""What looks like a mistake in a corpus, said in one line each; nothing is left out because of it."""
+"""Warn of likely mistakes in a corpus, one line each; no pairs are dropped because of them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import shorten
 
 SAMPLE = 1000
-"""Pairs at the beginning of a corpus that are looked at."""
+"""Number of pairs at the start of a corpus that are checked."""
 
 FEW = 20
-"""Sentences are too much alike where so many of them share one text on average."""
+"""Sentences are suspicious if this many share one text on average."""
 
 HEADERS = frozenset(
     {"source", "target", "src", "trg", "tgt", "text", "translation", "sentence", "original", "id", "label"}
@@ -34,7 +34,7 @@ class WarningSigns:
         self._sample: list[Pair] = []
 
     def watch(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Pass pairs on, and remember the first of them."""
+        """Yield the pairs unchanged, and remember the first of them."""
         for pair in pairs:
             self._read += 1
             if self._read <= SAMPLE:
@@ -42,7 +42,7 @@ class WarningSigns:
             yield pair
 
     def warnings(self) -> list[str]:
-        """Return what looks like a mistake in the pairs that were passed on, a line each."""
+        """Return likely mistakes in the pairs seen, one line each."""
         found = [*self._dropped(), *self._header(), *self._equal()]
         for side, texts in (("source", [p.source for p in self._sample]), ("target", [p.target for p in self._sample])):
             found += self._odd_side(side, texts)
@@ -54,7 +54,7 @@ class WarningSigns:
         if 2 * dropped.total() > self._read:
             reason, count = dropped.most_common(1)[0]
             yield (
-                f"{dropped.total():,} of the {self._read:,} pairs of {self.name} are left out, {count:,} of them {reason}; "
+                f"{dropped.total():,} of the {self._read:,} pairs of {self.name} are dropped, {count:,} of them {reason}; "
                 "check the corpus and `data.filters`"
             )
 
@@ -101,7 +101,7 @@ def repeated_corpora(corpora: Sequence[CorpusSettings], described: Sequence[Mapp
         }
         same = repr((corpus.model_dump(exclude={*paths, "repeat"}), description["sha256"]))
         if same in seen:
-            yield f"{corpus.name} holds the same pairs as {seen[same]}; give it once, with `repeat` where it is to count more"
+            yield f"{corpus.name} contains the same pairs as {seen[same]}; list it once, with `repeat` to give it more weight"
         seen.setdefault(same, corpus.name)
 
 

@@ -96,7 +96,7 @@ def beam_search(
     only where EOS is among the `beam` best continuations. With `stopping: exact` a sentence ends when the best open
     hypothesis, were all its further tokens certain, could not enter the n best; with a beam of 1, at its first EOS.
     Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
-    Raises RunError if the model's probabilities are not numbers.
+    Raises RunError if the model produces NaN probabilities.
     """
     found: dict[int, list[Hypothesis]] = {}
     options: dict[str, Any] = {"constraints": constraints, "begin": begin, "special": special}
@@ -115,7 +115,7 @@ def search_steps(
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Iterator[SearchStep]:
-    """Search as `beam_search` does, and yield what each step came to; the model takes a step when the next one is asked for.
+    """Search like `beam_search`, and yield the result of each step; the model takes a step when the next one is requested.
 
     Closing the generator cancels the search.
     """
@@ -247,7 +247,7 @@ def has_ended(search: Search, settings: SearchSettings) -> Bool[Tensor, " batch"
 
 
 def open_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
-    """Return the hypotheses of each sentence that have not ended as lists, likeliest first."""
+    """Return the unfinished hypotheses of each sentence as lists, most probable first."""
     beams = search.beams
     rows = zip(beams.ids.tolist(), beams.log_probs.tolist(), strict=True)
     return {
@@ -261,7 +261,7 @@ def open_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
 
 
 def finished_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
-    """Return the finished hypotheses of each sentence as lists. Raises RunError if probabilities are not numbers."""
+    """Return the finished hypotheses of each sentence as lists. Raises RunError if probabilities are NaN."""
     finished, found = search.finished, {}
     rows = zip(
         *(one.tolist() for one in (finished.ids, finished.log_probs, finished.log_prob, finished.score)),

@@ -59,12 +59,12 @@ class Hypotheses:
 
 @dataclass(frozen=True)
 class SearchStep:
-    """What one step of a search, or of sampling, came to. Sentences are known by their numbers in the batch, from 0."""
+    """The result of one step of search or sampling. Sentences are identified by their indices in the batch."""
 
     completed: Mapping[int, list[Hypothesis]]
     """The sentences that this step completed, with all their finished hypotheses."""
     open_hypotheses: Callable[[], dict[int, list[Hypothesis]]]
-    """Returns the hypotheses that have not ended, likeliest first; their score is their log-probability."""
+    """Returns the unfinished hypotheses, most probable first; their score is their log-probability."""
 
 
 def ranked(sentences: list[list[Hypothesis]], count: int) -> Hypotheses:

@@ -1,4 +1,4 @@
-"""Ranking finished hypotheses again, by how well they cover the source."""
+"""Rerank finished hypotheses by how well they cover the source."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def coverage(
 ) -> Float[Tensor, " rows"]:
     """Sum over the source tokens log(min(1, attention received from all target tokens)) (Wu et al. 2016, equation 14).
 
-    It is 0 where every source token was attended to with a total weight of at least 1, and negative otherwise; a source
+    It is 0 if every source token was attended to with a total weight of at least 1, and negative otherwise; a source
     token that received nothing counts as the smallest positive number rather than minus infinity.
 
     >>> yes = torch.ones(1, 2, dtype=torch.bool)

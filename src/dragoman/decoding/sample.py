@@ -1,4 +1,4 @@
-"""Drawing translations from the model's distribution."""
+"""Sample translations from the model's distribution."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from dragoman.interfaces import Step
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 Randomness = torch.Generator | Sequence[Random]
-"""Where chance comes from: one generator for a whole batch, on its device, or one for each sentence, so that what is drawn for
-a sentence does not depend on the others of its batch."""
+"""Random generators: one for a whole batch, on its device, or one per sentence, so that the samples of a sentence do not
+depend on the others in the batch."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ def sample(
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Hypotheses:
-    """Draw `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
+    """Sample `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
 
-    Arguments are those of `beam_search`. Equal generators draw the same from the same batch, or from the same sentence where
-    each has its own. Temperature, top-k and top-p shape the draw alone: log-probabilities are the model's.
+    Arguments are those of `beam_search`. Equal generators give equal samples for the same batch, or for the same sentence if
+    each has its own. Temperature, top-k and top-p affect the sampling only: log-probabilities are the model's.
     """
     found: dict[int, list[Hypothesis]] = {}
     options: dict[str, Any] = {"generator": generator, "constraints": constraints, "begin": begin, "special": special}
@@ -73,7 +73,7 @@ def sample_steps(
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Iterator[SearchStep]:
-    """Draw as `sample` does, and yield what each step came to; closing the generator cancels the rest."""
+    """Sample like `sample`, and yield the result of each step; closing the generator cancels the rest."""
     rules, copies = [*constraints_from(settings, special), *constraints], settings.n_best
     samples, state = _start(maximum, copies, begin, special=special), state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
@@ -105,7 +105,7 @@ def sample_steps(
 
 
 def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> Float[Tensor, "rows vocab"]:
-    """Apply temperature, then keep the `top_k` likeliest tokens, then the nucleus of `top_p`, and normalise.
+    """Apply temperature, then keep the `top_k` most probable tokens, then the nucleus of `top_p`, and normalise.
 
     >>> even = torch.tensor([[0.5, 0.3, 0.2]]).log()
     >>> shape(even, SearchSettings(method="sample", top_p=0.6)).exp()
@@ -126,7 +126,7 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> F
 def _start(
     maximum: Int[Tensor, " batch"], copies: int, begin: Int[Tensor, " batch"] | None, *, special: SpecialIds
 ) -> Samples:
-    """Return so many samples of each sentence, each BOS or its token of `begin`."""
+    """Return `copies` samples of each sentence, each with BOS or its token of `begin`."""
     sentences = torch.arange(len(maximum), device=maximum.device).repeat_interleave(copies)
     begin = torch.full((len(maximum),), special.bos, device=maximum.device) if begin is None else begin
     nothing = torch.zeros(len(sentences), device=maximum.device)
@@ -136,7 +136,7 @@ def _start(
 def _draw(
     probabilities: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"], generator: Randomness
 ) -> Int[Tensor, "rows 1"]:
-    """Draw one token for each row, by the chance of the batch or of its sentence.
+    """Sample one token for each row, with the generator of the batch or of its sentence.
 
     >>> certain = torch.tensor([[0.0, 1.0, 0.0]])
     >>> _draw(certain, torch.tensor([0]), [Random(1)])
@@ -160,7 +160,7 @@ def _finished(samples: Samples, settings: SearchSettings) -> Iterator[tuple[int,
 
 
 def _open(samples: Samples) -> dict[int, list[Hypothesis]]:
-    """Return the samples of each sentence that have not ended, likeliest first."""
+    """Return the unfinished samples of each sentence, most probable first."""
     found: dict[int, list[Hypothesis]] = {}
     for sentence, ids, tokens, log_prob in zip(*_listed(samples), strict=True):
         found.setdefault(sentence, []).append(Hypothesis(ids[1:], log_prob, log_prob, tuple(tokens[1:])))

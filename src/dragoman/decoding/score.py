@@ -1,4 +1,4 @@
-"""Forced decoding: what a model thinks of given translations."""
+"""Forced decoding: the log-probabilities of given translations."""
 
 from dataclasses import dataclass
 

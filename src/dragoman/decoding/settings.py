@@ -44,14 +44,14 @@ class SearchSettings(Settings):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sampling only: sample from the fewest tokens whose probabilities add up to this (nucleus, Holtzman et al. 2020)."""
     seed: int = 1
-    """Sampling only: random seed. What is sampled for a sentence depends on the seed and the number of the sentence alone."""
+    """Sampling only: random seed. The samples of a sentence depend only on the seed and the number of the sentence."""
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "float32"
     """Arithmetic of linear layers: `bfloat16` and `int8` round weights and inputs; `auto` uses what is fastest on this CPU."""
 
     @model_validator(mode="after")
     def _agree(self) -> "SearchSettings":
         if self.method != "sample" and self.n_best > self.size:
-            raise ValueError(f"`n_best` is {self.n_best}, but only {self.size} hypotheses are followed; raise `beam`")
+            raise ValueError(f"`n_best` is {self.n_best}, but only {self.size} hypotheses are kept; raise `beam`")
         if self.maximum_length is not None and self.minimum_length > self.maximum_length:
             raise ValueError(
                 f"`minimum_length` is {self.minimum_length}, above `maximum_length` {self.maximum_length}; lower it"

@@ -1,4 +1,4 @@
-"""Searching among few output tokens: those that the words of a sentence are likely to become."""
+"""Restrict search to a shortlist: the tokens that the words of a sentence are likely to become."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -19,12 +19,12 @@ class Listed:
     """The target ids that translations of a batch may have, in the order of the vocabulary."""
 
     kept: Int[Tensor, " kept"]
-    """Those of any sentence; the shortlisted decoder calls them 0, 1, 2, ..."""
+    """The ids for any sentence; the shortlisted decoder renumbers them 0, 1, 2, ..."""
     allowed: Bool[Tensor, "batch kept"] | None
     """Which of them each sentence may have, so that its translation does not depend on the others; None for all."""
 
     def special(self, special: SpecialIds) -> SpecialIds:
-        """Return what the special tokens are called among the ids kept.
+        """Return the special ids after renumbering.
 
         >>> Listed(torch.tensor([3, 5, 7, 8, 9]), None).special(SpecialIds(pad=7, bos=5, eos=9, unk=8, mask=5))
         SpecialIds(pad=2, bos=1, eos=4, unk=3, mask=1)
@@ -76,14 +76,14 @@ class ShortlistedDecoder:
         self.head = narrow(listed.kept)
 
     def start(self, encoded: Encoded) -> DecoderState[Any, Any]:
-        """Do what the decoder does, and keep what each sentence may have next to its source."""
+        """Start the decoder, and keep the allowed tokens of each sentence next to its source."""
         state = self.decoder.start(encoded)
         return DecoderState((state.source, self.listed.allowed), state.past)
 
     def step(
         self, tokens: Int[Tensor, "rows 1"], state: DecoderState[Any, Any]
     ) -> tuple[Float[Tensor, "rows kept"], DecoderState[Any, Any]]:
-        """Read tokens by their short numbers; return float32 logits of these, minus infinity where a row may not have one."""
+        """Process renumbered tokens; return their float32 logits, minus infinity for tokens not allowed in a row."""
         source, allowed = state.source
         output, after = self.decoder(self.listed.kept[tokens], DecoderState(source, state.past))
         logits = self.head(output.features)[:, -1].float()
@@ -93,7 +93,7 @@ class ShortlistedDecoder:
 
 
 def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hypotheses:
-    """Give hypotheses over the ids `kept` the ids of the vocabulary again.
+    """Map hypotheses over the ids `kept` back to the ids of the vocabulary.
 
     >>> from dragoman.decoding.hypotheses import Hypothesis
     >>> restore_vocabulary_ids(Hypotheses([[Hypothesis([4], -1.0, -1.0)]]), torch.tensor([0, 1, 2, 3, 70])).ids

@@ -1,4 +1,4 @@
-"""A model, or several, as a `Step`: all that search knows of them."""
+"""One model or an ensemble as a `Step`, the interface for search."""
 
 import math
 from collections.abc import Sequence
@@ -30,15 +30,15 @@ class EnsembleState:
     states: tuple[Any, ...]
 
     def expand(self, copies: int) -> "EnsembleState":
-        """Let `copies` hypotheses follow each, side by side; they share the source."""
+        """Turn each hypothesis into `copies` consecutive ones, which share the source."""
         return EnsembleState(tuple(state.expand(copies) for state in self.states))
 
     def repeat(self, copies: int) -> "EnsembleState":
-        """Turn each row of each state into `copies` equal rows, side by side."""
+        """Turn each row of each state into `copies` consecutive equal rows."""
         return EnsembleState(tuple(state.repeat(copies) for state in self.states))
 
     def reorder(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
-        """Follow hypotheses to new rows of the same sentence."""
+        """Reorder hypotheses within each sentence."""
         return EnsembleState(tuple(state.reorder(rows) for state in self.states))
 
     def select(self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " sentences"] | None = None) -> "EnsembleState":

@@ -1,4 +1,4 @@
-"""The largest few of many numbers, found faster than by `topk`, and the likeliest tokens."""
+"""The k largest of many numbers, faster than `topk`, and the most probable tokens."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,7 +8,7 @@ from dragoman.native import decoding as native
 from dragoman.native.compilation import DECODING, available
 
 BLOCK = 64
-"""How many numbers a block has, whose largest is compared first."""
+"""Size of a block, whose maximum is compared first."""
 MANY = 1 << 15
 """Numbers in all rows from which blocks are faster, and"""
 TIMES = 4
@@ -18,7 +18,7 @@ TIMES = 4
 def blockwise_top_k(
     numbers: Float[Tensor, "rows many"], count: int
 ) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
-    """Return the `count` largest numbers of each row, largest first, and their places: what `numbers.topk(count)` does.
+    """Return the `count` largest numbers of each row, largest first, and their indices, as `numbers.topk(count)` does.
 
     They are in the `count` blocks with the largest maxima, so only these are searched, and the rest that fills no block.
     """
@@ -41,7 +41,7 @@ def blockwise_top_k(
 def top_log_probs(
     logits: Float[Tensor, "rows vocab"], count: int
 ) -> tuple[Float[Tensor, "rows {count}"], Int[Tensor, "rows {count}"]]:
-    """Return the log-probabilities of the `count` likeliest tokens of each row, best first, and which they are."""
+    """Return the log-probabilities and ids of the `count` most probable tokens of each row, best first."""
     if logits.device.type == "cpu" and logits.dtype == torch.float32 and available(DECODING):
         return native.likeliest(logits, count)
     return blockwise_top_k(logits.log_softmax(-1), count)
