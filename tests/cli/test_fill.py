@@ -42,6 +42,4 @@ def test_fillings_as_json_hold_probabilities(trained: Trained) -> None:
 
 def test_a_sentence_without_a_blank_is_refused(trained: Trained) -> None:
     sentence = refusal("fill", trained("masked_lm"), "I like to play football")
-    assert (
-        sentence == "the sentence has no [MASK] (`I like to play football`); write [MASK] where a word is to be found"
-    )
+    assert sentence.startswith("the sentence has no [MASK] (`I like to play football`); write [MASK]")

@@ -75,15 +75,15 @@ def test_auto_takes_torch_for_several_runs_and_without_exports(run: Path, traine
 
 def test_what_cannot_be_had_is_refused(run: Path, trained: Trained):
     exported = run / "exports" / "ctranslate2-int8"
-    with pytest.raises(RunError, match="has no export of its present weights"):
+    with pytest.raises(RunError, match=r"has no export .*dragoman export"):
         load_translator(trained("rnn"), engine="ctranslate2")
     with pytest.raises(InputError, match=r"decoding\.method: sample"):
         load_translator(exported, method="sample")
     with pytest.raises(InputError, match="torch cannot read"):
         load_translator(exported, engine="torch")
-    with pytest.raises(InputError, match="exports translate alone"):
+    with pytest.raises(InputError, match="give the runs"):
         load_translator(exported, run)
-    with pytest.raises(InputError, match="shows no attention"):
+    with pytest.raises(InputError, match="attention"):
         load_translator(exported, attention=True)
     with pytest.raises(InputError, match="one model at a time"):
         load_translator(run, run, engine="ctranslate2")

@@ -1,4 +1,4 @@
-"""What a model attended to while it wrote a translation: by tokens, by words, as word alignments, as a picture."""
+"""The attention behind a translation: by tokens, by words, as word alignments, as a picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Pair = tuple[Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class Side:
-    """One sentence as the model saw it: its tokens with </s> last, its words, and the word of each token."""
+    """One sentence as the model saw it: its tokens, including </s>, its words, and the word of each token."""
 
     pieces: list[str]
     words: list[str]
@@ -33,7 +33,7 @@ class Side:
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Weights of each layer and head over the source, for every token of the target; row t is the step that wrote token t."""
+    """Weights of each layer and head over the source, for every token of the target; row t is the step that generated token t."""
 
     source: Side
     target: Side
@@ -44,10 +44,10 @@ class AttentionMap:
         return self.weights.mean((0, 1))
 
     def by_words(self, *, shift: bool = False) -> Float[Tensor, "layer head target_word source_word"]:
-        """Merge tokens into words; weight on </s> is left out.
+        """Merge tokens into words; weight on </s> is dropped.
 
-        `shift` takes, for each target token, the step that read it as its input rather than the one that wrote it, which did
-        not know it yet (Chen et al. 2020, section 3.1). The step that wrote </s> read the last token.
+        `shift` takes, for each target token, the step with it as input rather than the one that generated it, which did not
+        know it yet (Chen et al. 2020, section 3.1). The step that generated </s> had the last token as input.
         """
         if shift:
             return merge_pieces(self.weights[:, :, 1:], self.source.owners, self.target.owners[:-1])
@@ -56,7 +56,7 @@ class AttentionMap:
     def links(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Links:
         """Align each target word with the source word it attended to most, in one layer or head or in their mean.
 
-        Layers and heads count from 1; `shift` is that of `by_words`. Raises InputError if there is none of that number.
+        Layers and heads count from 1; `shift` is that of `by_words`. Raises InputError if it does not exist.
         """
         return HeadSelection(layer, head, shift).links(self)
 
@@ -69,7 +69,7 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """Which weights of a map make word alignments: a layer and a head, from 1 (None is the mean of all), and a step."""
+    """The weights for word alignments: a layer and a head, from 1 (None is the mean over all), and a step."""
 
     layer: int | None = None
     head: int | None = None
@@ -86,8 +86,7 @@ class HeadSelection:
         return f"{layer}, {head}, {'shifted' if self.shift else 'not shifted'}"
 
     def links(self, reading: AttentionMap) -> Links:
-        """Align each target word with the source word it attended to most. Raises InputError if there is no such layer or
-        head."""
+        """Align each target word with the source word it attended to most. InputError without this layer or head."""
         return self.links_of(reading.by_words(shift=self.shift))
 
     def links_of(self, weights: Float[Tensor, "layer head target_word source_word"]) -> Links:
@@ -101,7 +100,7 @@ class HeadSelection:
 
 
 def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
-    """Return how many layers and heads a model has over the source; None if it does not attend to it."""
+    """Return the number of layers and heads that attend to the source; None if there are none."""
     nothing = collate([([], [])]).to(next(model.parameters()).device)
     with torch.inference_mode():
         attention = model(nothing.source, nothing.inputs, need_weights=True).attention
@@ -115,7 +114,7 @@ def map_attention(
     *,
     previous: Sequence[Sequence[Sequence[int] | None]] | None = None,
 ) -> list[AttentionMap]:
-    """Run pairs through a model, all in one batch, and keep the weights. InputError for a model without attention.
+    """Run pairs through a model in one batch and return the weights. InputError for a model without attention.
 
     `previous` is that of `collate`.
     """
@@ -150,9 +149,9 @@ def as_given(codec: Codec, text: str) -> Side:
 
 
 def with_words(codec: Codec, text: str, words: Sequence[str]) -> Side:
-    """Describe a sentence with words cut otherwise, such as those of gold alignments; together they spell the sentence.
+    """Describe a sentence with words from another segmentation, such as that of gold alignments.
 
-    A piece belongs to the word that holds its first letter.
+    Together the words spell the sentence. A token belongs to the word that contains its first letter.
     """
     pieces = codec.split(text)
     surfaces = codec.tokenizer.surfaces(pieces)

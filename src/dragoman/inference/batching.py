@@ -1,4 +1,4 @@
-"""Which sentences are computed together, and how much fits into memory. Does not import torch."""
+"""Group sentences into batches, and check that they fit into memory. Does not import torch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,14 +6,13 @@ from dragoman.decoding.settings import SearchSettings
 from dragoman.machine.memory import require_memory
 
 BYTES = 8
-"""Bytes that a hypothesis takes at the least for each token of the vocabulary: its logits, and what is made of them."""
+"""Minimum memory of a hypothesis per token of the vocabulary in bytes: its logits and log-probabilities."""
 
 
 def batches(lengths: Sequence[int], cells: int, *, ties: Sequence[int] | None = None) -> Iterator[list[int]]:
-    """Yield the numbers of sentences, longest first, in batches whose rows times longest length fit into `cells`.
+    """Yield the indices of sentences, longest first, in batches whose rows times longest length fit into `cells`.
 
-    Lengths are at least 1, and a batch has at least one row. Of equal lengths those with the larger of `ties` come first, then
-    the earlier ones.
+    Lengths are at least 1, and a batch has at least one row. Equal lengths are ordered by larger `ties`, then by position.
 
     >>> list(batches([2, 5, 3, 5], 10))
     [[1, 3], [2, 0]]
@@ -27,7 +26,7 @@ def batches(lengths: Sequence[int], cells: int, *, ties: Sequence[int] | None = 
 
 
 def batches_of_one_length(lengths: Sequence[int], rows: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences, shortest first, in batches of one length, of `rows` at the most.
+    """Yield the indices of sentences, shortest first, in batches of equal length, with at most `rows` rows.
 
     >>> list(batches_of_one_length([1, 0, 1], 64))
     [[1], [0, 2]]
@@ -40,10 +39,10 @@ def batches_of_one_length(lengths: Sequence[int], rows: int) -> Iterator[list[in
 
 
 def check_memory(settings: SearchSettings, vocabulary: int, *, device: str = "cpu") -> None:
-    """Refuse more hypotheses for a sentence than there is memory for. InputError names the setting to lower."""
+    """Raise InputError, which names the setting to lower, if the hypotheses of a sentence do not fit into memory."""
     require_memory(
         settings.hypotheses * vocabulary * BYTES,
-        f"following {settings.hypotheses:,} hypotheses for a sentence",
+        f"keeping {settings.hypotheses:,} hypotheses for a sentence",
         "lower `decoding.n_best`" if settings.method == "sample" else "lower `decoding.beam`",
         device=device,
     )

@@ -1,4 +1,4 @@
-"""Which settings of decoding a command reads, with which model; what is given and would be ignored is refused.
+"""Check which decoding settings a command reads with a model; refuse settings that would be ignored.
 
 Does not import torch.
 """
@@ -14,24 +14,24 @@ from dragoman.runs.rules import Rule, refusals
 from dragoman.settings import parse
 
 TRANSLATING = tuple(name for name in DecodingSettings.model_fields if name not in SearchSettings.model_fields)
-"""Settings of decoding that translating reads and continuing text does not."""
+"""Decoding settings that translation reads and text generation does not."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """Settings of decoding and the model that they are used with."""
+    """Decoding settings and the model that they are used with."""
 
     decoding: SearchSettings | None
     model: Capabilities
 
 
 def _searches(_: Use, own: SearchSettings) -> bool:
-    """Return whether hypotheses are searched for with a beam."""
+    """Tell whether this is beam search."""
     return own.method == "beam"
 
 
 def _draws(_: Use, own: SearchSettings) -> bool:
-    """Return whether translations are drawn."""
+    """Tell whether this is sampling."""
     return own.method == "sample"
 
 
@@ -52,10 +52,10 @@ MODEL = (
     Rule(
         "decoding.shortlist",
         lambda use, _: not use.model.mixes,
-        "does not work where the output adds up predictions from each source position (`model.marginal`, posterior attention)",
+        "does not work if the output sums predictions over source positions (`model.marginal`, posterior attention)",
     ),
 )
-"""What depends on the model alone: no later command could use such a setting."""
+"""Rules that depend on the model only: no later command could use such a setting."""
 
 SEARCH = (
     Rule("decoding.beam", _searches, "works only with `decoding.method: beam`, not {own.method}"),
@@ -68,7 +68,7 @@ SEARCH = (
     Rule(
         "decoding.coverage_penalty",
         lambda _, own: own.method != "sample",
-        "does not work with `decoding.method: sample`, which ranks nothing again",
+        "does not work with `decoding.method: sample`, which does not rerank",
     ),
     Rule(
         "decoding.length_penalty",
@@ -76,14 +76,14 @@ SEARCH = (
         "does not work with `decoding.length_normalisation: none`",
     ),
 )
-"""What depends on how a search goes, which each command may change."""
+"""Rules that depend on the search, which each command may change."""
 
 
 Chosen = TypeVar("Chosen", bound=SearchSettings)
 
 
 def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | None = None) -> Chosen:
-    """Return `base`, the settings of a run, with some changed; None changes nothing, unless it is a value (`maximum_length`).
+    """Return `base`, the settings of a run, with some changed; None means no change, unless it is a value (`maximum_length`).
 
     SettingsError for a setting that does not exist, or that a search would not read with the others and the `model`, where that
     is known: a run's recipe may hold such a setting, but what is asked for must have an effect.
@@ -117,9 +117,9 @@ def refuse_alternatives(options: Mapping[str, Any], command: str) -> None:
 
 
 def check_decoding(settings: SearchSettings, given: Collection[str], model: Capabilities | None = None) -> None:
-    """Refuse (SettingsError) one of the settings named in `given` that a search with `settings` would not read.
+    """Raise SettingsError if a search with `settings` would not read one of the settings named in `given`.
 
-    What a run's recipe says by itself is never refused here.
+    Settings of a run's recipe are never refused here.
     """
     rules = SEARCH if model is None else (*MODEL, *SEARCH)
     for sentence in refusals(rules, Use(settings, model or Capabilities())):

@@ -1,4 +1,4 @@
-"""What a model of documents attended to in the sentences before one: the words of each, the sentences, and how much it took."""
+"""Attention of a document model to previous sentences: to their words, to the sentences, and the gate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ class DocumentReading:
 
     sentence: Side
     previous: tuple[Side, ...]
-    """The sentences before, nearest last."""
+    """The previous sentences, nearest last."""
     words: tuple[Float[Tensor, "head source _"], ...]
     """Weights over the tokens of each previous sentence."""
     sentences: Float[Tensor, "head source sentence"]
     """Weights over the previous sentences."""
     kept: Float[Tensor, " source"]
-    """The share of each state that stayed its own, the mean of the gate's features."""
+    """The share of each state that was kept, the mean of the gate over features."""
 
     def picture_of_words(self, title: str = "") -> AttentionPicture:
-        """Return the picture of the lower level: a column for each previous word, its sentence's number in the first.
+        """Return the picture of the lower level: a column for each previous word, with its sentence number on the first.
 
-        A row sums to at most 1 inside each sentence, for what looks at </s> is left out.
+        A row sums to at most 1 inside each sentence, because the weight on </s> is dropped.
         """
         parts = [
             merge_pieces(weights, side.owners, self.sentence.owners)
@@ -68,14 +68,14 @@ class DocumentReading:
 
     @property
     def names(self) -> list[str]:
-        """How far before the sentence each previous one is, such as [-1] for the nearest."""
+        """Return the distance of each previous sentence, such as [-1] for the nearest."""
         return [f"[-{distance}]" for distance in range(len(self.previous), 0, -1)]
 
 
 def read_previous(model: Seq2Seq, codec: Codec, sentence: str, *, previous: Sequence[str]) -> DocumentReading:
     """Return what a model attends to in the `previous` sentences when it reads `sentence`.
 
-    InputError for a model that does not read them, and where none is given.
+    Raises InputError for a model that does not read them, and if none is given.
     """
     if not isinstance(model.encoder, DocumentEncoder):
         raise InputError("this run does not read previous sentences; choose one whose model has `kind: document`")

@@ -1,6 +1,6 @@
-"""Which engine translates: torch, which can do all that Dragoman does, or CTranslate2, which is faster for what it can.
+"""Choose the inference engine: torch, which supports everything, or CTranslate2, which is faster where it applies.
 
-Torch is imported only where it is needed: it takes longer to start than a small export takes to translate.
+Torch is imported only if needed: importing it takes longer than a small export takes to translate.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dragoman.inference.translator import Translator
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
-"""What computes translations."""
+"""Name of an inference engine."""
 
 
 def load_translator(
@@ -24,10 +24,10 @@ def load_translator(
 ) -> "Translator | ExportedTranslator":
     """Load runs, or one export, as a translator; keyword arguments change decoding settings.
 
-    `auto` takes CTranslate2 for an export; for a single run it does so where a float32 export of its present weights is in
-    RUN/exports, CTranslate2 is installed and has all that is asked for with the same meaning. `ctranslate2` takes any fresh
-    export of the run, the smallest first. `attention` says that translations must show it. InputError or RunError say what
-    is unavailable.
+    `auto` uses CTranslate2 for an export; for a single run it does so if a float32 export of its current weights is in
+    RUN/exports, CTranslate2 is installed, and it supports everything requested with the same meaning. `ctranslate2` uses any
+    up-to-date export of the run, the smallest first. `attention` says that translations must include it. InputError or
+    RunError say what is unavailable.
     """
     folders = [Path(run) for run in runs]
     exports = [folder for folder in folders if is_export(folder)]
@@ -47,21 +47,23 @@ def load_translator(
 
 
 def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName, attention: bool) -> Export:
-    """Open the one export that is given. Raises InputError if it cannot do what is asked for."""
+    """Open the only export given. Raises InputError if it does not support what is requested."""
     if engine == "torch":
         raise InputError(
             f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from"
         )
     if len(folders) > 1:
-        raise InputError(f"{exports[0]} is an export, and exports translate alone; give the runs they were made from")
+        raise InputError(
+            f"{exports[0]} is an export, and exports cannot be combined; give the runs they were made from"
+        )
     if attention:
-        raise InputError(f"{exports[0]} is an export, which shows no attention; give the run it was made from")
+        raise InputError(f"{exports[0]} is an export, which does not provide attention; give the run it was made from")
     _require_installed()
     return open_export(exports[0])
 
 
 def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
-    """Return the export of a run that can do what is asked for; None if torch must. Errors where torch may not."""
+    """Return the export of a run that supports what is requested; None for torch. Raises an error if torch is ruled out."""
     kinds = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
     fresh = fresh_exports(run)
     paths = [fresh[name] for name in kinds if name in fresh]
@@ -69,10 +71,10 @@ def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, atten
         _require_installed()
         if not paths:
             raise RunError(
-                f"{run} has no export of its present weights; make one with `dragoman export {run} --to ctranslate2`"
+                f"{run} has no export of its current weights; make one with `dragoman export {run} --to ctranslate2`"
             )
         if attention:
-            raise InputError("CTranslate2 shows no attention as Dragoman means it; use `--engine torch`")
+            raise InputError("CTranslate2 does not provide attention by layer and head; use `--engine torch`")
     elif (
         not paths
         or attention
@@ -85,6 +87,6 @@ def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, atten
 
 
 def _require_installed() -> None:
-    """Refuse where CTranslate2 is not installed."""
+    """Raise InputError if CTranslate2 is not installed."""
     if not can_be_used():
         raise InputError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')

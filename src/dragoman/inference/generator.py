@@ -1,4 +1,4 @@
-"""Text in, more text out: a trained decoder-only language model."""
+"""Generate text with a trained decoder-only language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from dragoman.text.codec import Codec, encode_within
 from dragoman.tree import map_tensors
 
 ROWS = 64
-"""Texts continued together at the most."""
+"""Maximum number of texts in a batch."""
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A text with what was written after it, and the log-probability of what was written, its end included."""
+    """A text with its continuation, and the log-probability of the continuation, including its end."""
 
     text: str
     score: float
@@ -63,12 +63,11 @@ class TextGenerator:
     def generate_texts(
         self, texts: Sequence[str], *, first: int = 1, settings: SearchSettings | None = None, **decoding: Any
     ) -> list[list[Continuation]]:
-        """Return the `n_best` continuations of each text, best first; an empty text may become anything. No unknown
-        token is written.
+        """Return the `n_best` continuations of each text, best first, without unknown tokens; a text may be empty.
 
-        `settings` take the place of the generator's own, and further keyword arguments change some of them, for this call
-        alone. Lengths count what is written; the length of the text takes the place of a source's. InputError names a text
-        longer than the model's positions, counted from `first`.
+        `settings` replace the generator's own, and further keyword arguments change some of them, for this call only.
+        Lengths count generated tokens; the length of the text stands in for that of a source. InputError names a text longer
+        than the model's positions, counted from `first`.
         """
         chosen = lay_over(settings or self.settings, decoding)
         check_memory(chosen, len(self.codec), device=self.device.type)
@@ -85,10 +84,10 @@ class TextGenerator:
         return results
 
     continue_texts = generate_texts
-    """The name of earlier releases, which keeps working."""
+    """The name in earlier releases, which still works."""
 
     def _search(self, texts: list[list[int]], numbers: list[int], settings: SearchSettings) -> list[list[Hypothesis]]:
-        """Continue texts of one length: all but their last token are read at once, and search starts from that one."""
+        """Continue texts of equal length: all but their last token are processed at once, and search starts from that one."""
         length, special = len(texts[0]), self.codec.special
         packed = None if settings.precision == "float32" else self.session.pack(settings.precision)
         with self.session.computing(packed):

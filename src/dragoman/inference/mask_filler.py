@@ -1,4 +1,4 @@
-"""Sentences with blanks in, filled sentences out: a trained masked language model."""
+"""Fill in masked tokens with a trained masked language model."""
 
 import re
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ BLANK = "[MASK]"
 """How a blank is written."""
 
 STAND_IN = "ꙮ"
-"""A letter that takes the place of a blank while text is tokenised; no vocabulary has it, so no token contains it."""
+"""A letter that replaces a blank during tokenisation; no vocabulary has it, so no token contains it."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that may fill a blank, as it is spelled, and how probable it is among all tokens."""
+    """A token that may fill a blank, as text, and its probability."""
 
     text: str
     probability: float
@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Filled:
-    """A sentence with its blanks filled, and for each blank the likeliest tokens while all blanks are open, best first."""
+    """A sentence with its blanks filled, and the most probable tokens for each blank while all are open, best first."""
 
     text: str
     blanks: tuple[tuple[Candidate, ...], ...]
@@ -62,13 +62,13 @@ class MaskFiller:
         return cls(model, opened.source)
 
     def fill(self, sentence: str, *, top: int = 5, name: str = "the sentence") -> Filled:
-        """Fill each [MASK] of a sentence with one token, and return the `top` likeliest for each. Messages call it `name`.
+        """Fill each [MASK] of a sentence with one token, and return the `top` most probable for each. Messages call it `name`.
 
-        Of several blanks the surest is filled first, then the others are read again with it in its place.
-        Raises InputError if the sentence has no [MASK], or where it is longer than the model's positions.
+        Of several blanks, the one with the most confident prediction is filled first, then the others are predicted again.
+        Raises InputError if the sentence has no [MASK], or is longer than the model's positions.
         """
         if BLANK not in sentence:
-            raise InputError(f"{name} has no {BLANK} (`{sentence[:80]}`); write {BLANK} where a word is to be found")
+            raise InputError(f"{name} has no {BLANK} (`{sentence[:80]}`); write {BLANK} in place of a word")
         pieces, ids = self._tokenise(sentence)
         bound = self.model.source_positions
         if bound is not None and len(ids) + 1 > bound:
@@ -90,7 +90,7 @@ class MaskFiller:
         return Filled(self.codec.join(pieces), tuple(blanks))
 
     def _probabilities(self, ids: Sequence[int]) -> Float[Tensor, "position vocab"]:
-        """Return how probable each token is at each position; special tokens have no probability."""
+        """Return the probability of each token at each position; special tokens have probability 0."""
         row = torch.tensor([[*ids, self.codec.special.eos]], device=self.device)
         with self.session.computing():
             logits = self.model.head(self.model(Padded(row, torch.ones_like(row, dtype=torch.bool))))[0].float()
@@ -104,7 +104,7 @@ class MaskFiller:
         pieces: list[str] = []
         for piece in self.codec.split(sentence.replace(BLANK, STAND_IN)):
             if STAND_IN in piece and pieces[-1:] == [SPACE] and isinstance(self.codec.tokenizer, SentencePiece):
-                del pieces[-1]  # the token that fills the blank brings its own space
+                del pieces[-1]  # the token that fills the blank includes its space
             pieces += [part for part in re.split(f"({STAND_IN})", piece) if part]
         mask, vocabulary = self.codec.special.mask, self.codec.tokenizer.vocabulary
         return pieces, [mask if piece == STAND_IN else vocabulary.id(piece) for piece in pieces]

@@ -9,13 +9,13 @@ from dragoman.text.codec import Codec, encode_within
 
 @dataclass(frozen=True)
 class Request:
-    """A sentence to translate, or, with a target, a pair to score or to look into."""
+    """A sentence to translate or, with a target, a pair to score or inspect."""
 
     source: str
     number: int = 1
-    """Its number in the whole text, from 1: messages name it, and samples are drawn by it."""
+    """Its number in the whole text, from 1: used in messages and as a seed for sampling."""
     previous: tuple[str, ...] = ()
-    """The sentences before it in its document, nearest last, where the model reads them."""
+    """The sentences before it in its document, nearest last, if the model reads them."""
     target: str | None = None
 
 
@@ -37,24 +37,24 @@ class EncodedRequest:
 
     @property
     def width(self) -> int:
-        """How many columns it takes in a batch: the longest of its sentences, with EOS."""
+        """Return the number of columns in a batch: the length of its longest sentence, with EOS."""
         return 1 + max(len(ids) for ids in (*self.pair, *self.previous) if ids is not None)
 
 
 @dataclass(frozen=True)
 class RequestEncoder:
-    """Turns requests into ids for the models of a translator, and refuses sentences that are too long for them."""
+    """Encodes requests for the models of a translator, and refuses sentences that are too long for them."""
 
     sources: tuple[Codec, ...]
     target: Codec
     bounds: Mapping[Codec, int | None]
-    """The most tokens of a source sentence, with EOS, that every model with this codec can read; None for no bound."""
+    """Maximum number of source tokens, with EOS, for every model with this codec; None for no limit."""
     target_bound: int | None
     previous: int
-    """How many sentences before each one the models read, at most."""
+    """Maximum number of previous sentences that the models read."""
 
     def encode_all(self, requests: Sequence[Request]) -> list[EncodedRequest]:
-        """Encode requests; each different previous sentence is encoded once. InputError names one that is too long."""
+        """Encode requests; each distinct previous sentence is encoded once. InputError names one that is too long."""
         known: dict[str, list[int]] = {}
         return [self._encode(request, known) for request in requests]
 

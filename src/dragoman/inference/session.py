@@ -1,4 +1,4 @@
-"""Models of finished runs, ready to compute: on which device, in which arithmetic, on how many threads."""
+"""Models of finished runs, ready to compute: device, precision and threads."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,7 +25,7 @@ class Session(Generic[AnyModel]):
     """
 
     def __init__(self, models: Sequence[AnyModel], *, fixed: bool = False) -> None:
-        """Take over models; `fixed` says that their weights never change again, so that they may be packed."""
+        """Take over models; `fixed` says that their weights no longer change, so they may be packed."""
         self.models = tuple(models)
         self.device = next(self.models[0].parameters()).device
         self.weights = sum(weight.numel() for model in self.models for weight in model.parameters())
@@ -33,7 +33,7 @@ class Session(Generic[AnyModel]):
         self._packed: dict[InferencePrecisionName, PackedWeights] = {}
 
     def pack(self, requested: Literal["auto", "float32", "bfloat16", "int8"]) -> PackedWeights | None:
-        """Return the weights as linear layers multiply by them; None if they may still change."""
+        """Return the packed weights of linear layers; None if they may still change."""
         if not self._fixed:
             return None
         width = max(map(width_of, self.models))
@@ -44,8 +44,7 @@ class Session(Generic[AnyModel]):
 
     @contextmanager
     def computing(self, packed: PackedWeights | None = None, *, rows: int | None = None) -> Iterator[None]:
-        """Compute without gradients and with the weights `packed`; `rows` is how many rows a step of search has, where it is
-        one, so that a step of little work is not shared out among threads."""
+        """Compute without gradients, with the weights `packed`; small search steps, by their `rows`, use one thread."""
         with ExitStack() as contexts:
             contexts.enter_context(torch.inference_mode())
             if packed is not None:

@@ -1,4 +1,4 @@
-"""Hypotheses into text, with source words in place of unknown ones. Does not import torch until it is needed."""
+"""Turn hypotheses into text, with source words in place of unknown ones. Does not import torch until needed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from dragoman.text.codec import Codec
 
 @dataclass(frozen=True)
 class Speller:
-    """Spells translations. `own` has translations of single words, or is a file of them, which need not exist."""
+    """Turns hypotheses into text. `own` has translations of single words, or is a file of them, which need not exist."""
 
     source: Codec
     target: Codec
@@ -28,7 +28,7 @@ class Speller:
         readings: list[Any] | None,
         replaces: bool,
     ) -> Translation:
-        """Return the translation of a sentence with its alternatives; an empty one where nothing was found.
+        """Return the translation of a sentence with its alternatives; an empty one if nothing was found.
 
         `readings` are the attention maps of all, if requested. Unknown words that say where they come from are
         replaced by words of the source, or by their translations in `dictionary`, which goes before `own`; others are only

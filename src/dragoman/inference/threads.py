@@ -1,4 +1,4 @@
-"""How many threads of a CPU are worth waking for one step of search."""
+"""Choose the number of CPU threads for one step of search."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,8 +7,9 @@ from threading import Lock
 import torch
 
 SMALL = 50_000_000
-"""Multiplications of a step below which waking a second thread for each product costs more than it saves (on two cores: a
-sentence alone with a beam of 5 and 7.6 M weights takes 0.75 of the time on one; with 60 M weights greedily, two are faster)."""
+"""With fewer multiplications per step, waking a second thread for each product costs more than it saves (on two cores: a
+single sentence with a beam of 5 and 7.6 M weights takes 0.75 of the time on one; greedily with 60 M weights, two are
+faster)."""
 
 _CHANGING = Lock()
 """Held while torch's number of threads, which belongs to the process, is not what its owner set."""
@@ -16,10 +17,10 @@ _CHANGING = Lock()
 
 @contextmanager
 def fitting_threads(multiplications: int) -> Iterator[None]:
-    """Compute on one thread where a step takes so few multiplications, else on as many as torch has now.
+    """Compute on one thread if a step takes so few multiplications, otherwise on torch's current number.
 
-    Of several requests at the same time, one alone changes the number; the others compute with what they find, so that it is
-    always what it was once all have ended.
+    Of several concurrent requests, only one changes the number; the others use it as it is, so that it is restored once all
+    have ended.
     """
     many = torch.get_num_threads()
     if many == 1 or multiplications >= SMALL or not _CHANGING.acquire(blocking=False):

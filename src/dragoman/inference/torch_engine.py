@@ -1,4 +1,4 @@
-"""Batches of ids in, hypotheses out: what translates with torch."""
+"""Translate batches of ids with torch."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -44,7 +44,7 @@ class TorchEngine:
         shortlist: Shortlist | None = None,
         special: SpecialIds = SPECIAL_IDS,
     ) -> None:
-        """Take over the models of a session; a `shortlist` that is not given is that of the first of their `runs`."""
+        """Take over the models of a session; by default the `shortlist` is that of the first of their `runs`."""
         self.session = session
         self.models = session.models
         self.target_bound = smallest(model.target_positions for model in self.models)
@@ -54,12 +54,12 @@ class TorchEngine:
 
     @property
     def capabilities(self) -> Capabilities | None:
-        """What the first model can do, by its run's recipe; None without one."""
+        """Return what the first model supports, from its run's recipe; None without one."""
         return capabilities_of(self.runs[0].recipe.model) if self.runs else None
 
     @property
     def source_heads(self) -> tuple[int, int] | None:
-        """Layers and heads of the first model over the source; None if it does not attend to it.
+        """Return the layers and heads of the first model that attend to the source, or None.
 
         A run's recipe says so; models without one are tried on a pair of empty sentences.
         """
@@ -67,14 +67,14 @@ class TorchEngine:
         return source_heads(self.models[0]) if known is None else known.source_heads
 
     def prepare(self, settings: DecodingSettings, vocabulary: int) -> None:
-        """Load what settings need before the first search. Errors say what is missing, or too large."""
+        """Load what settings need before the first search. Errors say what is missing or too large."""
         check_memory(settings, vocabulary, device=self.session.device.type)
         self.session.pack(settings.precision)
         if settings.shortlist:
             self._require_shortlist()
 
     def search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
-        """Search for (or draw) the translations of each request, best first; an empty source has none."""
+        """Search for (or sample) the translations of each request, best first; an empty source has none."""
         results: list[list[Hypothesis]] = [[] for _ in requests]
         todo = [number for number, request in enumerate(requests) if request.sources[0]]
         widths = [requests[number].width * settings.hypotheses for number in todo]
@@ -86,7 +86,7 @@ class TorchEngine:
         return results
 
     def score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
-        """Return the given targets with their log-probabilities. Raises RunError if the models do not give numbers."""
+        """Return the given targets with their log-probabilities. Raises RunError if they are NaN."""
         results: dict[int, Hypothesis] = {}
         widths = [request.width * settings.hypotheses for request in requests]
         lengths = [sum(map(len, request.pair)) for request in requests]
@@ -158,7 +158,7 @@ class TorchEngine:
         ]
 
     def _require_shortlist(self) -> Shortlist:
-        """Return the shortlist, read at the first use. Raises RunError or InputError if there is none, or a model takes none."""
+        """Return the shortlist, read on first use. Raises RunError or InputError if it is missing or not supported."""
         if self._shortlist is None:
             if not self.runs:
                 raise InputError("this translator was made without a shortlist; load it from a run that has one")
@@ -169,11 +169,11 @@ class TorchEngine:
 
 
 def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
-    """Return the output layer, where it is a plain one; InputError names the model where it is not."""
+    """Return the output layer. Raises InputError, which names the model, if it is a mixture."""
     head = getattr(model.decoder, "head", None)
     if not isinstance(head, OutputLayer):
         raise InputError(
-            f"{name} adds up predictions of all source positions (`model.marginal` or posterior attention), which takes no "
+            f"{name} sums predictions over source positions (`model.marginal` or posterior attention), which does not support a "
             "shortlist; translate with `decoding.shortlist: false`"
         )
     return head
@@ -185,7 +185,7 @@ def previous_of(requests: Sequence[EncodedRequest]) -> list[tuple[list[int] | No
 
 
 def smallest(bounds: Iterable[int | None]) -> int | None:
-    """Return the smallest of some bounds, None if there is none.
+    """Return the smallest bound, or None if there is none.
 
     >>> smallest([None, 7, 9])
     7
@@ -194,7 +194,7 @@ def smallest(bounds: Iterable[int | None]) -> int | None:
 
 
 def _begin(model: Seq2Seq, encoded: Encoded, listed: Listed | None) -> tuple[Step, DecoderState[Any, Any]]:
-    """Return a model's step, which knows only the words listed where some are, and its state before the first one."""
+    """Return a model's step, restricted to the listed tokens if any, and its initial state."""
     if listed is None:
         return step_of(model.decoder), model.decoder.start(encoded)
     decoder = ShortlistedDecoder(model.decoder, listed, output_layer(model).narrowed)

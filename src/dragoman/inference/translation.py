@@ -1,4 +1,4 @@
-"""What a translation is, whatever computed it."""
+"""A translation, independent of the engine."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,8 @@ class Translation:
     score: float
     log_prob: float
     alternatives: tuple["Translation", ...] = ()
-    """The other translations asked for with `n_best`, best first."""
+    """The other translations requested with `n_best`, best first."""
     reading: Any = None
-    """What was attended to, an `attention_map.AttentionMap`, if requested."""
+    """The attention, an `attention_map.AttentionMap`, if requested."""
     token_log_probs: tuple[float, ...] = ()
     """The model's log-probability of each token of the target, </s> last; empty if CTranslate2 searched."""

@@ -1,4 +1,4 @@
-"""Text in, text out: a trained run, or several together, as a translator."""
+"""A trained run, or several as an ensemble, as a translator: text in, text out."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Translator:
     """Translates text with a trained run.
 
     A sentence passes through five stages: `Request` (text), `EncodedRequest` (ids), a batch, `Hypothesis`, `Translation`.
-    Settings may be given at each call; several calls at the same time do not disturb each other.
+    Settings may be given at each call; concurrent calls do not interfere with each other.
 
     >>> translator = Translator.load("runs/demo")  # doctest: +SKIP
     >>> translator.translate(["I love cats."], beam=8)[0].text  # doctest: +SKIP
@@ -50,7 +50,7 @@ class Translator:
         sources: Sequence[Codec] | None = None,
         dictionary: Mapping[str, str] | None = None,
     ) -> None:
-        """Put together what translates; `sources` are the source codecs of the models where they differ.
+        """Assemble a translator; `sources` are the source codecs of the models if they differ.
 
         `view` says which weights make word alignments (the mean of all unless given), `dictionary` translates source words that
         replace unknown ones.
@@ -66,7 +66,7 @@ class Translator:
         self.view = view or HeadSelection()
         self.device = self.engine.session.device
         self.previous = max(model.previous for model in self.models)
-        """How many sentences before each one are read, at most."""
+        """Maximum number of previous sentences that are read."""
         self._sources = tuple(sources or [source] * len(self.models))
         self._speller = Speller(source, target, dictionary or {})
 
@@ -74,10 +74,9 @@ class Translator:
     def load(
         cls, /, *runs: str | Path, device: str = "auto", settings: DecodingSettings | None = None, **decoding: Any
     ) -> "Translator":
-        """Load one run, or several as an ensemble; `settings` take the place of its `decoding` section, and keyword arguments
-        change some of them.
+        """Load one run, or several as an ensemble; `settings` replace its `decoding` section, keyword arguments change some.
 
-        Runs of an ensemble may be of any architecture and cut the source in any way, but share the target vocabulary.
+        Runs of an ensemble may have any architecture and source tokenisation, but share the target vocabulary.
         Raises RunError if a run cannot be read, InputError if runs do not fit together, SettingsError for settings that do not
         exist or do not apply.
         """
@@ -104,14 +103,14 @@ class Translator:
         return translator
 
     def prepare(self, settings: DecodingSettings) -> None:
-        """Load what settings need before a sentence comes. Errors say what is missing."""
+        """Load what settings need in advance. Errors say what is missing."""
         self.engine.prepare(settings, len(self.target))
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
 
     @property
     def attends(self) -> bool:
-        """Whether the (first) model attends to the source, so that `attention_maps` can show it."""
+        """Tell whether the (first) model attends to the source, so that `attention_maps` can show it."""
         return self.engine.source_heads is not None
 
     def preceding(self, sentences: Sequence[str], documents: Sequence[str | None] | None = None) -> list[list[str]]:
@@ -127,7 +126,7 @@ class Translator:
         return [[sentences[index] for index in row if index is not None] for row in rows]
 
     def remarks(self, sentences: Sequence[str], *, first: int = 1) -> list[str]:
-        """Return a sentence of warning for each source that is longer than all that the run was trained on.
+        """Return a warning for each source that is longer than everything that the run was trained on.
 
         Their numbers are counted from `first`.
         """
@@ -136,8 +135,8 @@ class Translator:
         )
         counts = ((number, len(sentence.split())) for number, sentence in enumerate(sentences, first))
         return [
-            f"Sentence {number} has {count:,} words, and training left out pairs of more than {longest:,} "
-            "(`data.filters.max_words`): expect little of its translation, or split it."
+            f"Sentence {number} has {count:,} words, but training excluded pairs of more than {longest:,} "
+            "(`data.filters.max_words`): expect a poor translation, or split it."
             for number, count in counts
             if count > longest
         ]
@@ -161,11 +160,11 @@ class Translator:
     ) -> list[Translation]:
         """Translate sentences, in their order; an empty sentence gives an empty translation.
 
-        `settings` take the place of the translator's own, and further keyword arguments (such as `beam=8`) change some of
-        them, for this call alone. `replace_unknowns` puts the source word most attended to in place of each unknown word.
-        Where the sentences are part of a longer text, `first` is the number of the first. Models of documents read the
-        `previous` sentences of each, which are those of `preceding` unless they are given. InputError names a sentence longer
-        than the model's positions.
+        `settings` replace the translator's own, and further keyword arguments (such as `beam=8`) change some of them, for
+        this call only. `replace_unknowns` puts the source word most attended to in place of each unknown word. If the
+        sentences are part of a longer text, `first` is the number of the first. Models of documents read the `previous`
+        sentences of each, which are those of `preceding` unless they are given. InputError names a sentence longer than the
+        model's positions.
         """
         chosen = lay_over(settings or self.settings, decoding, self.engine.capabilities)
         self.prepare(chosen)
@@ -223,19 +222,19 @@ class Translator:
         ]
 
     read = attention_maps
-    """The earlier name of `attention_maps`."""
+    """The former name of `attention_maps`."""
 
     def _check_dictionary(self, settings: DecodingSettings) -> None:
-        """Refuse a dictionary that is asked for where no unknown word is replaced; a run's recipe may name one for nothing."""
+        """Raise an error if a dictionary is requested but unknown words are not replaced; a recipe may name one anyway."""
         known = {None, *(run.recipe.decoding.dictionary for run in self.engine.runs)}
         if settings.dictionary not in known and not self.target.positional:
             raise InputError(
-                "`dictionary` has no effect: unknown words are kept; replace them with `--unknown replace`, or leave it out"
+                "`dictionary` has no effect: unknown words are kept; replace them with `--unknown replace`, or remove it"
             )
 
     @property
     def _encoder(self) -> RequestEncoder:
-        """What turns text into ids for these models."""
+        """Return the encoder of requests for these models."""
         models = list(zip(self.models, self._sources, strict=True))
         bounds = {
             codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self._sources
@@ -245,7 +244,7 @@ class Translator:
     def _requests(
         self, sources: Sequence[str], previous: Previous, *, first: int = 1, targets: Sequence[str] | None = None
     ) -> list[Request]:
-        """Put what is given of each sentence together."""
+        """Build the request for each sentence."""
         before = self.preceding(sources) if previous is None or not self.previous else previous
         written = [None] * len(sources) if targets is None else targets
         return [
@@ -255,9 +254,9 @@ class Translator:
 
 
 def _check_same_text(first: Run, other: Run) -> None:
-    """Refuse an ensemble of runs with other languages or target vocabularies.
+    """Raise InputError for an ensemble of runs with different languages or target vocabularies.
 
-    Models that read documents need one source vocabulary too, since the sentences before each one are cut once.
+    Models that read documents need one source vocabulary too, since previous sentences are tokenised once.
     """
     if first.languages != other.languages:
         raise InputError(

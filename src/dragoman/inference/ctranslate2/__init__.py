@@ -1,1 +1,1 @@
-"""Translating with an exported model, without torch: the folder, the search, and text in, text out."""
+"""Translate with an exported model, without torch: the folder, the search, and the translator."""

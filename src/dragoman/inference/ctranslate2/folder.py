@@ -1,4 +1,4 @@
-"""An export: a folder with all that translating needs, in the terms of another engine.
+"""An export: a folder with everything needed to translate with another engine.
 
 export.json (what it is made from, decoding settings, checksums), source.json and target.json (codecs), dictionary.tsv where
 the run has one, and what the engine reads: model.bin, config.json, vocabularies. It can be copied anywhere.
@@ -42,7 +42,7 @@ class Export:
 
     @property
     def positions(self) -> int:
-        """The most tokens of a sentence, </s> included, on either side."""
+        """Return the maximum number of tokens of a sentence, including </s>, on either side."""
         return int(self.manifest["positions"])
 
 
@@ -77,7 +77,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         written = int(manifest["format"])
         _check(manifest)
     except FileNotFoundError:
-        raise RunError(f"{folder} is no export: {MANIFEST} is missing; make one with `dragoman export`") from None
+        raise RunError(f"{folder} is not an export: {MANIFEST} is missing; make one with `dragoman export`") from None
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
         raise RunError(f"{path} is damaged; copy the export again, or export again") from None
     if written > FORMAT:
@@ -88,7 +88,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check(manifest: Mapping[str, Any]) -> None:
-    """Refuse a manifest that `dragoman export` cannot have written: ValueError, KeyError or TypeError."""
+    """Raise ValueError, KeyError or TypeError for a manifest that `dragoman export` cannot have written."""
     files, languages = manifest["files"], manifest["languages"]
     right = (
         isinstance(files, dict)
@@ -106,16 +106,16 @@ def _check(manifest: Mapping[str, Any]) -> None:
 
 
 def _is_name(name: str) -> bool:
-    """Return whether a name can only be of a file in the folder itself."""
+    """Tell whether a name can only refer to a file in the folder itself."""
     return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
 
 
 def fresh_exports(run: Path) -> dict[str, Path]:
-    """Return the exports in a run's folder that were made from its present weights, by quantisation."""
+    """Return the exports in a run's folder that were made from its current weights, by quantisation."""
     weights = weights_digest(run / "model.safetensors")
     found: dict[str, Path] = {}
     for path in sorted((run / EXPORTS).glob(f"*/{MANIFEST}")) if weights else []:
-        if path.parent.name.startswith("."):  # one that is still being made, and not proven
+        if path.parent.name.startswith("."):  # still being written and not verified
             continue
         try:
             manifest = read_manifest(path.parent)
@@ -127,7 +127,7 @@ def fresh_exports(run: Path) -> dict[str, Path]:
 
 
 def weights_digest(path: Path) -> str | None:
-    """Return the checksum that a file of weights carries in its head; None if it has none."""
+    """Return the checksum in the header of a weights file; None if it has none."""
     try:
         with path.open("rb") as file:
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))

@@ -1,14 +1,14 @@
-"""Search by CTranslate2 with the meaning of Dragoman's own.
+"""Search with CTranslate2 that gives the same results as Dragoman's own.
 
-CTranslate2 follows the same beams, but ends a search after so many hypotheses rather than when nothing better can come,
-divides scores by the length in another way, and cuts at the longest translation without </s>. So it is asked for raw
-log-probabilities of what ended and of what was still open after a number of steps. Where these prove that Dragoman's search
-would have returned the same, they are ranked by Dragoman's score; where they do not, the sentence is searched again with
-more steps. What is cut at the longest length gets </s> by forced scoring.
+CTranslate2 follows the same beams, but ends a search after a number of hypotheses rather than when nothing better is
+possible, normalises scores by length differently, and truncates at the maximum length without </s>. So it is asked for raw
+log-probabilities of finished hypotheses and of those still open after a number of steps. If these prove that Dragoman's
+search would have returned the same, they are ranked by Dragoman's score; if not, the sentence is searched again with more
+steps. Hypotheses truncated at the maximum length get </s> by forced scoring.
 
-Deviations, only in which hypotheses share a beam, never in a score: <pad> and <s>, and </s> before `minimum_length`, are kept out
-only where they would show, and what is left is then scaled up while searching; at the longest length the `beam` best continue,
-fewer where some of these end.
+Deviations, only in which hypotheses share a beam, never in a score: <pad> and <s>, and </s> before `minimum_length`, are
+excluded only if they would occur, and the rest is then renormalised during search; at the maximum length the `beam` best
+continue, fewer if some of these end.
 """
 
 import math
@@ -27,7 +27,7 @@ from dragoman.text.codec import Codec
 BATCH_TOKENS = 2048
 """Source tokens of a batch, padding included."""
 RAW = 1e-9
-"""Exponent of the length that leaves scores as they are; 0 would let CTranslate2 end a search early."""
+"""Length exponent that leaves scores unchanged; 0 would let CTranslate2 end a search early."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Task:
     row: int
     pieces: list[str]
     limit: int
-    """Most tokens of its translation, before </s>."""
+    """Maximum number of tokens of its translation, before </s>."""
     steps: int
-    """Steps to take, at most `limit`; fewer where others of the batch take fewer."""
+    """Steps to take, at most `limit`; fewer if others in the batch take fewer."""
     complete: bool
-    """Take all these steps and see all that ended, rather than stop when the beam is full."""
+    """Take all these steps and collect everything that ended, rather than stop when the beam is full."""
     strict: bool = False
-    """Keep out what may not occur, rather than look whether it did."""
+    """Exclude tokens that may not occur, rather than check whether they did."""
     again: bool = False
     """Whether it was searched before; then all these steps are taken."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One hypothesis as CTranslate2 gave it, without </s>; `log_prob` counts </s> where it has `ended`."""
+    """One hypothesis from CTranslate2, without </s>; `log_prob` includes </s> if it has `ended`."""
 
     ids: list[int]
     log_prob: float
@@ -63,7 +63,7 @@ class Engine:
     def __init__(
         self, folder: Path, source: Codec, target: Codec, *, positions: int, threads: int | None = None
     ) -> None:
-        """Load the model in `folder`; `positions` bounds the tokens of a sentence, `threads` are those of each product."""
+        """Load the model in `folder`; `positions` limits the tokens of a sentence, `threads` are those per product."""
         import ctranslate2
 
         self.source = source
@@ -97,14 +97,14 @@ class Engine:
         return [list(one.log_probs) for one in self._model.score_batch(sources, targets, **sizes)] if pairs else []
 
     def _task(self, row: int, ids: Sequence[int], settings: DecodingSettings) -> Task:
-        """Return the first task of a sentence: an exact search looks after some steps whether it is done."""
+        """Return the first task of a sentence: exact search checks after some steps whether it is done."""
         limit = min(settings.limit(len(ids)), self.positions - 1)
         exact = settings.size > 1 and settings.stopping == "exact"
         steps = min(limit, len(ids) + len(ids) // 4 + 8) if exact else limit
         return Task(row, self.source.pieces(ids), limit, steps, exact, strict=settings.no_repeat_ngram > 0)
 
     def _decode(self, batch: Sequence[Task], steps: int, settings: DecodingSettings) -> list[list[Candidate]]:
-        """Take at most `steps` steps of search; return what ended, and what was open at the end, likeliest first."""
+        """Take at most `steps` steps of search; return finished and unfinished hypotheses, most probable first."""
         patience = steps + 2 if batch[0].complete else 1
         rules: dict[str, Any] = {"min_decoding_length": 0}
         if batch[0].strict:
@@ -137,7 +137,7 @@ class Engine:
         return found
 
     def _judge(self, task: Task, found: list[Candidate], settings: DecodingSettings) -> list[Hypothesis] | Task:
-        """Return the translations of a sentence, or the task of searching it again."""
+        """Return the translations of a sentence, or a task to search it again."""
         if not task.strict and any(forbidden(one, settings, self.special) for one in found):
             return replace(task, steps=task.limit, complete=settings.size > 1, strict=True, again=True)
         if settings.size == 1:
@@ -159,7 +159,7 @@ class Engine:
         return self._ranked(task, [*ended, *self._closed(task, possible)], settings)
 
     def _greedy(self, task: Task, one: Candidate, settings: DecodingSettings) -> list[Hypothesis]:
-        """Return the translation of greedy search, which goes the same way whatever its longest length is."""
+        """Return the translation of greedy search, whose path does not depend on the maximum length."""
         fits = one.ended and len(one.ids) <= task.limit
         kept = [one] if fits else self._closed(task, [replace(one, ids=one.ids[: task.limit])])
         return self._ranked(task, kept, settings)
@@ -170,14 +170,14 @@ class Engine:
         return [Candidate(one.ids, sum(tokens), True) for one, tokens in zip(found, scores, strict=True)]
 
     def _ranked(self, task: Task, found: Sequence[Candidate], settings: DecodingSettings) -> list[Hypothesis]:
-        """Return the `n_best` by Dragoman's score; what was scaled up while searching is scored again."""
+        """Return the `n_best` by Dragoman's score; hypotheses renormalised during search are rescored."""
         own = self._closed(task, found) if task.strict else found
         scored = [Hypothesis(one.ids, one.log_prob, score_of(one, settings)) for one in own]
         return sorted(scored, key=lambda one: -one.score)[: settings.n_best]
 
 
 def obstacle(settings: DecodingSettings) -> str | None:
-    """Return which of the settings CTranslate2 does not support with the same meaning, None if it supports all."""
+    """Return the setting that CTranslate2 does not support with the same meaning, or None."""
     if settings.method == "sample":
         return "decoding.method: sample"
     if settings.shortlist:
@@ -190,7 +190,7 @@ def obstacle(settings: DecodingSettings) -> str | None:
 
 
 def batches_of(tasks: Sequence[Task]) -> Iterator[list[Task]]:
-    """Cut tasks into batches of like length; those that are searched again are with others of equal steps."""
+    """Group tasks into batches of similar length; repeated searches are grouped by their number of steps."""
     groups: dict[tuple[Any, ...], list[Task]] = {}
     for task in tasks:
         groups.setdefault((task.strict, task.complete, task.steps if task.again else 0), []).append(task)
@@ -200,7 +200,7 @@ def batches_of(tasks: Sequence[Task]) -> Iterator[list[Task]]:
 
 
 def forbidden(found: Candidate, settings: DecodingSettings, special: SpecialIds = SPECIAL_IDS) -> bool:
-    """Return whether a hypothesis has what Dragoman's search would have kept out."""
+    """Tell whether a hypothesis contains something that Dragoman's search would have excluded."""
     return (
         special.pad in found.ids
         or special.bos in found.ids
@@ -214,19 +214,19 @@ def score_of(found: Candidate, settings: DecodingSettings) -> float:
 
 
 def nth_best(found: Sequence[Candidate], settings: DecodingSettings) -> float:
-    """Return the score of the last of the `n_best`; minus infinity where there are fewer."""
+    """Return the score of the last of the `n_best`; minus infinity if there are fewer."""
     scores = sorted((score_of(one, settings) for one in found), reverse=True)
     return scores[settings.n_best - 1] if len(scores) >= settings.n_best else -math.inf
 
 
 def first_to_fill(ended: Sequence[Candidate], size: int) -> list[Candidate]:
-    """Return the hypotheses that had ended when there were `size` of them for the first time."""
+    """Return the hypotheses that had ended when their number first reached `size`."""
     lengths = sorted(len(one.ids) for one in ended)
     return [one for one in ended if len(one.ids) <= lengths[size - 1]]
 
 
 def best_open(found: Sequence[Candidate], steps: int) -> float:
-    """Return a bound of the log-probability of what was still open after `steps` steps.
+    """Return a bound on the log-probability of hypotheses still open after `steps` steps.
 
     That is the best that was open; where all of the best candidates ended in the last step, what continued is below them.
     """
@@ -241,6 +241,6 @@ def _cores() -> int:
 
 
 def _threads() -> int:
-    """Return how many threads to compute with: those that the environment names, or all cores."""
+    """Return the number of threads: from the environment, or all cores."""
     given = os.environ.get("OMP_NUM_THREADS", "")
     return int(given) if given.isdigit() and int(given) else _cores()

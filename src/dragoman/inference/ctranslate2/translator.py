@@ -1,4 +1,4 @@
-"""Text in, text out: an export as a translator."""
+"""An export as a translator: text in, text out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ DICTIONARY = "dictionary.tsv"
 
 
 class ExportedTranslator:
-    """Translates text with an export; it does what `Translator` does, but shows no attention and draws no samples."""
+    """Translates text with an export; like `Translator`, but without attention and sampling."""
 
     previous = 0
     """No export reads the sentences before each one."""
@@ -41,7 +41,7 @@ class ExportedTranslator:
         return [[] for _ in sentences]
 
     def remarks(self, sentences: Sequence[str], *, first: int = 1) -> list[str]:
-        """Return nothing: an export does not say what it was trained on."""
+        """Return nothing: an export does not record what it was trained on."""
         return []
 
     def translate(
@@ -57,7 +57,9 @@ class ExportedTranslator:
     ) -> list[Translation]:
         """Translate sentences, in their order, as `Translator.translate` does. Raises InputError if attention is needed."""
         if attention or replace_unknowns:
-            raise InputError("CTranslate2 shows no attention as Dragoman means it; translate with `--engine torch RUN`")
+            raise InputError(
+                "CTranslate2 does not provide attention by layer and head; translate with `--engine torch RUN`"
+            )
         chosen = lay_over(settings or self.settings, decoding)
         require_supported(chosen)
         check_memory(chosen, len(self.target))
@@ -73,11 +75,11 @@ class ExportedTranslator:
 
 
 def require_supported(settings: DecodingSettings) -> None:
-    """Refuse settings that CTranslate2 does not support with the same meaning. InputError names the first."""
+    """Raise InputError, which names the first, for settings that CTranslate2 does not support with the same meaning."""
     missing = obstacle(settings)
     if missing is not None:
         raise InputError(
-            f"CTranslate2 does not support `{missing}` as Dragoman means it; translate with `--engine torch RUN`"
+            f"CTranslate2 does not support `{missing}` with the same meaning; translate with `--engine torch RUN`"
         )
 
 
@@ -89,7 +91,7 @@ def load_export(
     settings = lay_over(before, decoding)
     if settings.precision not in (before.precision, "auto"):
         raise InputError(
-            f"`precision: {settings.precision}` has no effect on an export, which computes as it was written; choose with "
+            f"`precision: {settings.precision}` has no effect on an export, whose precision is fixed; choose it with "
             "`dragoman export --quantization`, or translate with `--engine torch RUN`"
         )
     if settings.dictionary != before.dictionary and not export.target.positional:
@@ -107,7 +109,7 @@ def can_be_used() -> bool:
 
 
 def run_settings(run: Path, decoding: Mapping[str, Any]) -> DecodingSettings:
-    """Return the decoding settings of a run's recipe with `decoding` laid over them, without reading the rest of it."""
+    """Return the decoding settings of a run's recipe, overridden by `decoding`, without reading the rest of it."""
     from dragoman.settings import read_yaml
 
     table = read_yaml(run / "recipe.yaml").get("decoding") or {}
