@@ -64,7 +64,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(trained: Trained, tmp_
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear", encoding="utf-8")
     sentence = refusal("demo", *OPTIONS, "--out", tmp_path / "mine")
-    assert sentence == f"{tmp_path / 'mine'} holds something that is not a demo; choose another folder with --out"
+    assert sentence == f"{tmp_path / 'mine'} contains something that is not a demo; choose another folder with --out"
     assert (tmp_path / "mine" / "letter.txt").read_text(encoding="utf-8") == "dear"
 
 

@@ -99,7 +99,7 @@ def test_corpora_that_cannot_be_read_are_named(recipe: Path, split, content, sen
 def test_a_dev_corpus_of_empty_lines_is_refused(recipe: Path):
     for language in ("en", "fr"):
         (recipe.parent / f"dev.{language}").write_text("\n \n", encoding="utf-8")
-    assert "the dev corpus has no pair; set `data.dev`, which chooses the best weights" in refused(recipe)
+    assert "the dev corpus has no pairs; set `data.dev`" in refused(recipe)
 
 
 def test_a_compressed_file_that_was_cut_short_is_refused(recipe: Path):

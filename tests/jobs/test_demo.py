@@ -49,7 +49,7 @@ def test_runs_on_other_corpora_are_never_removed(trained: Trained, tmp_path: Pat
     own = "[{source: a.en, target: a.vi}]"
     settings = (f"data.train={own}", f"data.dev={own}", "data.test=[]", f"data.root={tmp_path}", "text.size=10")
     run = trained("rnn", *settings, "training.steps=1")
-    with pytest.raises(RunError, match="holds something that is not a demo; choose another folder with --out"):
+    with pytest.raises(RunError, match="contains something that is not a demo; choose another folder with --out"):
         remove_previous_demo(run)
     assert (run / "manifest.json").exists()
 

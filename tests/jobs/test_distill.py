@@ -138,7 +138,7 @@ def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: P
     teacher = trained("rnn", *TEACHER)
     with pytest.raises(Killed):
         distill([teacher], student, tmp_path / "run", report=stop)
-    with pytest.raises(RunError, match="already holds translations for a run; add --resume"):
+    with pytest.raises(RunError, match="already contains translations for a run; add --resume"):
         distill([teacher], student, tmp_path / "run")
     with pytest.raises(InputError, match=r"made with other settings or files \(`n_best` differs\); give the same ones"):
         distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(n_best=2))
@@ -155,7 +155,7 @@ def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, t
     )
     assert "there is no recipe `small`" in refusal("distill", teacher, "--recipe", "small", "--out", out)
     sentence = refusal("distill", teacher, *more, "--set", "model.kind=document")
-    assert "a student translates sentence by sentence; choose another `model.kind` than `document`" in sentence
+    assert "`model.kind`" in sentence and "`document`" in sentence
     sentence = refusal("distill", teacher, *more, "--set", "data.dev=[{tsv: none.tsv}]")
     assert "there is no file none.tsv" in sentence
     assert "to resume; remove --resume" in refusal("distill", teacher, *more, "--resume")
@@ -168,5 +168,5 @@ def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Tr
     import yaml
 
     path.write_text(yaml.safe_dump(table("transformer", [f"model.start_from.whole={other}"])), encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"has other vocabularies than .*, which the student shares"):
+    with pytest.raises(SettingsError, match=r"vocabularies.*`model\.start_from`"):
         distill([trained("rnn", *TEACHER)], path, tmp_path / "run")

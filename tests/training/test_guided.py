@@ -136,7 +136,7 @@ def test_a_model_without_attention_has_no_head_to_teach(tmp_path: Path) -> None:
     corpus(tmp_path)
     plain = "model={kind: rnn, decoder: plain, embedding: 16, hidden: 16}"
     with pytest.raises(
-        SettingsError, match=r"`training\.guided` teaches a head over the source, which `model\.kind: rnn`"
+        SettingsError, match=r"`training\.guided` supervises a head over the source, which this `model\.kind: rnn`"
     ):
         fit(guided_recipe(tmp_path, "training.guided={}", plain), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Word alignments of whole texts from trained runs: which weights to take, and two directions made into one."""
+"""Word alignments of whole texts from trained runs: choose the weights, and combine two directions."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,15 +10,15 @@ from dragoman.metrics.symmetrisation import Symmetrisation, symmetrise
 from dragoman.text.links import Links
 
 Keep = Callable[[Links, int], Links]
-"""Leaves links out of the alignment of the pair of that number, from 0."""
+"""Filters the links of the pair with that index."""
 
 
 def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: Keep | None = None) -> HeadSelection:
-    """Return the view whose links have the lowest error rate, the first of equal ones.
+    """Return the selection whose links have the lowest error rate, the first of a tie.
 
-    Tried are every head, the mean of each layer's heads and the mean of all, each at the step that wrote a word and the one
-    that read it. `keep` may leave out links that should not count, on both sides. Choose on other sentences than those that
-    are measured.
+    Candidates are every head, the mean of each layer's heads and the mean of all, each at the step that generated a word and
+    at the one with it as input. `keep` may drop links that should not count, on both sides. Choose on sentences other than
+    those used for evaluation.
     """
     if not readings:
         raise InputError("there are no sentences to choose a layer and head on; give at least one pair")
@@ -33,7 +33,7 @@ def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: K
 
 
 def check_reverse(forward: Translator, backward: Translator) -> None:
-    """Refuse two runs that do not translate between the same languages in opposite directions."""
+    """Raise InputError for two runs that do not translate between the same languages in opposite directions."""
     (source, target), found = forward.languages, backward.languages
     if found != (target, source):
         raise InputError(
@@ -45,12 +45,12 @@ def check_reverse(forward: Translator, backward: Translator) -> None:
 def align_both_ways(
     forward: Sequence[Links], backward: Sequence[Links], how: Symmetrisation = "grow-diag-final-and"
 ) -> list[Links]:
-    """Make one alignment of each pair of two; `backward` are links (target, source) as a run of the other direction has them."""
+    """Combine two alignments of each pair; `backward` are links (target, source) from a run for the opposite direction."""
     return [symmetrise(one, other.flipped(), how) for one, other in zip(forward, backward, strict=True)]
 
 
 def _views(layers: int, heads: int, shift: bool) -> Iterator[HeadSelection]:
-    """Go through the views: means first, which are the steadier ones."""
+    """Yield the candidates, means first, which are more robust."""
     yield HeadSelection(shift=shift)
     for layer in range(1, layers + 1):
         yield HeadSelection(layer, shift=shift)
@@ -59,5 +59,5 @@ def _views(layers: int, heads: int, shift: bool) -> Iterator[HeadSelection]:
 
 
 def _kept(alignments: Sequence[Links], keep: Keep | None) -> list[Links]:
-    """Leave out what should not count."""
+    """Drop links that should not count."""
     return list(alignments) if keep is None else [keep(links, number) for number, links in enumerate(alignments)]

@@ -1,4 +1,4 @@
-"""Averaging checkpoints: a new run whose weights are the mean of those that another run kept."""
+"""Average checkpoints: make a new run whose weights are the mean of those that another run kept."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""What is refused before a training begins: settings that nothing would read, and settings that do not fit together.
+"""Check a training before it starts: refuse settings that would be ignored, and settings that do not fit together.
 
-`check_recipe` looks at the recipe alone, `check_machine` at this computer too, `check_corpus` at the encoded corpus. None of
-them makes a model or trains, so whoever plans or diagnoses a training can ask them.
+`check_recipe` looks at the recipe only, `check_machine` also at this computer, `check_corpus` at the encoded corpus. None of
+them builds a model or trains, so they can also be used to plan or diagnose a training.
 """
 
 import os
@@ -27,25 +27,25 @@ from dragoman.settings import Settings
 from dragoman.training.settings import OptimisationSettings
 
 MOMENTS = {"adam": 2, "adamw": 2, "muon": 2, "nesterov": 1, "sgd": 0}
-"""How many numbers each optimiser keeps of a weight, at most."""
+"""Maximum numbers of optimiser state per weight."""
 BYTES = 4
-"""Bytes of a weight, and of each number that training keeps of it."""
+"""Bytes of a weight, of its gradient, and of each number of its optimiser state."""
 THREADS = 64
-"""So many threads may be asked for on any machine, and four for each core where that is more."""
+"""Maximum number of threads on any machine; four per core if that is more."""
 
 LARGEST_OF_PAPER = 0.04
 """GNMT's `initial_range`; with it, layers below `ENOUGH` units hardly learn."""
 ENOUGH = 512
-"""Units of a layer that learns from first weights of that size."""
+"""Units of a layer that learns from initial weights of that size."""
 SMALLEST = 5
 """Size of the smallest vocabulary."""
 
 
 def check_recipe(recipe: Settings, *, begun: Settings | None = None) -> list[str]:
-    """Refuse (SettingsError) the first setting of a recipe, of a translator or a classifier, that nothing would read.
+    """Raise SettingsError for the first setting of a translator's or classifier's recipe that would be ignored.
 
-    What the recipe of a run that was `begun` ignores already is not refused, for it cannot be changed any more: its
-    sentences are returned.
+    Settings that were already ignored in the recipe of a run that was `begun` are not refused, because they can no longer be
+    changed; messages about them are returned.
     """
     known = [] if begun is None else _refusals(begun)
     found = _refusals(recipe)
@@ -56,40 +56,40 @@ def check_recipe(recipe: Settings, *, begun: Settings | None = None) -> list[str
 
 
 def _refusals(recipe: Settings) -> list[str]:
-    """Return a sentence for each setting of a recipe that nothing would read, or that does not fit the others."""
+    """Return a message for each setting of a recipe that would be ignored, or that does not fit the others."""
     return refusals(RULES, recipe) + refusals(MODEL, Use(getattr(recipe, "decoding", None), model_of(recipe)))
 
 
 def remarks(recipe: Settings) -> list[str]:
-    """Return what is worth saying of a recipe that is trained as it is."""
+    """Return warnings about a recipe that can be trained."""
     return [remark for remark in (_about_warmup(recipe), _about_first_weights(recipe)) if remark]
 
 
 def _about_warmup(recipe: Settings) -> str:
-    """Say where the learning rate never reaches its peak."""
+    """Warn if the learning rate never reaches its peak."""
     training = _training(recipe)
     first = training.phases[0].after if training.phases else 1.0
     if training.steps is None or training.warmup < training.steps * first:
         return ""
     return (
-        f"The learning rate never reaches its peak: `training.warmup` is {training.warmup} steps, and `training.steps` ends it "
+        f"The learning rate never reaches its peak: `training.warmup` is {training.warmup} steps, but `training.steps` ends it "
         f"after {round(training.steps * first)}."
     )
 
 
 def _about_first_weights(recipe: Any) -> str:
-    """Say where first weights are too small for the layers to pass anything on."""
+    """Warn if initial weights are too small for the size of the layers."""
     bound, hidden = getattr(recipe.model, "initial_range", None), getattr(recipe.model, "hidden", ENOUGH)
     if bound is None or bound > LARGEST_OF_PAPER or hidden >= ENOUGH:
         return ""
     return (
-        f"Layers of {hidden} learn little from weights that start as small as `model.initial_range: {bound}`, which is for "
+        f"Layers of {hidden} learn little from initial weights as small as `model.initial_range: {bound}`, which is for "
         "layers of 1024; set `model.initial_range: null`."
     )
 
 
 def check_machine(recipe: Settings, device: torch.device) -> None:
-    """Refuse (SettingsError) what this machine does not have: memory for the model, packages, threads, a GPU."""
+    """Raise SettingsError for what this machine lacks: memory for the model, packages, threads, a GPU."""
     training = _training(recipe)
     if training.tensorboard and find_spec("tensorboard") is None:
         raise SettingsError(
@@ -103,7 +103,7 @@ def check_machine(recipe: Settings, device: torch.device) -> None:
         )
     if getattr(training, "compile", "none") == "graphs" and device.type != "cuda":
         raise SettingsError(
-            "`training.compile: graphs` records what a GPU does, and training is on a CPU; set `training.compile: none`"
+            "`training.compile: graphs` needs a GPU, but training is on a CPU; set `training.compile: none`"
         )
     _check_memory(recipe, device)
 
@@ -115,11 +115,11 @@ def _training(recipe: Any) -> OptimisationSettings:
 
 
 def _check_memory(recipe: Any, device: torch.device) -> None:
-    """Refuse a model whose weights, gradients and optimiser state alone are larger than the memory that is free."""
+    """Raise SettingsError if the weights, gradients and optimiser state alone exceed the free memory."""
     free = free_memory(device.type)
     try:
         weights = count_weights(recipe)
-    except (RuntimeError, OverflowError):  # more than an address can say
+    except (RuntimeError, OverflowError):  # beyond the address space
         raise SettingsError("this `model` is larger than any memory; choose smaller sizes in `model`") from None
     needed = weights * BYTES * (2 + MOMENTS[recipe.training.optimizer])
     if free is not None and needed > free:
@@ -130,7 +130,7 @@ def _check_memory(recipe: Any, device: torch.device) -> None:
 
 
 def count_weights(recipe: Any) -> int:
-    """Return how many weights the model of a recipe has at least, without making them; its vocabularies may be larger."""
+    """Return the minimum number of weights of a recipe's model, without allocating them; vocabularies may be larger."""
     size = recipe.text.size or SMALLEST
     with torch.device("meta"):
         if model_of(recipe).purpose == "classify":
@@ -142,16 +142,16 @@ def count_weights(recipe: Any) -> int:
 
 @runtime_checkable
 class EncodedCorpus(Protocol):
-    """What `check_corpus` asks of an encoded training corpus, such as a `Store`."""
+    """The interface of an encoded training corpus, such as a `Store`, for `check_corpus`."""
 
     @property
     def source_lengths(self) -> NDArray[np.int32]:
-        """Tokens of each source, without </s>."""
+        """Return the number of tokens of each source, without </s>."""
         ...
 
     @property
     def target_lengths(self) -> NDArray[np.int32]:
-        """Tokens of each target, without </s>."""
+        """Return the number of tokens of each target, without </s>."""
         ...
 
     def text(self, index: int) -> tuple[str, str]:
@@ -160,19 +160,19 @@ class EncodedCorpus(Protocol):
 
 
 def check_corpus(store: EncodedCorpus, recipe: Recipe) -> None:
-    """Refuse training sentences that are longer than the model's positions, and a window that hides nothing of any of them."""
+    """Raise an error for training sentences longer than the model's positions, and for a window larger than all of them."""
     _check_lengths(store, model_of(recipe))
     window = model_of(recipe).window
     longest = int(store.source_lengths.max()) + 1
     if window is not None and window.reach >= longest:
         raise SettingsError(
             f"`model.window.reach` is {window.reach}, but the longest training sentence has {longest} tokens (with </s>), so the "
-            "window would hold all of every sentence; set a smaller one, or remove `model.window`"
+            "window would cover every sentence completely; set a smaller one, or remove `model.window`"
         )
 
 
 def _check_lengths(store: EncodedCorpus, model: Capabilities) -> None:
-    """Refuse (CorpusError) training sentences longer than the model's positions."""
+    """Raise CorpusError for training sentences longer than the model's positions."""
     bounds = (model.source_positions, model.target_positions)
     for number, (lengths, bound) in enumerate(zip((store.source_lengths, store.target_lengths), bounds, strict=True)):
         longest = int(lengths.argmax())

@@ -1,4 +1,4 @@
-"""The demo: train on the phrasebook, measure on both of its tests, and write the report."""
+"""The demo: train on the phrasebook, evaluate on both of its test sets, and write the report."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from dragoman.training.contracts import Listener
 from dragoman.training.reports import MetricsFile
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
-"""Translated by every demo, and drawn."""
+"""Sentences that every demo translates and draws."""
 
 
 def remove_previous_demo(folder: Path) -> None:
@@ -38,7 +38,7 @@ def remove_previous_demo(folder: Path) -> None:
     except DragomanError:
         ours = False
     if not ours:
-        raise RunError(f"{folder} holds something that is not a demo; choose another folder with --out")
+        raise RunError(f"{folder} contains something that is not a demo; choose another folder with --out")
     shutil.rmtree(folder)
 
 
@@ -52,7 +52,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
     progress = fit(recipe, folder, listener=listener)
     if not progress.finished:
         return None
-    listener.say("Measuring on both tests.")
+    listener.say("Evaluating on both test sets.")
     translator = Translator.load(folder)
     scores: dict[str, list[Score]] = {}
     numbers: dict[str, object] = {}
@@ -111,7 +111,7 @@ def measure(translator: Translator, examples: Sequence[Example], translations: S
 
 
 def _links(translator: Translator, reading: AttentionMap, example: Example) -> Links:
-    """Link words as the phrasebook cuts them."""
+    """Link words as the phrasebook segments them."""
     source = with_words(translator.source, example.source, split_words(example.source))
     target = with_words(translator.target, example.target, split_words(example.target))
     weights = merge_pieces(reading.mean(), source.owners, target.owners)
@@ -119,7 +119,7 @@ def _links(translator: Translator, reading: AttentionMap, example: Example) -> L
 
 
 def _samples(examples: Sequence[Example], translations: Sequence[Translation]) -> list[Sample]:
-    """Show the first few sentences of a test, and the first few that came out wrong."""
+    """Return the first few sentences of a test, and the first few wrong ones."""
     pairs = [Sample(e.source, t.text, e.target) for e, t in zip(examples, translations, strict=True)]
     wrong = [pair for pair in pairs if pair.translation != pair.reference]
     return [*pairs[:6], *wrong[:4]]

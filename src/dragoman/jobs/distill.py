@@ -30,7 +30,7 @@ from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
 
 FOLDER = "distilled"
-"""Folder of the student's run in which the translations stand, one JSON object a line."""
+"""Folder of the student's run with the translations, one JSON object per line."""
 
 FIELDS = ("source", "target")
 """The fields of those objects."""
@@ -41,11 +41,11 @@ class DistillationSettings:
     """Which of the teacher's translations the student learns from."""
 
     n_best: int = 1
-    """How many of each sentence, at most: those that are spelled alike count once. The beam is at least as wide."""
+    """Maximum number per sentence, without duplicates. The beam is at least as wide."""
     nearest: bool = False
-    """Take, of all in the beam, those nearest to the reference by sentence BLEU, rather than those the teacher likes best."""
+    """Choose the hypotheses of the beam closest to the reference by sentence BLEU, rather than the teacher's best."""
     original: bool = False
-    """Learn from the corpus itself too."""
+    """Also learn from the original corpus."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the teacher's search that differ from those of its recipe."""
 
@@ -55,8 +55,8 @@ def student_recipe(
 ) -> Recipe:
     """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
 
-    In place of each training corpus stands the file of its translations in `folder`; `assignments` (`a.b=value`) are laid
-    over all of it. Raises SettingsError if the student cannot learn from translations.
+    Each training corpus is replaced by the file of its translations in `folder`; `assignments` (`a.b=value`) override
+    everything. Raises SettingsError if the student cannot learn from translations.
     """
     own = teacher.recipe.model_dump(mode="json")
     taught = [
@@ -69,14 +69,14 @@ def student_recipe(
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
     if capabilities_of(recipe.model).previous:
-        raise SettingsError("a student translates sentence by sentence; choose another `model.kind` than `document`")
+        raise SettingsError("a student translates sentence by sentence; choose a `model.kind` other than `document`")
     for other in (
         open_run(path) for path in (recipe.model.start_from.runs.values() if recipe.model.start_from else ())
     ):
         if (other.source, other.target) != (teacher.source, teacher.target):
             raise SettingsError(
-                f"{other.folder} has other vocabularies than {teacher.folder}, which the student shares; "
-                "take `model.start_from` out of its recipe"
+                f"{other.folder} has vocabularies other than those of {teacher.folder}, which the student uses; "
+                "remove `model.start_from` from its recipe"
             )
     return recipe
 
@@ -94,10 +94,10 @@ def distill(
 ) -> Progress:
     """Translate the training corpus of a run (or of an ensemble's first run), and train a student on that into `folder`.
 
-    The student's recipe is that of `student_recipe`, its vocabularies are the teacher's. With `resume`, translating and training
-    go on where they were stopped. Source: Kim and Rush 2016, sequence-level knowledge distillation (section 3.2) and, with
-    `teaching.nearest`, interpolation (3.3), to which the paper turns after training on the former. What does not fit is
-    refused before anything is translated.
+    The student's recipe is that of `student_recipe`, its vocabularies are the teacher's. With `resume`, translation and
+    training continue where they were stopped. Source: Kim and Rush 2016, sequence-level knowledge distillation (section 3.2)
+    and, with `teaching.nearest`, interpolation (3.3), to which the paper turns after training on the former. Everything is
+    checked before anything is translated.
     """
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
@@ -126,7 +126,7 @@ def distill(
 
 
 def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, *, device: str) -> Translator:
-    """Load the teacher so that it gives all translations that are chosen from."""
+    """Load the teacher so that it returns all candidate translations."""
     own = teacher.recipe.decoding
     changes: dict[str, Any] = {**teaching.decoding, "n_best": teaching.n_best}
     method, beam = (changes.get(name, getattr(own, name)) for name in ("method", "beam"))
@@ -141,7 +141,7 @@ def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettin
 def _teacher(
     teacher: Run, runs: Sequence[Path], translator: Translator, *, teaching: DistillationSettings
 ) -> dict[str, Any]:
-    """Return what the translations depend on, for the manifest, and to know whether they can be resumed."""
+    """Return what the translations depend on, for the manifest and for resuming."""
     files, data = Checksums(), teacher.recipe.data
     return {
         "runs": [str(run) for run in runs],
@@ -153,7 +153,7 @@ def _teacher(
 
 
 def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
-    """Write what the translations will depend on; where some are there, it must be the same."""
+    """Write what the translations depend on; if there are some already, it must be the same."""
     path = folder / FOLDER / "teacher.json"
     if resume and path.exists():
         try:
@@ -163,8 +163,8 @@ def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
         changed = next((name for name in about if known.get(name) != about[name]), None)
         if changed is not None:
             raise InputError(
-                f"{path.parent} holds translations made with other settings or files (`{changed}` differs); give the same ones "
-                "to go on, or choose another folder with --out"
+                f"{path.parent} contains translations made with other settings or files (`{changed}` differs); use the same ones "
+                "to continue, or choose another folder with --out"
             )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
 
 
 def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[str]:
-    """Return the texts that the student learns, best first: different ones, none empty.
+    """Return the texts that the student learns from, best first, without duplicates or empty ones.
 
     >>> best = Translation("A cat.", -1.0, -1.0, (Translation("The cat.", -1.2, -1.2), Translation("A cat.", -1.5, -1.5)))
     >>> choose(best, "The cat.", DistillationSettings(n_best=2)), choose(best, "The cat.", DistillationSettings(nearest=True))
@@ -187,7 +187,7 @@ def choose(translation: Translation, reference: str, teaching: DistillationSetti
 
 
 def _count(path: Path) -> str:
-    """Say how many translations of how many sentences a file holds."""
+    """Describe how many translations of how many sentences a file contains."""
     translations, sentences, last = 0, 0, -1
     with path.open("rb") as file:
         for line in file:
@@ -197,7 +197,7 @@ def _count(path: Path) -> str:
 
 
 def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
-    """Return the corpora that a teacher learned from, with the files that its translations of them go into."""
+    """Return the teacher's training corpora, with the files for its translations of them."""
     data = teacher.recipe.data
     return [
         CorpusTranslation(partial(_sentences, corpus, data), _translations(folder, number))
@@ -206,26 +206,26 @@ def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
 
 
 def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
-    """Go through the pairs of a corpus that the teacher learned from."""
+    """Yield the pairs of a corpus that the teacher was trained on."""
     return PairFilter(data.filters).keep(read_pairs(corpus, data))
 
 
 def _translations(folder: Path, number: int) -> Path:
-    """Return where the translations of a training corpus stand, wherever `data.root` is."""
+    """Return the path of the translations of a training corpus, independent of `data.root`."""
     return folder.absolute() / FOLDER / f"{number}.jsonl"
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything."""
+    """Raise RunError for a folder that is not empty."""
     check_new(folder)
     if (folder / FOLDER).exists():
         raise RunError(
-            f"{folder} already holds translations for a run; add --resume to continue it, or choose another folder with --out"
+            f"{folder} already contains translations for a run; add --resume to continue it, or choose another folder with --out"
         )
 
 
 def _check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
-    """Refuse files that are not there, before hours of work rather than after. CorpusError names the first."""
+    """Raise CorpusError for the first missing file, before hours of work rather than after."""
     files = Checksums()
     for corpus in corpora:
         for path in corpus_files(corpus, data):

@@ -22,8 +22,8 @@ Measure = Callable[[list[Pair]], list[Score]]
 def measure_tests(folder: Path) -> dict[str, list[Score]]:
     """Measure a run on its `data.test`; return the scores by corpus, and write test.json.
 
-    A translator translates as its decoding section says, and has the BLEU and chrF of `dragoman evaluate` on the same files;
-    pairs with an empty side count like all others. A language model has its perplexity per token that it must tell.
+    A translator uses its decoding section, and gets the same BLEU and chrF as with `dragoman evaluate` on the same files;
+    pairs with an empty side count like all others. A language model is measured by its perplexity per predicted token.
     """
     run = open_run(folder)
     data = run.recipe.data
@@ -43,7 +43,7 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
 
 
 def _translating(folder: Path) -> Measure:
-    """Return what translates pairs and scores the translations."""
+    """Return a function that translates pairs and scores the translations."""
     translator = Translator.load(folder)
 
     def measure(pairs: list[Pair]) -> list[Score]:
@@ -57,7 +57,7 @@ def _translating(folder: Path) -> Measure:
 
 
 def _perplexity(run: Run) -> Measure:
-    """Return what measures how well a language model tells tokens; the signature says of how many pieces they are."""
+    """Return a function that measures the perplexity of a language model; the signature has the vocabulary size."""
     model = run.load_any(choose_device("auto"))
 
     def measure(pairs: list[Pair]) -> list[Score]:

@@ -1,4 +1,4 @@
-"""What each setting of a recipe needs to be read: one table, which `jobs/checks.py` walks."""
+"""Conditions under which each setting of a recipe has an effect: one table for `jobs/checks.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
@@ -11,30 +11,30 @@ from dragoman.runs.rules import Rule
 from dragoman.training.settings import OptimisationSettings
 
 ADAPTIVE = ("adam", "adamw", "muon")
-"""Optimisers that read `betas` and `epsilon`; muon does for all but the matrices of layers."""
+"""Optimisers that use `betas` and `epsilon`; muon does so except for the matrices of layers."""
 MOMENTUM = ("sgd", "nesterov")
-"""Optimisers that read `momentum`."""
+"""Optimisers that use `momentum`."""
 BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
     "positions": (None, *get_args(PositionsName)),
     **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
 }
-"""Values that do not come from a plugin."""
+"""Built-in values."""
 
 Works = Callable[[Any, Any], bool]
 
 
 def model_of(recipe: Any) -> Capabilities:
-    """Return what the model of a recipe can do."""
+    """Return what the model of a recipe supports."""
     return capabilities_of(recipe.model)
 
 
 def _can(name: str) -> Works:
-    """Return what tells whether the model has a capability."""
+    """Return a condition: the model has a capability."""
     return lambda recipe, _: bool(getattr(model_of(recipe), name))
 
 
 def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
-    """Return what tells whether one of the optimisers ever runs with the value that `training` has for a setting."""
+    """Return a condition: one of these optimisers is ever used with `training`'s value of the setting."""
 
     def works(_: Any, training: OptimisationSettings) -> bool:
         phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
@@ -45,7 +45,7 @@ def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
 
 
 def _compiles(way: str, works: Works) -> Works:
-    """Return what tells whether a condition of one way to compile holds, or another way was chosen."""
+    """Return a condition that applies to one value of `training.compile` only."""
     return lambda recipe, training: training.compile != way or works(recipe, training)
 
 
@@ -55,7 +55,7 @@ def _linked(recipe: Any, _: Any) -> bool:
 
 
 def _all_linked(recipe: Any, text: Any) -> bool:
-    """Tell whether every training corpus has word alignments, where unknown words need them to be translated."""
+    """Tell whether every training corpus has word alignments, if unknown words need them."""
     if text.unknown == "plain" or not model_of(recipe).translates:
         return True
     links = [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
@@ -63,20 +63,20 @@ def _all_linked(recipe: Any, text: Any) -> bool:
 
 
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
-    """Tell whether each step is the likelihood of one batch and nothing else."""
+    """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
     return training.guided is None and training.tokens_per_step is None and all(one is None for one in rewards)
 
 
 def _bounded(recipe: Any, _: Any) -> bool:
-    """Tell whether the model bounds the length of sentences, or a plugin may do so."""
+    """Tell whether the model limits the length of sentences, or a plugin may do so."""
     model = model_of(recipe)
     plugins = any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
     return plugins or model.source_positions is not None or model.target_positions is not None
 
 
 def _head_exists(axis: int, name: str) -> Works:
-    """Return what tells whether the guided layer (or head) is one that the model has."""
+    """Return a condition: the model has the guided layer (or head)."""
 
     def works(recipe: Any, guided: Any) -> bool:
         heads = model_of(recipe).source_heads
@@ -105,7 +105,7 @@ OPTIMISATION = (
         for name in ("betas", "epsilon")
     ),
 )
-"""What the optimiser reads, whatever the task."""
+"""Rules on the optimiser, for every task."""
 
 OBJECTIVE = (
     Rule(
@@ -127,13 +127,13 @@ OBJECTIVE = (
     Rule(
         "training.guided",
         _can("attends"),
-        "teaches a head over the source, which `model.kind: {whole.model.kind}` as it is set does not have",
+        "supervises a head over the source, which this `model.kind: {whole.model.kind}` does not have",
     ),
     Rule(
         "training.guided",
         _linked,
         "learns from word alignments, but no training corpus has any",
-        remedy="set `links` of a corpus in `data.train`, or remove it",
+        remedy="set `links` for a corpus in `data.train`, or remove it",
     ),
     *(
         Rule(
@@ -145,7 +145,7 @@ OBJECTIVE = (
         for axis, name in enumerate(("layer", "head"))
     ),
 )
-"""What is learned and measured."""
+"""Rules on objectives and metrics."""
 
 COMPUTING = (
     Rule(
@@ -167,7 +167,7 @@ COMPUTING = (
     Rule(
         "training.compile",
         _compiles("graphs", _can("stepwise")),
-        "is for decoders that go position by position: bahdanau and posterior, luong with input feeding, and gnmt",
+        "is for decoders that run position by position: bahdanau and posterior, luong with input feeding, and gnmt",
     ),
     Rule(
         "training.compile",
@@ -180,13 +180,13 @@ COMPUTING = (
         "does not support `training.guided`, `training.tokens_per_step` or any `reward`",
     ),
 )
-"""How it is computed."""
+"""Rules on computation."""
 
 TEXT = (
     Rule(
         "text.sampling",
         lambda recipe, _: model_of(recipe).purpose != "classify",
-        "does not work for classifiers, which cut their text one way",
+        "does not work for classifiers, whose segmentation is deterministic",
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),
@@ -199,7 +199,7 @@ TEXT = (
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
     *(Rule(f"data.{part}.*.repeat", lambda *_: False, "works only for training corpora") for part in ("dev", "test")),
 )
-"""How text is read."""
+"""Rules on data and text."""
 
 MODELS = (
     Rule("model.max_positions", _bounded, "works only with learned positions or the score `location`"),
@@ -218,11 +218,11 @@ MODELS = (
         lambda _, model: model.decoder != "posterior",
         "adds nothing to `model.decoder: posterior`, which predicts from each source position anyway",
     ),
-    Rule("model.attention_dropout", _can("drops_attention"), "works only where an average of the source is taken"),
+    Rule("model.attention_dropout", _can("drops_attention"), "works only with attention that averages over the source"),
     Rule(
         "model.dropout",
         lambda _, model: getattr(model, "outer_dropout", None) is None or model.layers > 1,
-        "is between layers where `model.outer_dropout` is set, but `model.layers` is 1",
+        "applies only between layers if `model.outer_dropout` is set, but `model.layers` is 1",
     ),
     Rule("model.gated", lambda _, model: model.experts is None, "does not work with `model.experts`"),
     Rule(
@@ -242,6 +242,6 @@ MODELS = (
         "model.experts.load", lambda _, experts: experts.gate == "noisy", "works only with `model.experts.gate: noisy`"
     ),
 )
-"""What the parts of a model read."""
+"""Rules on the parts of a model."""
 
 RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS)

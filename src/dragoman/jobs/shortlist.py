@@ -1,4 +1,4 @@
-"""A run's shortlist: learned from its training text, kept beside its weights."""
+"""Learn a run's shortlist from its training text, and save it in the run."""
 
 from itertools import islice
 from pathlib import Path
@@ -17,10 +17,10 @@ from dragoman.training.checkpoint import save_tensors
 
 
 def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs: int = 100_000) -> Shortlist:
-    """Learn from at most `pairs` training pairs which `likely` target pieces each source piece becomes, and write it down.
+    """Learn, from at most `pairs` training pairs, the `likely` target tokens of each source token, and save them.
 
-    The `frequent` most frequent target pieces, those of the empty source word and all special ones may always occur.
-    Raises InputError if the run does not translate, or its output layer is no plain one.
+    The `frequent` most frequent target tokens, those of the empty source word and all special ones are always allowed.
+    Raises InputError if the run does not translate, or if its output layer is a mixture.
     """
     run = open_run(folder)
     run.require("translate")

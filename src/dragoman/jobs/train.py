@@ -58,13 +58,13 @@ def fit(
     codecs: tuple[Codec, Codec] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Progress:
-    """Train what `recipe` describes into the run `folder`, or resume a run that is there.
+    """Train the model of `recipe` into the run `folder`, or resume the run in it.
 
-    A new run learns its codecs, unless some are given; `about` goes into its manifest.
+    A new run learns its codecs, unless they are given; `about` goes into its manifest.
 
-    Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, but for what `training/resuming.py` lists.
-    Nothing is written to the folder before all that training needs is there and fits. Raises RunError if the folder already
-    holds a run and `resume` is not asked for, or another process is training into it; TrainingError if training diverged.
+    Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, except for what `training/resuming.py` lists.
+    Nothing is written to the folder until everything that training needs has been checked. Raises RunError if the folder
+    already contains a run and `resume` is false, or another process is training into it; TrainingError if training diverged.
     """
     listener = listener or Silent()
     check_machine(recipe, choose_device(recipe.training.device))
@@ -81,7 +81,7 @@ def fit(
 
 
 def _conclude(run: Run, trainer: Trainer) -> None:
-    """Note what training has cost; where it is finished, try the average of the last weights and look at the loss."""
+    """Record the cost of training; if it has finished, try the average of the last weights and check the loss."""
     _record_cost(run, trainer)
     if trainer.progress.finished:
         if run.recipe.training.average > 1:
@@ -91,7 +91,7 @@ def _conclude(run: Run, trainer: Trainer) -> None:
 
 
 def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
-    """Make the model, encode the corpus, and put together what trains; a run that is not resumed gets its first weights."""
+    """Build the model, encode the corpus, and assemble the trainer; a new run gets its initial weights."""
     recipe = run.recipe
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
@@ -121,11 +121,11 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
 
 
 def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener: Listener) -> ComputePlan:
-    """Decide how the model computes here, as its manifest says where it says so."""
+    """Decide how the model computes here, following its manifest if it says so."""
     training, kept = run.recipe.training, run.manifest
     packed = training.padding == "packed" and device.type == "cuda" and kernel_works(device)
     if training.padding == "packed" and not packed:
-        listener.say("Attention masks padding, because the kernel that leaves it out needs a GPU that has it.")
+        listener.say("Attention masks padding, because the kernel that skips it is not available here.")
     return ComputePlan(
         precision=kept.get("precision") or choose_training_precision(training.precision, device, width_of(model)),
         native=native_loops(kept.get("recurrence"), device, listener.say),
@@ -156,9 +156,9 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
 
 
 def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
-    """Add to the manifest what was chosen for this machine, so that a resumed run computes as before, and `about`.
+    """Add to the manifest the choices made for this machine, so that a resumed run computes as before, and `about`.
 
-    The number of threads is chosen for a new run on a CPU alone.
+    The number of threads is chosen only for a new run on a CPU.
     """
     chosen: dict[str, Any] = {"precision": trainer.precision_name}
     training = run.recipe.training
@@ -170,7 +170,7 @@ def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
 
 
 def _record_cost(run: Run, trainer: Trainer) -> None:
-    """Write what training has cost so far into the manifest.
+    """Write the cost of training so far into the manifest.
 
     `estimated_flops` are time x sustained rate, the rule of Vaswani et al. 2017 (section 6.1); `flops` are counted, without
     validation, whose time is part of `seconds`.
@@ -197,7 +197,7 @@ def _masked_objective(training: TrainingSettings) -> Objective:
 
 
 def _most_tokens(positions: int | None) -> int | None:
-    """Return how many tokens of text fit next to </s> (or, for the decoder's input, <s>)."""
+    """Return the maximum number of text tokens in addition to </s> (or, for the decoder's input, <s>)."""
     return None if positions is None else positions - 1
 
 
@@ -209,7 +209,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 
 
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
-    """Learn the codecs of a new run where none are given; nothing is written yet."""
+    """Learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
     for sentence in remarks(recipe):
         listener.say(sentence)
@@ -230,7 +230,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
-    """Learn how words are translated, where unknown words say which source word they come from."""
+    """Learn translations of words, if unknown words are positional."""
     if not codecs[1].positional:
         return {}
     pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
@@ -238,7 +238,7 @@ def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
 
 
 def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
-    """Open a run to be resumed. Of its recipe little may have changed, of its corpora nothing."""
+    """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
     run = open_run(folder)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
@@ -252,14 +252,14 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
 
 
 def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:
-    """Go through the pairs of several corpora as text."""
+    """Yield the pairs of several corpora as text."""
     for corpus in corpora:
         for pair in read_pairs(corpus, recipe.data):
             yield pair.source, pair.target
 
 
 def _try_average(run: Run, trainer: Trainer, count: int) -> None:
-    """Take the average of the last weights where it is better on dev than the best so far."""
+    """Use the average of the last weights if it is better on dev than the best so far."""
     paths = run.files.kept()[-count:]
     if len(paths) < 2:
         return

@@ -1,4 +1,4 @@
-"""Translating whole corpora into files of JSON lines, a chunk at a time, so that it can be stopped and resumed."""
+"""Translate whole corpora into JSON Lines files, chunk by chunk, so that it can be stopped and resumed."""
 
 import json
 import os
@@ -16,43 +16,43 @@ from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 
 CHUNK = 1024
-"""Sentences that are translated and written together; a resumed job continues after the last of these chunks."""
+"""Number of sentences translated and written together; a resumed job continues after the last chunk."""
 
 Choose = Callable[[Translation, Pair], list[str]]
-"""Returns the texts that are kept of the translation of a pair's source."""
+"""Returns the texts to keep from the translation of a pair's source."""
 
 
 @dataclass(frozen=True)
 class TranslationProgress:
-    """How far translating has come."""
+    """The progress of translation."""
 
     sentences: int
     total: int
     rate: float
-    """Sentences a second, of those translated since the job was started or resumed."""
+    """Sentences per second since the job was started or resumed."""
 
     @property
     def seconds_left(self) -> float:
-        """How long the rest takes at this rate."""
+        """Return the remaining time at this rate."""
         return (self.total - self.sentences) / self.rate
 
 
 Report = Callable[[TranslationProgress], None]
-"""Is told of every chunk."""
+"""Is called after every chunk."""
 
 
 @dataclass(frozen=True)
 class CorpusTranslation:
-    """A corpus, and the file that its translations go into: one JSON object a line, with `sentence`, `source` and `target`."""
+    """A corpus, and the file of its translations: one JSON object per line, with `sentence`, `source` and `target`."""
 
     pairs: Callable[[], Iterable[Pair]]
-    """Starts a new reading of the corpus."""
+    """Iterates over the corpus from the start."""
     path: Path
-    """The file; while it is not complete, its translations are in the file `partial`."""
+    """The file; until it is complete, its translations are in the file `partial`."""
 
     @property
     def partial(self) -> Path:
-        """Return where translations are until they are complete."""
+        """Return the path of incomplete translations."""
         return self.path.with_name(f"{self.path.name}.partial")
 
 
@@ -61,7 +61,7 @@ def translate_corpora(
 ) -> None:
     """Translate every corpus that has no file yet, and report the progress after each chunk.
 
-    Raises RunError if what an earlier, unfinished job left is inconsistent.
+    Raises RunError if the files of an unfinished job are inconsistent.
     """
     counts = [sum(1 for _ in corpus.pairs()) for corpus in corpora]
     begin, already = time.monotonic(), 0
@@ -85,14 +85,14 @@ def translate_corpora(
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """How many sentences of a corpus are translated, and how many bytes of its unfinished file they take."""
+    """The number of translated sentences of a corpus, and their size in bytes in its unfinished file."""
 
     sentences: int = 0
     end: int = 0
 
     @classmethod
     def read(cls, corpus: CorpusTranslation) -> "ResumePoint":
-        """Return where a job was stopped; the beginning where there was none. Raises RunError if that is inconsistent."""
+        """Return where a job was stopped, or the start. Raises RunError if its files are inconsistent."""
         partial, note = corpus.partial, corpus.path.with_suffix(".place")
         if not partial.exists() or not note.exists():
             return cls()
@@ -105,16 +105,16 @@ class ResumePoint:
         return cls(sentences, end)
 
     def write(self, corpus: CorpusTranslation) -> None:
-        """Note where the job is."""
+        """Record the position of the job."""
         write_text(corpus.path.with_suffix(".place"), f"{self.sentences} {self.end}\n")
 
 
 def _chunks(
     translator: Translator, pairs: Iterator[Pair], done: int, *, choose: Choose
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Translate the pairs after the first `done`; yield what each chunk gives, and how many sentences there are up to its end.
+    """Translate the pairs after the first `done`; yield the results of each chunk, and the number of sentences up to its end.
 
-    A model of documents reads the sentences before each one.
+    A document model reads the sentences before each one.
     """
     before: list[Pair] = []
     number = 0

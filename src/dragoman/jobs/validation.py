@@ -1,4 +1,4 @@
-"""What training asks the dev corpora: how good is the model now?"""
+"""Measure a model on the dev corpora during training."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,14 @@ from dragoman.training.masking import mask_tokens, masked_loss
 from dragoman.training.objectives import translation_loss
 
 Say = Callable[[str], None]
-"""Hears a sentence for the user."""
+"""Receives a message for the user."""
 
 ROWS = 100
-"""Sentences that a language model reads together."""
+"""Number of sentences in a language model's batch."""
 
 
 class Validation:
-    """Measures a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations."""
+    """Measure a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations."""
 
     def __init__(self, recipe: Recipe, run: Run, device: torch.device, *, say: Say | None = None) -> None:
         self.run = run
@@ -62,9 +62,9 @@ class Validation:
 
 
 class LanguageModelValidation:
-    """Measures a language model on sentences: `dev_loss`, the cross-entropy per token that it must tell (not smoothed).
+    """Measure a language model on sentences: `dev_loss`, the cross-entropy per predicted token (not smoothed).
 
-    To a masked language model the same tokens are hidden at every call, as the recipe's seed says.
+    For a masked language model, the same tokens are masked at every call, by the recipe's seed.
     """
 
     def __init__(self, run: Run, model: Model, pairs: list[Pair]) -> None:
@@ -96,9 +96,9 @@ class LanguageModelValidation:
 def build_validation(
     run: Run, model: Model, device: torch.device, *, say: Say | None = None
 ) -> Validation | LanguageModelValidation:
-    """Make what measures `model` on the dev corpora. Raises InputError if a dev sentence is longer than its positions.
+    """Build the validation of `model` on the dev corpora. Raises InputError if a sentence is longer than its positions.
 
-    `say` is given a sentence where pairs are left out.
+    `say` receives a message if pairs are dropped.
     """
     if purpose_of(run.recipe.model) != "translate":
         return LanguageModelValidation(run, model, dev_pairs(run.recipe, say))
@@ -111,21 +111,21 @@ def build_validation(
 def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
     """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides.
 
-    `say` is given a sentence where some have not.
+    `say` receives a message if some do not.
     """
     pairs: list[Pair] = []
     blank: list[str] = []
     for number, corpus in enumerate(recipe.data.dev):
         for pair in read_pairs(corpus, recipe.data):
             if pair.source.strip() and pair.target.strip():
-                # No document goes on in the next corpus, even where both give it the same name.
+                # No document continues in the next corpus, even if both use the same name.
                 pairs.append(pair._replace(document=pair.document and f"{number} {pair.document}"))
             else:
                 blank.append(pair.place)
     if blank and say is not None:
         say(
-            f"Warning: {len(blank):,} dev pairs with an empty side are left out of validation, the first is {blank[0]}."
+            f"Warning: {len(blank):,} dev pairs with an empty side are left out of validation; the first is {blank[0]}."
         )
     if not pairs:
-        raise CorpusError("the dev corpus has no pair; set `data.dev`, which chooses the best weights")
+        raise CorpusError("the dev corpus has no pairs; set `data.dev`, which is needed to choose the best weights")
     return pairs[: recipe.training.validate_sentences]

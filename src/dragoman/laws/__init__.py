@@ -1,1 +1,1 @@
-"""What must be true of every architecture, as functions that fail with an AssertionError where it is not."""
+"""What must be true of every architecture, as functions that raise AssertionError if it is not."""

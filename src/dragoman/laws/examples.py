@@ -1,4 +1,4 @@
-"""What the laws are tried on: small batches of ids, and models whose weights are so large that a leak shows."""
+"""Test cases for the laws: small batches of ids, and models whose weights are so large that a leak shows."""
 
 from dataclasses import replace
 from functools import cache
@@ -12,21 +12,21 @@ from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
 Architecture = Any
-"""The settings of a model: those that come with Dragoman, or those of a plugin."""
+"""The settings of a model, built-in or from a plugin."""
 
 LENGTHS = [5, 3, 1, 4]
 VOCABULARY = 13
 
 
 def source(lengths: list[int], seed: int = 1, vocabulary: int = VOCABULARY) -> Padded:
-    """Random sentences that end with EOS; models of documents also read none, one or two that stood before each."""
+    """Return random sentences that end with EOS; document models also get none, one or two previous sentences for each."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(4, vocabulary, (len(lengths), max(lengths)), generator=generator)
     return replace(_ended(ids, torch.tensor(lengths)), previous=_previous(len(lengths), generator, vocabulary))
 
 
 def target(rows: int, length: int, seed: int = 2) -> Tensor:
-    """Random prefixes that begin with BOS."""
+    """Return random prefixes that start with BOS."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(4, VOCABULARY, (rows, length), generator=generator)
     ids[:, 0] = BOS
@@ -34,13 +34,13 @@ def target(rows: int, length: int, seed: int = 2) -> Tensor:
 
 
 def batch(source_lengths: list[int], target_lengths: list[int], seed: int = 3) -> Batch:
-    """Random pairs; target lengths count BOS and EOS."""
+    """Return random pairs; target lengths count BOS and EOS."""
     begun = target(len(target_lengths), max(target_lengths), seed)
     return Batch(source(source_lengths, seed), _ended(begun, torch.tensor(target_lengths)))
 
 
 def _previous(rows: int, generator: torch.Generator, vocabulary: int) -> Previous:
-    """Two previous sentences for each row, of which the third row lacks one and the fourth both, and so on."""
+    """Return two previous sentences for each row; the third row lacks one, the fourth both, and so on."""
     lengths = torch.randint(1, 5, (rows, 2), generator=generator)
     lengths[2::4, 0] = 0
     lengths[3::4] = 0
@@ -56,12 +56,12 @@ def _ended(ids: Tensor, lengths: Tensor) -> Padded:
 
 
 def model_of(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
-    """The model with weights so large that what leaks shows, without dropout; the same at every call."""
+    """Return the model with weights so large that leaks show, without dropout; the same at every call."""
     return _model(architecture, vocabulary).eval()
 
 
 def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
-    """A model of its own, with the weights that training starts from."""
+    """Return a new model with the initial weights of training."""
     torch.manual_seed(5)
     model = build_model(architecture, Vocabularies(vocabulary, vocabulary, shared=True))
     assert isinstance(model, Seq2Seq)

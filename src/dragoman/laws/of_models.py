@@ -1,4 +1,4 @@
-"""The laws that every architecture keeps, as functions that fail with an AssertionError where one is broken.
+"""The laws that every architecture obeys, as functions that raise AssertionError if one is broken.
 
 The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11, on training and text, are in `of_training`.
 """
@@ -37,14 +37,14 @@ def close(actual: Tensor | None, expected: Tensor | None) -> None:
 
 
 def attends(architecture: Architecture) -> bool:
-    """Whether an architecture attends to its source at all."""
+    """Tell whether an architecture attends to its source."""
     return capabilities_of(architecture).attends
 
 
 def feed(
     model: Seq2Seq, state: DecoderState[Any, Any], chunks: list[int], *, need_weights: bool = False
 ) -> list[DecoderOutput]:
-    """Give TARGET to the decoder in chunks of these lengths."""
+    """Feed TARGET to the decoder in chunks of these lengths."""
     outputs = []
     for tokens in TARGET.split(chunks, 1):
         output, state = model.decoder(tokens, state, need_weights=need_weights)
@@ -67,7 +67,7 @@ def law_1_chunks_do_not_matter(architecture: Architecture) -> None:
 
 @torch.no_grad()
 def law_2_the_future_does_not_matter(architecture: Architecture) -> None:
-    """Other tokens from some position on leave the logits before it as they were, and change those from it on."""
+    """Changing tokens from some position on leaves the logits before it unchanged, and changes those from it on."""
     model = model_of(architecture)
     whole = model(SOURCE, TARGET).logits
     for position in range(1, TARGET.shape[1]):
@@ -80,9 +80,9 @@ def law_2_the_future_does_not_matter(architecture: Architecture) -> None:
 
 
 def law_3_padding_does_not_matter(architecture: Architecture) -> None:
-    """What stands on padding and how much there is do not change logits or gradients; nor do other rows.
+    """The content and amount of padding do not change logits or gradients; nor do other rows.
 
-    Documents are read in float64: at weights this large, some of their gradients are small differences of large numbers.
+    Documents are processed in float64: with weights this large, some of their gradients are small differences of large numbers.
     """
     model = model_of(architecture)
     model = deepcopy(model).double() if isinstance(architecture, DocumentSettings) else model
@@ -143,7 +143,7 @@ def law_5_weights_are_a_distribution(architecture: Architecture) -> None:
         assert (sums > 0).all() and (sums <= 1 + 1e-5).all()
     else:
         close(sums, torch.ones_like(sums))
-    assert (weights[0].std(-1) > 1e-3).any(), "the weights are even, so that nothing is tested"
+    assert (weights[0].std(-1) > 1e-3).any(), "the weights are uniform, so nothing is tested"
 
 
 @torch.no_grad()
@@ -162,8 +162,8 @@ def law_6_asking_for_weights_changes_nothing(architecture: Architecture) -> None
 def law_7_the_order_of_keys_does_not_matter(architecture: Architecture) -> None:
     """Encoder states in another order give the same logits, and weights in that order.
 
-    The encoder itself may know order (a recurrent one must), so only its states are moved. A Transformer's encoder is
-    tried too, with its positions taken away: tokens in another order then give states in that order.
+    The encoder itself may depend on order (a recurrent one must), so only its states are permuted. A Transformer's encoder
+    is tested too, with its positions removed: permuted tokens then give permuted states.
     """
     model = model_of(architecture)
     encoded = model.encoder(SOURCE)
@@ -177,7 +177,7 @@ def law_7_the_order_of_keys_does_not_matter(architecture: Architecture) -> None:
 
 @torch.no_grad()
 def law_7_an_encoder_without_positions_does_not_know_order(architecture: Architecture) -> None:
-    """See law 7: what the positions tell is all that self-attention knows of order."""
+    """See law 7: self-attention knows order only from positions."""
     assert isinstance(architecture, TransformerSettings)
     encoder = model_of(architecture).encoder
     order = torch.tensor([3, 1, 4, 0, 2])
@@ -212,7 +212,7 @@ def law_8_a_wide_beam_finds_the_best(architecture: Architecture) -> None:
 
 
 def _log_probs(model: Seq2Seq, sentences: Padded, row: int, *, every: list[list[int]]) -> list[float]:
-    """The model's log-probability of each translation of one sentence, all positions at once."""
+    """Return the model's log-probability of each translation of one sentence, all positions at once."""
     longest = max(len(ids) for ids in every) + 1
     labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in every])
     inputs = torch.cat([torch.full((len(every), 1), BOS), labels[:, :-1]], 1)
@@ -222,7 +222,7 @@ def _log_probs(model: Seq2Seq, sentences: Padded, row: int, *, every: list[list[
 
 
 def _with_garbage(padded: Padded) -> Padded:
-    """The same sentences, with tokens that look real on the padding of each and of those before."""
+    """Return the same sentences, with real-looking tokens on their padding and on that of previous sentences."""
     assert padded.previous is not None
     before = padded.previous
     ids, others = (torch.where(one.mask, one.ids, 4 + torch.arange(one.ids.shape[-1]) % 9) for one in (padded, before))
@@ -230,7 +230,7 @@ def _with_garbage(padded: Padded) -> Padded:
 
 
 def _with_more_padding(padded: Padded) -> Padded:
-    """The same sentences with three columns more, and before them a sentence more that is not there."""
+    """Return the same sentences with three more columns, and one more previous sentence that is missing."""
     assert padded.previous is not None
     before = padded.previous
     ids, mask = (nn.functional.pad(one, (0, 3), value=PAD) for one in (padded.ids, padded.mask))
@@ -239,7 +239,7 @@ def _with_more_padding(padded: Padded) -> Padded:
 
 
 def _states_without_positions(encoder: Any, sentences: Padded) -> Tensor:
-    """Run a Transformer's encoder with its positions taken away for the time."""
+    """Run a Transformer's encoder with its positions temporarily removed."""
     positions = encoder.positions
     encoder.positions = nn.Identity()
     try:
@@ -249,18 +249,18 @@ def _states_without_positions(encoder: Any, sentences: Padded) -> Tensor:
 
 
 def weights_of(output: DecoderOutput) -> Tensor:
-    """The weights that were asked for."""
-    assert output.attention is not None, "weights were asked for, but none came"
+    """Return the requested weights."""
+    assert output.attention is not None, "weights were requested, but not returned"
     return output.attention
 
 
 def gaussian(architecture: Architecture) -> bool:
-    """Whether weights are multiplied by a Gaussian: the paper of local-p does not normalise them again (law 5)."""
+    """Tell whether weights are multiplied by a Gaussian: the local-p paper does not renormalise them (law 5)."""
     window = getattr(architecture, "window", None)
     return window is not None and window.kind == "predictive"
 
 
 def knows_order(architecture: Architecture) -> bool:
-    """Whether a decoder's attention to the source looks at where a key is: by its score, or by a window."""
+    """Tell whether a decoder's attention to the source depends on the positions of keys: by its score, or by a window."""
     score = architecture.cross_score if isinstance(architecture, TransformerSettings) else architecture.score
     return not is_content_based(score) or getattr(architecture, "window", None) is not None

@@ -1,4 +1,4 @@
-"""Laws 9 to 11: on training and on text. Like those in `laws`, they fail with an AssertionError where one is broken."""
+"""Laws 9 to 11: on training and on text. Like those in `laws`, they raise AssertionError if one is broken."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ def law_9_an_objective_adds_up(objective: Objective, architecture: Architecture)
 def law_10_a_resumed_run_equals_an_unbroken_one(
     architecture: Architecture, folder: Path, *, budget: Mapping[str, Any], stops: list[int], sampling: float = 0.3
 ) -> None:
-    """Stopped after each of `stops` steps and taken up anew, training ends with the same weights, bit for bit.
+    """Training that is stopped after each of `stops` steps and resumed ends with the same weights, bit for bit.
 
     `budget` may hold other settings of training too.
     """
@@ -83,7 +83,7 @@ def law_10_a_resumed_run_equals_an_unbroken_one(
 
 
 def resumed_equals_unbroken(start: Callable[[Path], Trainer], folder: Path, stops: list[int]) -> None:
-    """Law 10 for any trainer that `start` makes in a folder."""
+    """Law 10 for any trainer that `start` creates in a folder."""
     torch.manual_seed(3)
     unbroken = start(folder / "unbroken")
     unbroken.run()
@@ -107,7 +107,7 @@ def resumed_equals_unbroken(start: Callable[[Path], Trainer], folder: Path, stop
 
 
 def law_11_text_survives_the_codec(codec: Codec) -> None:
-    """What is encoded, however it is cut, is decoded to the normalised text."""
+    """Encoded text, however it is segmented, is decoded to the normalised text."""
     rng = random.Random(4)
     for text in (*SENTENCES, "  the   sea,\tthe\u00a0sea  ", "(a) boat?!", '"the sea?"'):
         normalized = codec.normalize(text)
@@ -128,7 +128,7 @@ CODECS: dict[str, Any] = {
 
 @cache
 def codec_of(name: str) -> Codec:
-    """The codec learned from SENTENCES."""
+    """Return the codec learned from SENTENCES."""
     codec, _ = learn_codecs(CODECS[name], lambda: [(text, text.upper()) for text in SENTENCES])
     return codec
 
@@ -153,7 +153,7 @@ class StopAt(Silent):
 def trainer_of(
     architecture: Architecture, folder: Path, *, settings: TrainingSettings, sampling: float = 0.0
 ) -> Trainer:
-    """A trainer of a new model over SENTENCES, in a folder of its own or one that is there."""
+    """Return a trainer of a new model over SENTENCES, in a new or existing folder."""
     folder.mkdir(parents=True, exist_ok=True)
     codec = codec_of("byte pairs")
     state = torch.get_rng_state()
@@ -184,7 +184,7 @@ def _store(folder: Path) -> Store:
 
 
 def _everything(trainer: Trainer) -> dict[str, Tensor]:
-    """All that training changes: weights and the optimiser's averages."""
+    """Return everything that training changes: weights and optimiser state."""
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(trainer.model).items()}
     for index, entries in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
@@ -199,7 +199,7 @@ def _same_bits(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
 
 
 def _without_dropout(architecture: Architecture) -> Seq2Seq:
-    """A new model in training that drops nothing."""
+    """Return a new model in training mode without dropout."""
     none = {name: 0.0 for name in ("dropout", "attention_dropout") if name in type(architecture).model_fields}
     model = fresh_model(architecture.model_copy(update=none))
     model.train()
@@ -222,7 +222,7 @@ def _adds_up(model: Seq2Seq, objective: Objective, expected: tuple[Tensor, dict[
 
 
 def _step(model: Seq2Seq, objective: Objective, batches: list[Batch]) -> tuple[Tensor, dict[str, Tensor]]:
-    """Take a training step that changes no weight; return the mean loss and the gradients."""
+    """Take a training step that changes no weights; return the mean loss and the gradients."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     result = training_step.train_step(model, objective, optimizer, batches=batches, clip=1e9, precision=nullcontext())
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
@@ -230,25 +230,25 @@ def _step(model: Seq2Seq, objective: Objective, batches: list[Batch]) -> tuple[T
 
 
 def _gradients_of_mean(model: Seq2Seq, whole: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-    """The mean loss and its gradients by torch's own cross-entropy."""
+    """Return the mean loss and its gradients with torch's own cross-entropy."""
     logits = model(whole.source, whole.inputs).logits
     return _gradients(model, F.cross_entropy(logits[whole.real], whole.labels[whole.real], label_smoothing=0.1))
 
 
 def _gradients(model: Seq2Seq, loss: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """A loss and its gradients."""
+    """Return a loss and its gradients."""
     model.zero_grad()
     loss.backward()
     return loss.detach(), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
 def _rows(whole: Batch, rows: list[int]) -> Batch:
-    """Some rows of a batch, without the columns that they do not need."""
+    """Return some rows of a batch, without unneeded columns."""
     return Batch(_trimmed(whole.source, rows), _trimmed(whole.target, rows))
 
 
 def _trimmed(padded: Padded, rows: list[int]) -> Padded:
-    """Some rows, as wide as the longest of them."""
+    """Return some rows, as wide as the longest of them."""
     width = int(padded.mask[rows].sum(1).max())
     previous = map_tensors(lambda tensor: tensor[rows], padded.previous)
     return Padded(padded.ids[rows, :width], padded.mask[rows, :width], previous)

@@ -1,4 +1,4 @@
-"""Runs the laws on plugins: `dragoman laws MODULE`."""
+"""Run the laws on plugins: `dragoman laws MODULE`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ Law = Callable[[Architecture, Path], None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a plugin did by one law."""
+    """The result of one law for a plugin."""
 
     plugin: str
     architecture: str
     law: str
     failure: str | None
-    """Why the law is broken; None if it is kept."""
+    """Why the law is broken; None if it holds."""
 
 
 def load_plugins(module: str) -> tuple[Plugin, ...]:
-    """Import a module and register its `PLUGINS` (or `PLUGIN`). Raises InputError if that cannot be."""
+    """Import a module and register its `PLUGINS` (or `PLUGIN`). Raises InputError if that fails."""
     try:
         imported = import_module(module)
-    except Exception as error:  # whatever a foreign module raises
+    except Exception as error:  # a foreign module may raise anything
         raise InputError(
             f"the module `{module}` cannot be imported ({type(error).__name__}: {error}); give its name, such as "
-            "my_package.plugins, and call the command where Python finds it"
+            "my_package.plugins, and run the command where Python finds it"
         ) from error
     found = getattr(imported, "PLUGINS", None) or (getattr(imported, "PLUGIN", None),)
     plugins = tuple(plugin for plugin in found if isinstance(plugin, Plugin))
@@ -51,7 +51,7 @@ def load_plugins(module: str) -> tuple[Plugin, ...]:
 
 
 def check(plugins: Iterable[Plugin], folder: Path) -> Iterator[Verdict]:
-    """Try every law that concerns a plugin, in every architecture that it can be part of; `folder` is for trainings."""
+    """Test every law that applies to a plugin, in every architecture that can use it; `folder` is for trainings."""
     for plugin in plugins:
         for name, architecture in architectures_of(plugin).items():
             for title, law in laws_of(plugin, architecture).items():
@@ -60,7 +60,7 @@ def check(plugins: Iterable[Plugin], folder: Path) -> Iterator[Verdict]:
 
 
 def architectures_of(plugin: Plugin) -> dict[str, Architecture]:
-    """Return small architectures that a plugin is part of, by name. Raises SettingsError if the plugin's own example is wrong."""
+    """Return small architectures that use a plugin, by name. Raises SettingsError if the plugin's example is wrong."""
     name: Any = plugin.name
     match plugin.kind:
         case "score":
@@ -87,7 +87,7 @@ def architectures_of(plugin: Plugin) -> dict[str, Architecture]:
 
 
 def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
-    """Return the laws that concern a plugin in an architecture, by what they say."""
+    """Return the laws that apply to a plugin in an architecture, by their names."""
     objective = plugin.name if plugin.kind == "objective" else "translation"
 
     def resumes(architecture: Architecture, folder: Path) -> None:
@@ -118,12 +118,12 @@ def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
 
 
 def _without_folder(law: Callable[[Architecture], None]) -> Law:
-    """Return a law of models as one that is given a folder, which it does not need."""
+    """Wrap a law that needs no folder."""
     return lambda architecture, _: law(architecture)
 
 
 def _failure(law: Law, architecture: Architecture, folder: Path) -> str | None:
-    """Try a law; return why it is broken, None if it is kept."""
+    """Test a law; return why it is broken, or None if it holds."""
     try:
         law(architecture, folder)
     except Exception as error:  # a plugin may raise anything
