@@ -110,7 +110,7 @@ def test_work_that_others_hold_is_left_to_them(tmp_path: Path):
         (2, "a warning\nthe corpus is not there\n\n", "the corpus is not there"),
         (1, "Traceback\nValueError: oh\n", "its process crashed: ValueError: oh; "),
         (-9, "", "its process was killed by signal 9 (SIGKILL); did memory run out?"),
-        (3, "", "exit code 3"),
+        (3, "", "code 3"),
     ],
 )
 def test_the_reason_of_a_failure_is_one_sentence(tmp_path: Path, code, text, sentence):

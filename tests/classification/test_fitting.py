@@ -87,7 +87,7 @@ def test_without_dev_documents_one_in_ten_is_held_out(tmp_path: Path):
         (["a\tx", "b\tx"], ["c\tx"], "dev.tsv, line 1 has the label `c`, which training never saw; known: a, b"),
         (["a\tx", "b x"], ["a\tx"], "train.tsv, line 2 has no tab"),
         (["a\tx", "b\tx"], ["a\t"], "dev.tsv, line 1 has no text after its label `a`"),
-        (["a\tx", "b\ty"], ["a\tx"], "no piece of the text occurs 2 times"),
+        (["a\tx", "b\ty"], ["a\tx"], "no token of the text occurs 2 times"),
     ],
 )
 def test_documents_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path: Path, train, dev, sentence):

@@ -52,7 +52,7 @@ def test_a_run_of_another_kind_is_refused_by_its_name(
     trained: Trained, command: str, kind: str, own: str, needed: str, right: str
 ) -> None:
     run = trained(kind)
-    assert refusal(command, run) == f"{run} is {own}, and here {needed} is needed; use it with `dragoman {right}`"
+    assert refusal(command, run) == f"{run} is {own}, but {needed} is needed here; use it with `dragoman {right}`"
 
 
 def test_the_old_name_of_the_command_still_works(trained: Trained) -> None:

@@ -65,7 +65,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("steps", "`--set steps` is not of the form a.b=value"),
         ("data.train=[", "the value is not valid YAML ("),
         ("text.size=5000", "text.size is 5000, but this text allows a vocabulary of at most"),
-        ("text.size=8", "text.size is 8, but the characters of this text and the special pieces alone are"),
+        ("text.size=8", "text.size is 8, but the characters of this text and the special tokens alone are"),
         ("data.filters.max_words=2", "no sentence pairs are left to train on; check `data.filters`"),
         ("data.root=none", "there is no file none/train.en; check `data.root` and the path of the corpus"),
         ("data.train.0.source=.", "is a directory; give the path of a file"),

@@ -76,7 +76,7 @@ def test_one_flipped_bit_is_found(run: Path, name):
 def test_a_recipe_that_was_edited_is_found(run: Path):
     text = (run / "recipe.yaml").read_text(encoding="utf-8")
     (run / "recipe.yaml").write_text(text.replace("hidden: 32", "hidden: 34"), encoding="utf-8")
-    assert "`model.hidden` is 34, and was 32; change it back" in translated(run)
+    assert "`model.hidden` is 34, but was 32; change it back" in translated(run)
     (run / "recipe.yaml").write_text(text.replace("hidden: 32", "hiden: 32"), encoding="utf-8")
     assert "has no setting `hiden`; did you mean `hidden`?" in translated(run)
     (run / "recipe.yaml").write_text(text[: len(text) // 2] + "\n  - [", encoding="utf-8")

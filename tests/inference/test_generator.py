@@ -90,5 +90,5 @@ def test_a_run_continues_text(trained: Trained) -> None:
 
 @pytest.mark.parametrize("kind", ["rnn", "masked_lm"])
 def test_a_run_of_another_kind_is_refused(trained: Trained, kind: str) -> None:
-    with pytest.raises(InputError, match="here a decoder-only language model is needed; use it with `dragoman"):
+    with pytest.raises(InputError, match=r"a decoder-only language model.*`dragoman"):
         TextGenerator.load(trained(kind))

@@ -69,7 +69,7 @@ def test_an_edit_of_what_a_run_was_not_trained_with_is_said_once(run: Run, caplo
     assert (opened.recipe.decoding.beam, opened.recipe.training.steps) == (7, 40)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 2
-    assert "`decoding.beam` is 7, and was 3" in said[1] and "`training.steps` is 40, and was 20" in said[0]
+    assert "`decoding.beam` is 7, but was 3" in said[1] and "`training.steps` is 40, but was 20" in said[0]
 
 
 def test_a_recipe_that_was_cut_off_is_noticed(run: Run, caplog: pytest.LogCaptureFixture):

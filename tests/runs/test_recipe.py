@@ -57,7 +57,7 @@ def test_a_recipe_extends_a_shipped_one(tmp_path: Path):
 def test_a_circle_of_recipes_is_refused(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n", encoding="utf-8")
     (tmp_path / "b.yaml").write_text("extends: a.yaml\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"a\.yaml extends itself, through .*b\.yaml; break the circle"):
+    with pytest.raises(SettingsError, match=r"a\.yaml extends itself, through .*b\.yaml"):
         load_recipe(tmp_path / "a.yaml")
 
 

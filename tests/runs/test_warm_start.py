@@ -114,7 +114,7 @@ def test_vocabularies_are_those_of_the_runs(trained: Trained) -> None:
     assert codecs(decoder) == ("new", "causal")
     assert codecs(encoder, decoder) == ("masked", "causal")
     assert codecs(encoder, "text.joint=true") == ("masked", "masked")
-    with pytest.raises(SettingsError, match=r"have different vocabularies, so `text\.joint: true` cannot be; set"):
+    with pytest.raises(SettingsError, match=r"have different vocabularies, so `text\.joint: true` is impossible; set"):
         codecs(encoder, decoder, "text.joint=true")
 
 
@@ -154,7 +154,7 @@ ENCODER, DECODER, WHOLE = (f"model.start_from.{part}=RUN" for part in ("encoder"
         (
             "masked_lm",
             (ENCODER, "model.width=32"),
-            "`model.width` is 32, but RUN was trained with 16; to start from it, set",
+            "`model.width` is 32, but RUN was trained with 16; to initialise from it, set",
         ),
         ("masked_lm", (ENCODER, "model.encoder_layers=2"), "`model.encoder_layers` is 2, but RUN was trained with 1"),
         ("masked_lm", (ENCODER, "model.norm=post"), "`model.norm` is post, but RUN was trained with pre"),
@@ -163,7 +163,7 @@ ENCODER, DECODER, WHOLE = (f"model.start_from.{part}=RUN" for part in ("encoder"
             (DECODER,),
             "`model.start_from.decoder`: RUN has no decoder; choose another run, or another part",
         ),
-        ("masked_lm", (WHOLE,), "the weights `head.weight` of RUN have no place in this model"),
+        ("masked_lm", (WHOLE,), "the weights `head.weight` of RUN do not exist in this model"),
         ("decoder_only", (ENCODER,), "RUN has no encoder"),
         ("rnn", (ENCODER,), "RUN is of the kind `rnn`, which has no part in common with `transformer`"),
         ("transformer", (ENCODER, WHOLE), "`model.start_from` needs `whole`, or else `encoder`, `decoder` or both"),

@@ -53,7 +53,7 @@ def test_a_vocabulary_larger_than_the_text_allows_is_refused_with_the_largest_si
     algorithm: Literal["bpe", "unigram"],
 ) -> None:
     with pytest.raises(
-        TextError, match=r"text\.size is 5000, but .* at most (\d+) pieces; set text\.size to \1 or less"
+        TextError, match=r"text\.size is 5000, but .* at most (\d+) tokens; set text\.size to \1 or less"
     ):
         learn_pieces(TEXT, settings(algorithm, 5000))
 

@@ -31,5 +31,5 @@ def test_an_id_that_is_not_there_has_no_piece(index: int) -> None:
 
 @pytest.mark.parametrize("pieces", [["a", "b", "a"], ["<s>"]])
 def test_a_piece_that_stands_twice_is_refused(pieces: list[str]) -> None:
-    with pytest.raises(TextError, match=f"the piece '{pieces[-1]}' is in a vocabulary twice"):
+    with pytest.raises(TextError, match=f"'{pieces[-1]}' is in a vocabulary twice"):
         Vocabulary(pieces)

@@ -63,5 +63,5 @@ def test_an_empty_text_gives_no_vocabulary() -> None:
 
 
 def test_a_text_of_rare_words_gives_no_vocabulary() -> None:
-    with pytest.raises(TextError, match=r"no piece of the text occurs 2 times; set text\.minimum_count to 1"):
+    with pytest.raises(TextError, match=r"no token of the text occurs 2 times; set text\.minimum_count to 1"):
         learn_words(["each word once"], WordsSettings())

@@ -29,14 +29,13 @@ from dragoman.training.checkpoint import FORMAT, check_format, fill, load_tensor
 from dragoman.training.files import RunFiles
 
 SHORTLIST = "shortlist.safetensors"
-"""File of a run folder that says which target pieces each source piece is likely to become."""
+"""File of a run folder with the target tokens that each source token is likely to become."""
 DICTIONARY = "dictionary.tsv"
-"""File of a run folder that holds translations of single words."""
+"""File of a run folder with translations of single words."""
 CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled"}
-"""Files that may be in a folder before it holds a run: those of one that was killed while it was written, and those of a
-student's corpus."""
+"""Files that may be in a folder before it contains a run: those of a half-written run, and a student's corpus."""
 
 
 @dataclass(frozen=True)
@@ -49,34 +48,34 @@ class Run:
     target: Codec
     manifest: Mapping[str, Any]
     dictionary: Mapping[str, str] = field(default_factory=dict)
-    """Translations of single words, learned from word links; empty unless unknown words tell where they come from."""
+    """Translations of single words, learned from word alignments; empty unless unknown words are positional."""
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Codes of the source and the target language."""
+        """Return the codes of the source and the target language."""
         return self.recipe.data.source, self.recipe.data.target
 
     @property
     def weights(self) -> Path:
-        """Path of the best weights."""
+        """Return the path of the best weights."""
         return self.files.weights
 
     def fresh_model(self) -> Model:
-        """Make the recipe's model with new weights drawn from its seed."""
+        """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
         shared = self.source.fingerprint == self.target.fingerprint
         return build_model(self.recipe.model, Vocabularies(len(self.source), len(self.target), shared))
 
     def require(self, purpose: Purpose) -> None:
-        """Refuse the run where its model is for another purpose; InputError names the command that uses it."""
+        """Raise InputError, which names the right command, if the run's model is for another purpose."""
         own = purpose_of(self.recipe.model)
         if own != purpose:
             raise InputError(
-                f"{self.folder} is {_NAMES[own]}, and here {_NAMES[purpose]} is needed; use it with `dragoman {own}`"
+                f"{self.folder} is {_NAMES[own]}, but {_NAMES[purpose]} is needed here; use it with `dragoman {own}`"
             )
 
     def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
-        """Make the model with its best weights (or those at `weights`). Raises InputError if it has no decoder."""
+        """Build the model with its best weights (or those at `weights`). Raises InputError if it has no decoder."""
         model = self.load_any(device, weights)
         if not isinstance(model, Seq2Seq):
             raise InputError(f"{self.folder} is {_NAMES['fill']}, which has no decoder; use it with `dragoman fill`")
@@ -84,11 +83,11 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """What training writes into the folder."""
+        """Return the files that training writes into the folder."""
         return RunFiles(self.folder, self.manifest.get(IDENTITY))
 
     def load_any(self, device: torch.device, weights: Path | None = None) -> Model:
-        """Make the model, whatever it is for, with its best weights (or those at `weights`), ready to be used."""
+        """Build the model, for any purpose, with its best weights (or those at `weights`), ready for use."""
         if weights is None and not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
@@ -99,7 +98,7 @@ class Run:
         return model.to(device).eval()
 
     def load_shortlist(self, device: torch.device) -> Shortlist:
-        """Read what `dragoman shortlist` learned. Raises RunError if it did not, or learned it for other vocabularies."""
+        """Read what `dragoman shortlist` learned. Raises RunError if it is missing or for other vocabularies."""
         path = self.folder / SHORTLIST
         if not path.exists():
             raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")
@@ -112,11 +111,11 @@ class Run:
 
     @property
     def vocabularies(self) -> list[str]:
-        """Fingerprints of both codecs."""
+        """Return the fingerprints of both codecs."""
         return [self.source.fingerprint, self.target.fingerprint]
 
     def save(self) -> None:
-        """Write everything but the weights."""
+        """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
 
@@ -137,7 +136,7 @@ def write_run(
     manifest: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a run but for its weights; manifest.json comes last, so that a half-written run is known as such."""
+    """Write a run without its weights; manifest.json comes last, so that an incomplete run is recognisable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, codec in codecs.items():
@@ -154,9 +153,9 @@ def write_run(
 
 
 def check_new(folder: Path, *, resumable: bool = True) -> None:
-    """Refuse (RunError) to begin a run in a folder that holds one, or files that are no run's. Hidden files do not count.
+    """Raise RunError if a folder contains a run, or files that are not a run's. Hidden files do not count.
 
-    `resumable` says whether the command could continue a run that is there.
+    `resumable` says whether the command could continue an existing run.
     """
     if (folder / "manifest.json").exists():
         hint = "add --resume to continue it, or " if resumable else ""
@@ -165,7 +164,7 @@ def check_new(folder: Path, *, resumable: bool = True) -> None:
     own = BEFORE_A_RUN if found & CODECS else BEFORE_A_RUN - {"recipe.yaml"}
     if found - own:
         raise RunError(
-            f"{folder} holds files that are no run's (such as `{min(found - own)}`), with which a run's would be mixed; choose "
+            f"{folder} contains files that do not belong to a run (such as `{min(found - own)}`); choose "
             "another folder with --out"
         )
 
@@ -178,7 +177,7 @@ def new_run(
     metadata: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
 ) -> Run:
-    """Make a run that is not yet on disk; `metadata` goes into its manifest, as well as versions and seed."""
+    """Create a run in memory; `metadata` goes into its manifest, along with versions and seed."""
     identity = run_identity(recipe, [codec.fingerprint for codec in codecs], metadata.get("data", {}))
     manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
     return Run(folder, recipe, *codecs, manifest, dictionary or {})
@@ -207,7 +206,7 @@ def read_recipe(
     *,
     update: Callable[[dict[str, Any]], dict[str, Any]] = lambda table: table,
 ) -> Kind:
-    """Read the recipe of a run folder, which `update` turns into one of today.
+    """Read the recipe of a run folder, converted by `update` to today's format.
 
     RunError where it differs from the one `written` in the manifest in a place on which the weights depend.
     """

@@ -1,7 +1,8 @@
-"""How damage and edits of a run's own files are noticed.
+"""Detect damage to and edits of a run's own files.
 
-manifest.json holds a checksum of itself and the recipe as training left it; weights and checkpoints hold the identity of their
-run (`training/files.py`), codecs their fingerprints. Runs of earlier versions have none of this, and are read as they are.
+manifest.json contains a checksum of itself and the recipe as training left it; weights and checkpoints contain the identity
+of their run (`training/files.py`), codecs their fingerprints. Runs of earlier versions have none of this, and are read as
+they are.
 """
 
 import hashlib
@@ -25,10 +26,10 @@ trained weights do not depend on them."""
 
 
 def run_identity(recipe: Settings, fingerprints: Sequence[str], data: Mapping[str, str]) -> str:
-    """Return the identity of a new run: a hash of everything that its first weights come from.
+    """Return the identity of a new run: a hash of everything that determines its initial weights.
 
-    `fingerprints` are those of the codecs, `data` the checksums of the corpora by path. Equal trainings have equal identities,
-    wherever their files are; budgets do not count, as they may change when the run is resumed.
+    `fingerprints` are those of the codecs, `data` the checksums of the corpora by path. Equal trainings have equal
+    identities, wherever their files are; budgets are excluded, as they may change when the run is resumed.
     """
     table = recipe.model_dump(mode="json")
     training = {
@@ -41,7 +42,7 @@ def run_identity(recipe: Settings, fingerprints: Sequence[str], data: Mapping[st
 
 
 def sealed(manifest: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with the recipe and the checksum that `unsealed` looks at."""
+    """Return a manifest with the recipe and the checksum that `unsealed` checks."""
     whole = {**manifest, RECIPE: recipe}
     return {**whole, CHECKSUM: _digest(whole)}
 
@@ -61,15 +62,15 @@ def check_recipe(path: Path, found: Mapping[str, Any], written: Mapping[str, Any
     """Refuse (RunError) the recipe `path` of a run where weights depend on what was changed in it; say so elsewhere."""
     for place in differences(written, found):
         before, now = (_at(table, place) for table in (written, found))
-        change = f"{path} was changed after it was written: `{place}` is {now}, and was {before}"
+        change = f"{path} was changed after it was written: `{place}` is {now}, but was {before}"
         section, _, name = place.partition(".")
         if section not in MAY_BE_EDITED and not (section == "training" and name in MAY_CHANGE):
             raise RunError(f"{change}; change it back, or copy the file again from where the run was trained")
-        _notice(f"{change}. The present value is used.")
+        _notice(f"{change}. The current value is used.")
 
 
 def _at(table: Any, place: str) -> str:
-    """Return the value at a place of a table, as a sentence shows it."""
+    """Return the value at a path in a dictionary, formatted for a message."""
     for name in place.split("."):
         table = table.get(name) if isinstance(table, dict) else None
     text = "not there" if table is None else json.dumps(table, ensure_ascii=False)
@@ -77,11 +78,11 @@ def _at(table: Any, place: str) -> str:
 
 
 def _digest(value: Any) -> str:
-    """Return a checksum of something that JSON can hold."""
+    """Return a checksum of JSON data."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()
 
 
 @cache
 def _notice(sentence: str) -> None:
-    """Say something once: on standard error, or where a program that uses Dragoman lets its log go."""
+    """Report something once: on standard error, or in the log of a program that uses Dragoman."""
     logging.getLogger("dragoman").warning(sentence)

@@ -1,7 +1,7 @@
-"""Locks on disk: one process alone trains into a run folder, and any number of processes share the jobs of an arena.
+"""Locks on disk: only one process trains into a run folder, and any number of processes share the jobs of an arena.
 
-A lock is a file that says which processes of which machine hold it. It counts while one of them lives, so a process that was
-killed leaves nothing to clear away.
+A lock is a file that says which processes of which machine hold it. It is valid while one of them is alive, so a killed
+process leaves nothing to clean up.
 """
 
 import json
@@ -19,21 +19,21 @@ from dragoman.atomic import remove_temporary_files, write_text
 from dragoman.errors import RunError
 
 STALE = 180.0
-"""Seconds without a sign of life after which a lock of another machine no longer counts (its clock should be about right)."""
+"""Seconds without a heartbeat after which another machine's lock expires (its clock should be roughly right)."""
 REFRESH = 15.0
-"""Seconds between signs of life."""
+"""Seconds between heartbeats."""
 LOCK = ".lock"
-"""File of a run folder that says which process trains into it."""
+"""Lock file of a run folder."""
 FOLDERS = (".", "training", "checkpoints")
 """Folders of a run in which a killed process may leave temporary files."""
 
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Keep every other process from training into the run `folder` for the time of a `with`.
+    """Prevent other processes from training into the run `folder` within a `with` block.
 
-    The folder is made where there is none, and deleted again where nothing was written to it. Temporary files that a killed
-    process left in it are deleted. Raises RunError if another process holds the lock, or the folder cannot be written.
+    The folder is created if missing, and deleted again if nothing was written to it. Temporary files left by a killed
+    process are deleted. Raises RunError if another process holds the lock, or the folder cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
@@ -50,7 +50,7 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 
 def check_unlocked(folder: Path) -> None:
-    """Refuse (RunError) a run folder into which another process is training."""
+    """Raise RunError if another process is training into a run folder."""
     if held(folder / LOCK):
         raise RunError(_in_use(folder))
 
@@ -65,7 +65,7 @@ class Claim:
     refreshed: float = 0.0
 
     def refresh(self, *, now: bool = False) -> bool:
-        """Give a sign of life where it is time for one; False where another process has taken the lock over."""
+        """Send a heartbeat if it is due; return False if another process has taken over the lock."""
         if not now and time.monotonic() - self.refreshed < REFRESH:
             return True
         if _read(self.path).get("token") != self.token:
@@ -75,21 +75,21 @@ class Claim:
         return True
 
     def add(self, pid: int) -> None:
-        """Say that the process `pid` works for the lock, which then counts while it lives."""
+        """Add the process `pid` to the holders of the lock, which is valid while one of them is alive."""
         self.pids.append(pid)
         self.refresh(now=True)
 
     def release(self) -> None:
-        """Give the lock back, unless another process has taken it over."""
+        """Release the lock, unless another process has taken it over."""
         if _read(self.path).get("token") == self.token:
             self.path.unlink(missing_ok=True)
 
 
 def claim(path: Path) -> Claim | None:
-    """Take the lock `path`, made so that one process alone can (O_EXCL); None if another one holds it.
+    """Acquire the lock `path` atomically (O_EXCL); return None if another process holds it.
 
-    A lock is stale, and taken over, where its processes are dead on this machine, or where another machine has given no sign
-    of life for STALE seconds. Two processes that find the same stale lock take it over one after the other.
+    A lock is stale, and taken over, if its processes on this machine are dead, or if another machine has sent no heartbeat
+    for STALE seconds. Two processes that find the same stale lock take it over one after the other.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     token = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
@@ -108,12 +108,12 @@ def claim(path: Path) -> Claim | None:
 
 
 def held(path: Path) -> bool:
-    """Return whether a living process holds the lock `path`."""
+    """Tell whether a live process holds the lock `path`."""
     return path.exists() and not stale(path)
 
 
 def owned(path: Path) -> bool:
-    """Return whether the process that took the lock `path` lives itself, and not only what it began, which is about to end."""
+    """Tell whether the process that acquired the lock `path` is alive itself, not only its children, which are about to end."""
     table = _read(path)
     if table and table["host"] == socket.gethostname():
         return _lives(table, table["pids"][0])
@@ -121,13 +121,13 @@ def owned(path: Path) -> bool:
 
 
 def stale(path: Path) -> bool:
-    """Return whether nobody works behind a lock any more."""
+    """Tell whether no holder of a lock is alive any more."""
     try:
         age = time.time() - path.stat().st_mtime
     except FileNotFoundError:
         return False
     table = _read(path)
-    if not table:  # another process is writing it just now, or died while it did
+    if not table:  # another process is writing it now, or died doing so
         return age > REFRESH
     if table["host"] == socket.gethostname():
         return not any(_lives(table, pid) for pid in table["pids"])
@@ -135,7 +135,7 @@ def stale(path: Path) -> bool:
 
 
 def _claim_run(folder: Path) -> Claim:
-    """Take the lock of a run folder. Raises RunError if another process holds it, or the folder cannot be written."""
+    """Acquire the lock of a run folder. Raises RunError if another process holds it, or the folder is not writable."""
     try:
         mine = claim(folder / LOCK)
     except OSError as error:
@@ -149,12 +149,12 @@ def _claim_run(folder: Path) -> Claim:
 
 @contextmanager
 def _signs_of_life(mine: Claim) -> Iterator[None]:
-    """Refresh a lock in the background for the time of a `with`, and give it back at its end."""
+    """Refresh a lock in the background within a `with` block, and release it at the end."""
     ended = threading.Event()
 
     def refresh() -> None:
         while not ended.wait(REFRESH):
-            with suppress(OSError):  # a disk that is full now may have room the next time
+            with suppress(OSError):  # the disk may have space again next time
                 mine.refresh(now=True)
 
     background = threading.Thread(target=refresh, daemon=True)
@@ -169,14 +169,14 @@ def _signs_of_life(mine: Claim) -> Iterator[None]:
 
 
 def _in_use(folder: Path) -> str:
-    """Return the sentence that refuses a folder into which another process is training."""
+    """Return the error message for a folder into which another process is training."""
     table = _read(folder / LOCK)
     who = f"process {table['pids'][0]} on {table['host']}" if table else "another process"
-    return f"{folder} is in use: {who} is training into it; wait until it ends, or choose another folder with --out"
+    return f"{folder} is in use: {who} is training into it; wait until it has finished, or choose another folder with --out"
 
 
 def _create(path: Path, token: str) -> bool:
-    """Make a lock file that must not be there yet."""
+    """Create a lock file that must not exist yet."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:
@@ -191,7 +191,7 @@ def _create(path: Path, token: str) -> bool:
 
 
 def _forget(takeover: Path) -> None:
-    """Delete the mark of a taking-over that never came to its end."""
+    """Delete the marker of an unfinished takeover."""
     try:
         if time.time() - takeover.stat().st_mtime > STALE:
             takeover.unlink()
@@ -200,7 +200,7 @@ def _forget(takeover: Path) -> None:
 
 
 def _text(token: str, pids: list[int]) -> str:
-    """Write who holds a lock."""
+    """Format the holders of a lock."""
     started = {str(pid): _started(pid) for pid in pids}
     return json.dumps(
         {"token": token, "host": socket.gethostname(), "pids": pids, "started": started, "time": time.time()}
@@ -208,12 +208,12 @@ def _text(token: str, pids: list[int]) -> str:
 
 
 def _write(path: Path, token: str, pids: list[int]) -> None:
-    """Write a lock whole."""
+    """Write a lock atomically."""
     write_text(path, _text(token, pids))
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a lock; empty if there is none, or a half-written one."""
+    """Read a lock; empty if it is missing or incomplete."""
     try:
         table = dict(json.loads(path.read_text(encoding="utf-8")))
         return table if {"token", "host", "pids", "time"} <= set(table) else {}
@@ -222,7 +222,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _lives(table: dict[str, Any], pid: int) -> bool:
-    """Return whether a process of this machine that holds a lock still runs, and is not another one of the same number."""
+    """Tell whether a process of this machine that holds a lock is still running, and not another one with the same id."""
     started = _started(pid)
     known = table.get("started", {}).get(str(pid))
     if started is not None and known is not None:
@@ -237,11 +237,11 @@ def _lives(table: dict[str, Any], pid: int) -> bool:
 
 
 ENDED = -1
-"""What stands for the start of a process that has ended, and that its parent has not yet asked for its exit code."""
+"""Represents the start time of a zombie process."""
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process of this machine began, in ticks since the system did; None if there is none, or no /proc."""
+    """Return when a process of this machine started, in ticks since boot; None without the process or /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

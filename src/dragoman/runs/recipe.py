@@ -1,4 +1,4 @@
-"""A recipe: everything that makes a run, in one YAML file with the sections data, text, model, training and decoding."""
+"""A recipe: everything that defines a run, in one YAML file with the sections data, text, model, training and decoding."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -16,11 +16,11 @@ from dragoman.text.settings import TextSettings
 from dragoman.training.settings import TrainingSettings
 
 ARENA = "arena-"
-"""Begins the names of shipped arenas, which stand beside the recipes."""
+"""Prefix of the names of shipped arenas, which are in the folder of the recipes."""
 
 
 class Recipe(Settings):
-    """Everything that makes a run."""
+    """Everything that defines a run."""
 
     about: str = ""
     """What the recipe is for, in a sentence or two."""
@@ -39,9 +39,9 @@ class Recipe(Settings):
 
 
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
-    """Read a recipe from a path, or by the name of a shipped one, with `a.b=value` laid over it.
+    """Read a recipe from a path, or by the name of a shipped one, with `a.b=value` overriding it.
 
-    `extends: NAME` in a recipe lays it over another one: a shipped name, or a path beside the recipe.
+    `extends: NAME` makes a recipe override another one: a shipped name, or a path relative to the recipe.
     """
     path = find_recipe(str(name))
     return parse(Recipe, override(_read(path), assignments), where=str(path))
@@ -68,9 +68,9 @@ def shipped_arenas() -> dict[str, Path]:
 
 
 def tables_of(path: Path, seen: tuple[Path, ...] = ()) -> list[dict[str, Any]]:
-    """Return the tables of a recipe file and of those that it extends, the one extended by all others first."""
+    """Return the contents of a recipe file and of those that it extends, the base of all first."""
     if path in seen:
-        raise SettingsError(f"{path} extends itself, through {', '.join(str(p) for p in seen)}; break the circle")
+        raise SettingsError(f"{path} extends itself, through {', '.join(str(p) for p in seen)}; remove the cycle")
     table = read_yaml(path)
     if "systems" in table:
         raise SettingsError(f"{path} is an arena, not a recipe; use it with `dragoman compare`")
@@ -83,7 +83,7 @@ def tables_of(path: Path, seen: tuple[Path, ...] = ()) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a recipe file over those that it extends."""
+    """Read a recipe file, merged with those that it extends."""
     return reduce(merge, tables_of(path))
 
 
@@ -95,7 +95,7 @@ def _find(name: str, known: Mapping[str, Path], what: str, *, listed: str | None
     if name not in known:
         other = _files().get(name)
         if other is not None:
-            return other  # reading it says what it is
+            return other  # reading it reports what it is
         raise SettingsError(
             f"there is no {what} `{name}`, neither a file nor a shipped one{nearest(name, list(known), listed=listed)}"
         )

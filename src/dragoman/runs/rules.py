@@ -1,6 +1,6 @@
-"""Settings that something reads only where others allow it: one row each, and what to say where nothing does.
+"""Rules for settings that have an effect only in combination with others, and messages if they have none.
 
-A setting that is left at its default never breaks a rule: only what was set on purpose and would be ignored does.
+A setting left at its default never breaks a rule: only one that was set explicitly and would be ignored does.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,14 +12,14 @@ from dragoman.settings import Settings
 
 @dataclass(frozen=True)
 class Rule:
-    """One setting, where it works, and what it needs.
+    """One setting, the condition under which it works, and what it needs.
 
-    `works` takes the whole (a recipe, or a search that is about to be made) and the group of settings that holds the one in
-    question. `needs` continues the setting's name to a sentence; `{whole...}` and `{own...}` in it stand for values of these.
+    `works` takes the whole (a recipe, or a planned search) and the group that contains the setting. `needs` continues a
+    sentence that starts with the setting's name; `{whole...}` and `{own...}` in it are replaced by values of these.
     """
 
     setting: str
-    """Its path from the whole, such as `training.momentum`; `*` stands for each item of a list."""
+    """Its path from the whole, such as `training.momentum`; `*` means each item of a list."""
     works: Callable[[Any, Any], bool]
     needs: str
     remedy: str = ""
@@ -28,7 +28,7 @@ class Rule:
     """Whether the default is refused too, because the whole needs another value."""
 
     def refusals(self, whole: Any) -> Iterator[str]:
-        """Yield a sentence for each place where the setting is given and nothing would read it."""
+        """Yield a message for each place where the setting is given but would be ignored."""
         *path, name = self.setting.split(".")
         for place, own in _owners(whole, path):
             field = type(own).model_fields.get(name)
@@ -42,12 +42,12 @@ class Rule:
 
 
 def refusals(rules: Sequence[Rule], whole: Any) -> list[str]:
-    """Return a sentence for each setting that was given and that nothing would read, in the order of the rules."""
+    """Return a message for each setting that was given but would be ignored, in the order of the rules."""
     return [sentence for rule in rules for sentence in rule.refusals(whole)]
 
 
 def _owners(whole: Any, path: Sequence[str], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Settings]]:
-    """Yield the groups of settings at a path, each with its place; none where a part of the path is not there."""
+    """Yield the groups of settings at a path, each with its location; none if part of the path does not exist."""
     if not path:
         if isinstance(whole, Settings):
             yield place, whole
@@ -61,7 +61,7 @@ def _owners(whole: Any, path: Sequence[str], place: tuple[str, ...] = ()) -> Ite
 
 
 def _remedy(setting: str, default: Any) -> str:
-    """Say how a setting is taken back.
+    """Describe how to undo a setting.
 
     >>> _remedy("training.reward", None), _remedy("training.momentum", 0.0)
     ('remove it', 'remove it, or set `training.momentum: 0.0`')
@@ -70,7 +70,7 @@ def _remedy(setting: str, default: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Write a value behind the name of its setting; nothing for a group of settings.
+    """Format a value to follow the name of its setting; empty for a group of settings.
 
     >>> _shown(True), _shown((0.9, 0.98)), _shown(None)
     (': true', ': [0.9, 0.98]', '')

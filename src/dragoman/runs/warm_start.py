@@ -1,4 +1,4 @@
-"""Starting a model from trained runs: their weights, and the vocabularies that these belong to."""
+"""Initialise a model from trained runs: their weights, and the vocabularies that these belong to."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,17 +15,17 @@ from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec, learn_codec, learn_codecs
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
-"""Starts a new reading of a corpus: source and target of each pair."""
+"""Iterates over a corpus from the start: source and target of each pair."""
 
 FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"})
-"""Settings in which a model may differ from the one that it starts from."""
+"""Settings in which a model may differ from the one that it is initialised from."""
 
 NOT_IN_PART = {
     "encoder": frozenset({"tied", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
 }
-"""Settings that do not concern a part; where attention to the source does not fit, a name or a shape will tell."""
+"""Settings that do not affect a part; if attention to the source does not fit, a name or a shape shows it."""
 
 
 READ_BY_TRAINING = frozenset({"sampling"})
@@ -33,10 +33,10 @@ READ_BY_TRAINING = frozenset({"sampling"})
 
 
 def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
-    """Return the codecs of a new run: those of the runs that it starts from, and learned ones where none is given.
+    """Return the codecs of a new run: those of the runs that it is initialised from; missing ones are learned.
 
     A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
-    `text.joint`, and in language models, which have one language, one side's vocabulary is the other's too.
+    `text.joint`, and in language models, which have one language, one vocabulary serves both sides.
     """
     given = _runs(recipe.model)
     source = next((run.source for part, run in given.items() if part != "decoder"), None)
@@ -45,8 +45,8 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
         source, target = source or target, target or source
     if source is not None and target is not None and "whole" not in given and recipe.text.joint and source != target:
         raise SettingsError(
-            f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` "
-            "cannot be; set `text.joint: false` and `model.tied: target`"
+            f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` is "
+            "impossible; set `text.joint: false` and `model.tied: target`"
         )
     if source is not None and target is not None:
         _check_text(recipe, given)
@@ -59,7 +59,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
 
 
 def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
-    """Return which weights a new run starts from: the folder of each part's run, and the SHA-256 of its weights."""
+    """Return the origin of a new run's initial weights: the folder of each part's run, and the SHA-256 of its weights."""
     files = Checksums()
     return {
         part: {"run": str(run.folder), "weights": files.of(run.weights)} for part, run in _runs(recipe.model).items()
@@ -67,10 +67,10 @@ def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
 
 
 def start(run: Run, model: nn.Module) -> None:
-    """Copy into a new `model` the weights that the recipe says it starts from; the others stay as they were drawn.
+    """Copy into a new `model` the weights that the recipe initialises it from; the others keep their random values.
 
-    SettingsError names the first setting in which the models differ. Raises RunError if the weights are not those that the
-    run's manifest tells of.
+    SettingsError names the first setting in which the models differ. Raises RunError if the weights are not those in the
+    run's manifest.
     """
     for part, other in _runs(run.recipe.model).items():
         _check_settings(run.recipe.model, other, part)
@@ -82,7 +82,7 @@ def start(run: Run, model: nn.Module) -> None:
 
 
 def _runs(settings: ModelSettings) -> dict[str, Run]:
-    """Open the runs that a model starts from, by the part that each gives. Raises RunError if one has no weights yet."""
+    """Open the runs that a model is initialised from, by the part of each. Raises RunError if one has no weights yet."""
     runs = {part: open_run(folder) for part, folder in settings.start_from.runs.items()} if settings.start_from else {}
     for run in runs.values():
         if not run.weights.exists():
@@ -111,7 +111,7 @@ def _written(value: object) -> object:
 
 
 def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
-    """Refuse a run whose model is of another family, or has another size or other blocks."""
+    """Raise SettingsError for a run whose model is of another family, or differs in size or layers."""
     given = other.recipe.model
     if isinstance(own, BlockSettings) != isinstance(given, BlockSettings):
         raise SettingsError(
@@ -125,20 +125,20 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
         requested, there = getattr(own, name), getattr(given, name)
         if requested != there:
             raise SettingsError(
-                f"`model.{name}` is {requested}, but {other.folder} was trained with {there}; to start from it, set "
+                f"`model.{name}` is {requested}, but {other.folder} was trained with {there}; to initialise from it, set "
                 f"`model.{name}: {there}`"
             )
 
 
 def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, *, folder: Path) -> None:
-    """Copy the tensors of one part. Raises SettingsError if there are none, or one has no place in the model."""
+    """Copy the tensors of one part. Raises SettingsError if there are none, or one does not fit into the model."""
     taken = {name: tensor for name, tensor in given.items() if part == "whole" or name.startswith(f"{part}.")}
     if not taken:
         raise SettingsError(f"`model.start_from.{part}`: {folder} has no {part}; choose another run, or another part")
     for name, tensor in taken.items():
         if name not in own or own[name].shape != tensor.shape:
             raise SettingsError(
-                f"`model.start_from.{part}`: the weights `{name}` of {folder} have no place in this model; give `model` the "
+                f"`model.start_from.{part}`: the weights `{name}` of {folder} do not exist in this model; give `model` the "
                 "settings of that run, or start from another part of it"
             )
     with torch.no_grad():
@@ -147,5 +147,5 @@ def _copy(given: Mapping[str, Tensor], own: Mapping[str, Tensor], part: str, *, 
 
 
 def _named(model: nn.Module) -> dict[str, Tensor]:
-    """Return parameters and buffers by name, those that are shared under each of their names."""
+    """Return parameters and buffers by name, shared ones under each of their names."""
     return dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))

@@ -1,4 +1,4 @@
-"""One language's way from text to ids and back."""
+"""Convert the text of one language to ids and back."""
 
 import base64
 import hashlib
@@ -23,37 +23,37 @@ FORMAT = 1
 """Version of the files that `Codec.save` writes."""
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
-"""Starts a new reading of a corpus: source and target of each pair."""
+"""Iterates over a corpus from the start: source and target of each pair."""
 
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Segments normalised text into the pieces of a vocabulary, and says how pieces are spelled together."""
+    """Segments normalised text into the tokens of a vocabulary, and joins tokens to text."""
 
     vocabulary: Vocabulary
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the pieces of `text`."""
+        """Return the token ids of `text`."""
         ...
 
     def split(self, text: str) -> list[str]:
-        """Return the pieces of `text`, unknown ones as they are spelled, one for each id of `encode`."""
+        """Return the tokens of `text`, unknown ones as text, one for each id of `encode`."""
         ...
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Segment `text` at random, less like `encode` the higher the rate."""
+        """Segment `text` at random; a higher rate means less similar to `encode`."""
         ...
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
-        """Return what each piece adds to the text, spaces included."""
+        """Return the text of each token, including spaces."""
         ...
 
 
 class Codec:
     """Turns text into ids and ids into text.
 
-    `decode(encode(text)) == normalize(text, lower)` for every text whose pieces are known. Codecs with equal
-    fingerprints are equal.
+    `decode(encode(text)) == normalize(text, lower)` for every text whose tokens are known. Codecs with equal fingerprints
+    are equal.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, lower: bool = False) -> None:
@@ -63,7 +63,7 @@ class Codec:
 
     @property
     def special(self) -> SpecialIds:
-        """Where the vocabulary has its special tokens."""
+        """Return the ids of the vocabulary's special tokens."""
         return self.tokenizer.vocabulary.special
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Codec:
         return self.tokenizer.encode(self.normalize(text))
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Return the ids of one segmentation of `text`, chosen by `rng` alone; a rate of 0 gives `encode(text)`.
+        """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.
 
         Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
         characters have only one segmentation.
@@ -92,21 +92,21 @@ class Codec:
         return self.tokenizer.sample(self.normalize(text), rng, rate)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown piece is shown as "<unk>"."""
+        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown token becomes "<unk>"."""
         special = self.special
         before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
         return self.join(self.pieces([index for index in before_end if index not in (special.pad, special.bos)]))
 
     def split(self, text: str) -> list[str]:
-        """Return the pieces of `text`, one for each id of `encode(text)`; an unknown one is as it is spelled."""
+        """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
         return self.tokenizer.split(self.normalize(text))
 
     def join(self, pieces: Sequence[str]) -> str:
-        """Return the text that pieces spell, of the vocabulary or not: `join(split(text)) == normalize(text)`."""
+        """Join tokens, in the vocabulary or not, to text: `join(split(text)) == normalize(text)`."""
         return " ".join("".join(self.tokenizer.surfaces(pieces)).split())
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the piece of each id, special ones by their names."""
+        """Return the token of each id, special ones by their names."""
         return [self.tokenizer.vocabulary.piece(index) for index in ids]
 
     def words(self, text: str) -> list[str]:
@@ -116,7 +116,7 @@ class Codec:
     def piece_words(self, ids: Sequence[int]) -> list[int]:
         """Return for each id which space-separated word of the text it belongs to, counted from 0.
 
-        PAD, BOS and EOS belong to none: -1. A piece that is only a space belongs to the word after it.
+        PAD, BOS and EOS belong to none: -1. A token that is only a space belongs to the next word.
         """
         of_no_word = (self.special.pad, self.special.bos, self.special.eos)
         real = [index for index in ids if index not in of_no_word]
@@ -124,12 +124,12 @@ class Codec:
         return [-1 if index in of_no_word else next(owners) for index in ids]
 
     def owners(self, text: str) -> list[int]:
-        """Return for each piece of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
+        """Return for each token of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
         return _owners(self.tokenizer.surfaces(self.split(text)))
 
     @property
     def positional(self) -> bool:
-        """Whether unknown words may say where in the source they come from."""
+        """Tell whether unknown words may be positional."""
         return self.tokenizer.vocabulary.id(positional_piece(0)) != self.special.unk
 
     def save(self, folder: Path, name: str) -> None:
@@ -170,10 +170,10 @@ def encode_within(
 
 
 def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
-    """Learn the codecs of source and target from a corpus; where `settings.joint`, both are the same object.
+    """Learn the codecs of source and target from a corpus; if `settings.joint`, both are the same object.
 
     The corpus is read once for a joint vocabulary and twice otherwise. Raises TextError if the text does not allow the
-    vocabulary asked for.
+    requested vocabulary.
     """
     if settings.joint:
         codec = learn_codec(settings, chain.from_iterable(pairs()))
@@ -183,7 +183,7 @@ def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
 
 
 def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec from texts. Raises TextError if they do not allow the vocabulary asked for."""
+    """Learn one codec from texts. Raises TextError if they do not allow the requested vocabulary."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
@@ -195,7 +195,7 @@ def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
 
 
 def _describe(codec: Codec) -> dict[str, Any]:
-    """Return all that makes a codec what it is, ready for JSON."""
+    """Return the complete description of a codec, ready for JSON."""
     tokenizer = codec.tokenizer
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")

@@ -15,18 +15,18 @@ SPACE = "▁"
 """A space, at the beginning of a piece; `normalize` leaves none in text."""
 
 LARGEST_SAMPLE = 2_000_000
-"""Sentences that a vocabulary is learned from at the most, drawn at random, so that memory is bounded."""
+"""Maximum number of sentences that a vocabulary is learned from, sampled at random to limit memory."""
 
 LONGEST_SENTENCE = 1 << 16
 """Bytes of the longest sentence that a vocabulary is learned from."""
 
 
 Algorithm = Literal["bpe", "unigram"]
-"""How SentencePiece cuts words."""
+"""Segmentation algorithm of SentencePiece."""
 
 
 class SentencePiece:
-    """A SentencePiece model whose first four pieces are the special ones; TextError if `model` is no such model."""
+    """A SentencePiece model whose first four tokens are the special ones; TextError if `model` is not such a model."""
 
     def __init__(self, model: bytes, algorithm: Algorithm) -> None:
         self.model = model
@@ -55,7 +55,7 @@ class SentencePiece:
         return self._processor.encode(text, out_type=str)
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Cut each word of normalised `text` at random; a rate of 0 gives `encode(text)`."""
+        """Segment each word of normalised `text` at random; a rate of 0 gives `encode(text)`."""
         if rate == 0:
             return self.encode(text)
         return [piece for word in text.split() for piece in self._cut_word(SPACE + word, rng, rate)]
@@ -132,17 +132,17 @@ def _processor(model: bytes) -> Any:
 
 
 def _sentence(error: str, settings: SentencePieceSettings) -> str:
-    """Turn the trainer's complaint into one sentence."""
+    """Turn the trainer's error into one sentence."""
     if too_large := re.search(r"set it to a value <= (\d+)", error):
         return (
-            f"text.size is {settings.size}, but this text allows a vocabulary of at most {too_large[1]} pieces; "
+            f"text.size is {settings.size}, but this text allows a vocabulary of at most {too_large[1]} tokens; "
             f"set text.size to {too_large[1]} or less"
         )
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", error):
         return (
-            f"text.size is {settings.size}, but the characters of this text and the special pieces alone are "
+            f"text.size is {settings.size}, but the characters of this text and the special tokens alone are "
             f"{too_small[1]}; set text.size to {too_small[1]} or more, or lower text.character_coverage"
         )
     if "sentences_.empty()" in error:
         return "there is no text to learn a vocabulary from; are the training files empty?"
-    return f"SentencePiece cannot learn a vocabulary of {settings.size} pieces from this text ({error})"
+    return f"SentencePiece cannot learn a vocabulary of {settings.size} tokens from this text ({error})"

@@ -1,7 +1,7 @@
 """Subword regularisation: one word segmented in many ways, each a pure function of the random numbers given.
 
-SentencePiece can sample too, but from a generator of its own that cannot be read or put back, so that a resumed run
-would see other segmentations than an unbroken one.
+SentencePiece can sample too, but with its own generator, whose state cannot be saved or restored, so a resumed run would see
+different segmentations than an uninterrupted one.
 """
 
 import math
@@ -13,17 +13,17 @@ from typing import NamedTuple
 from dragoman.text.vocabulary import UNK, Vocabulary
 
 CACHED_TOKENS = 1 << 19
-"""Pieces in the segmentations kept in memory, some 80 MB; frequent words come early, so those that come later are not kept."""
+"""Tokens in cached segmentations, about 80 MB; frequent words come early, so later ones are not cached."""
 
 UNKNOWN_PENALTY = 10.0
-"""By how much an unknown character scores below the worst piece, as in SentencePiece."""
+"""How much lower an unknown character scores than the worst token, as in SentencePiece."""
 
 CutWord = Callable[[str, random.Random, float], Sequence[int]]
 """Samples the ids of one word at a rate above 0."""
 
 
 class _State:
-    """A word cut into pieces, and the merges that are possible, the best one first."""
+    """A segmented word, and its possible merges, best first."""
 
     __slots__ = ("ids", "merged", "merges", "pieces")
 
@@ -61,7 +61,7 @@ class BpeDropout:
                 return state.ids
 
     def _start(self, word: str) -> _State:
-        """Return the state of a word not met before."""
+        """Return the state of a new word."""
         state = self._state(tuple(word))
         if self._cached < CACHED_TOKENS:
             self._words[word] = state
@@ -95,7 +95,7 @@ class _LastPiece(NamedTuple):
 
 
 class UnigramSampler:
-    """Draws the cut of a word with a probability proportional to that under the model to the power of 1 / `rate`.
+    """Samples the segmentation of a word with a probability proportional to the model's to the power of 1 / `rate`.
 
     Kudo 2018, section 3.2, with l = infinity and alpha = 1 / `rate`: forward filtering, backward sampling.
     """
@@ -150,7 +150,7 @@ class UnigramSampler:
 
 
 def merge_unknown(ids: Sequence[int]) -> list[int]:
-    """Make one of neighbouring UNKs, as SentencePiece does.
+    """Merge adjacent UNKs, as SentencePiece does.
 
     >>> merge_unknown([7, 3, 3, 9, 3])
     [7, 3, 9, 3]

@@ -1,4 +1,4 @@
-"""Unknown words that say how far away in the source the word is that they translate."""
+"""Positional unknown words, which give the relative position of the source word that they translate."""
 
 import re
 

@@ -10,13 +10,13 @@ from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.special_ids import UNK as UNK
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
-"""Names of the special pieces, in the order of their ids."""
+"""Names of the special tokens, in the order of their ids."""
 
 
 class Vocabulary:
-    """Pieces and their ids: the special pieces come first, the others follow in the order given.
+    """Tokens and their ids: the special tokens come first, the others follow in the given order.
 
-    Raises TextError if a piece is given twice.
+    Raises TextError if a token is given twice.
 
     >>> vocabulary = Vocabulary(["cat", "dog"])
     >>> vocabulary.id("dog"), vocabulary.piece(5), vocabulary.id("bird"), len(vocabulary)
@@ -24,13 +24,13 @@ class Vocabulary:
     """
 
     def __init__(self, pieces: Sequence[str], special: SpecialIds | None = None) -> None:
-        """Number the pieces; where `special` is given, they hold the special ones, at these ids."""
+        """Number the tokens; if `special` is given, they include the special ones, at these ids."""
         self.special = special or SPECIAL_IDS
         self._pieces = (*SPECIAL, *pieces) if special is None else tuple(pieces)
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
         if len(self._ids) < len(self._pieces):
             twice = next(piece for index, piece in enumerate(self._pieces) if self._ids[piece] != index)
-            raise TextError(f"the piece {twice!r} is in a vocabulary twice; each piece may be there once")
+            raise TextError(f"the token {twice!r} is in a vocabulary twice; each token may be there once")
 
     def __len__(self) -> int:
         return len(self._pieces)

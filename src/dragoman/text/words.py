@@ -1,4 +1,4 @@
-"""Words and characters as pieces."""
+"""Words and characters as tokens."""
 
 import random
 import unicodedata
@@ -14,11 +14,11 @@ JOINER = "￭"
 """On the side of a punctuation mark that has no space; `normalize` leaves none in text."""
 
 SPACE = "▁"
-"""A space, as a piece or part of one; `normalize` leaves none in text."""
+"""A space, as a token or part of one; `normalize` leaves none in text."""
 
 
 class Words:
-    """Words and punctuation marks as pieces; a mark remembers on which sides it touches its neighbours."""
+    """Words and punctuation marks as tokens; a mark records on which sides it touches its neighbours."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -36,12 +36,12 @@ class Words:
         return self.encode(text)
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
-        """Return what each piece adds to the text, spaces included."""
+        """Return the text of each token, including spaces."""
         return join_words(pieces)
 
 
 class Characters:
-    """Characters as pieces."""
+    """Characters as tokens."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -55,11 +55,11 @@ class Characters:
         return list(text.replace(" ", SPACE))
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
-        """Return `encode(text)`: characters can be cut in one way only."""
+        """Return `encode(text)`: characters have only one segmentation."""
         return self.encode(text)
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
-        """Return what each piece adds to the text, spaces included."""
+        """Return the text of each token, including spaces."""
         return [piece.replace(SPACE, " ") for piece in pieces]
 
 
@@ -73,7 +73,7 @@ def split_words(text: str) -> list[str]:
 
 
 def join_words(pieces: Sequence[str]) -> list[str]:
-    """Return what each piece adds to the text: its spelling, after a space unless it touches the piece before it.
+    """Return the text of each token, preceded by a space unless it touches the previous token.
 
     >>> "".join(join_words(["(￭", "yet", "￭)", "now"]))
     ' (yet) now'
@@ -88,7 +88,7 @@ def join_words(pieces: Sequence[str]) -> list[str]:
 
 
 def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
-    """Make a vocabulary of the words that are frequent enough, the most frequent first, after what `unknown` needs."""
+    """Build a vocabulary of frequent words, the most frequent first, after the tokens that `unknown` needs."""
     counts = Counter(piece for text in texts for piece in split_words(text))
     special = settings.positional
     size = None if settings.size is None else settings.size - len(special)
@@ -96,18 +96,18 @@ def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
 
 
 def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Characters:
-    """Make a vocabulary of the characters that are frequent enough, the most frequent first."""
+    """Build a vocabulary of frequent characters, the most frequent first."""
     counts = Counter(piece for text in texts for piece in text.replace(" ", SPACE))
     return Characters(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
 
 
 def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
-    """Return the pieces counted at least `minimum` times, at most `size` of them including the special ones."""
+    """Return the tokens with at least `minimum` occurrences, at most `size` including the special ones."""
     if not counts:
         raise TextError("there is no text to learn a vocabulary from; are the training files empty?")
     kept = sorted((piece for piece, count in counts.items() if count >= minimum), key=lambda p: (-counts[p], p))
     if not kept:
-        raise TextError(f"no piece of the text occurs {minimum} times; set text.minimum_count to 1")
+        raise TextError(f"no token of the text occurs {minimum} times; set text.minimum_count to 1")
     return kept if size is None else kept[: size - len(SPECIAL)]
 
 
