@@ -52,7 +52,7 @@ class ClassifierTrainingSettings(OptimisationSettings):
 
 
 class ClassifierRecipe(Settings):
-    """Everything that makes a classifier."""
+    """Everything that defines a classifier."""
 
     seed: int = Field(1, ge=0)
     """Random seed: initial weights, order of batches, dropout."""
