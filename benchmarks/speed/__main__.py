@@ -1,4 +1,4 @@
-"""Measure Dragoman beside its peers: `python -m benchmarks.speed` runs every part, writes docs/benchmarks.md (or: make bench)."""
+"""Compare Dragoman with other toolkits: `python -m benchmarks.speed` (or `make bench`) measures and writes docs/benchmarks.md."""
 
 import argparse
 import sys

@@ -91,7 +91,7 @@ Turn = Callable[[Child, int, str], Mapping[str, Any]]
 
 
 def about() -> dict[str, Any]:
-    """Return what numbers depend on beside the settings: machine, commit, versions, time."""
+    """Return what numbers depend on besides the settings: machine, commit, versions, time."""
     return {
         "machine": machine(),
         "commit": commit(),

@@ -1,4 +1,4 @@
-"""How fast this machine multiplies matrices just now: measured beside each turn, since its speed drifts."""
+"""Speed of matrix products on this machine now: measured next to each turn, since it drifts."""
 
 import os
 import signal

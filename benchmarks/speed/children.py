@@ -26,7 +26,7 @@ WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
 
 @dataclass(frozen=True)
 class Peer:
-    """A script that speaks as `peers/child.py` does, and what its environment needs beside torch."""
+    """A script that speaks as `peers/child.py` does, and what its environment needs besides torch."""
 
     name: str
     title: str

@@ -10,15 +10,15 @@ from benchmarks.speed.statistics import ratios, spread
 from dragoman.atomic import write_text
 
 Section = Callable[[Sequence[Record], Path], list[str]]
-"""Writes the lines of a part below its heading, from its records; pictures go into a folder beside the page."""
+"""Writes the lines of a part below its heading, from its records; pictures go into a folder next to the page."""
 
 HEAD = """# Benchmarks
 
 Written by `make bench` (see [benchmarks/speed](../benchmarks/speed)) from what it measured; do not edit by hand. Every number
-is the median of turns that were taken side by side, the quartiles in brackets behind it. Machines like this drift in speed by
-a factor of two, so ratios are taken of turns that stood side by side, in the same round of the same sitting; `-` stands where
-two never did. A matrix product is timed beside each turn, and MFU is the share of its rate that the model's own arithmetic
-reaches (padding and work done twice do not count as work).
+is the median of interleaved turns, with quartiles in brackets. The speed of machines like this drifts by a factor of two, so
+ratios are computed only between turns of the same round of the same session; `-` means that there are none. A matrix product
+is timed next to each turn, and MFU is the share of its rate that the model's own arithmetic reaches (padding and recomputation
+do not count as work).
 """
 
 
@@ -51,10 +51,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def circumstances(records: Sequence[Record]) -> list[str]:
-    """Say on which machine, when and with what the newest sitting of a part was."""
+    """Describe the machine, time and versions of the latest session of a part."""
     about = matching(records, what="about")
     now = about[-1]
-    sittings = f", in {len(about)} sittings" if len(about) > 1 else ""
+    sittings = f", in {len(about)} sessions" if len(about) > 1 else ""
     versions = {
         f"{name} {version}"
         for record in matching(records, what="loaded")
@@ -81,7 +81,7 @@ def skipped(records: Sequence[Record]) -> list[str]:
 
 
 def turns(records: Sequence[Record]) -> dict[str, dict[tuple[int, int], Record]]:
-    """Return the turns of each contestant by sitting and round; of a round that was taken anew, the newest."""
+    """Return the turns of each contestant by session and round; for a repeated round, the newest."""
     newest: dict[str, dict[int, Record]] = {}
     for record in matching(records, what="turn"):
         newest.setdefault(record["contestant"], {})[record["round"]] = record
@@ -92,7 +92,7 @@ def turns(records: Sequence[Record]) -> dict[str, dict[tuple[int, int], Record]]
 
 
 def compare(speeds: Mapping[str, Mapping[tuple[int, int], float]], one: str, other: str | None) -> str:
-    """Return the spread of the ratios of two contestants' speeds over the turns that both had side by side."""
+    """Return the spread of the ratios of two contestants' speeds over their common rounds."""
     if other is None or other not in speeds or one not in speeds:
         return "-"
     found = ratios(speeds[one], speeds[other])

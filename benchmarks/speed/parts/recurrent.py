@@ -1,4 +1,4 @@
-"""Training of Bahdanau's translator: Dragoman beside the textbook's loop, at the textbook's size and at a usual one."""
+"""Training of Bahdanau's translator: Dragoman and the textbook's loop, at the textbook's size and at a usual one."""
 
 import json
 import random
