@@ -135,7 +135,7 @@ def _bounds(field: Schema) -> str:
 
 
 def _prose(text: str) -> str:
-    """Put a description on one line of a table, with names of special pieces kept from looking like HTML."""
+    """Put a description on one line of a table, with names of special tokens kept from looking like HTML."""
     return " ".join(text.split()).replace("<unk>", "`<unk>`").replace("|", "\\|")
 
 

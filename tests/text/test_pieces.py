@@ -122,5 +122,5 @@ def test_a_model_without_the_special_pieces_is_refused() -> None:
 
     model = io.BytesIO()
     SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_writer=model, vocab_size=34, minloglevel=2)
-    with pytest.raises(TextError, match="the SentencePiece model begins with the pieces"):
+    with pytest.raises(TextError, match="the SentencePiece model starts with the tokens"):
         SentencePiece(model.getvalue(), "unigram")

@@ -86,7 +86,7 @@ def standard_input(most: int) -> Iterator[list[str]]:
 
 
 def given_or_standard_input(text: str | None, most: int) -> Iterator[tuple[list[str], int]]:
-    """Yield the text given, or else chunks of lines of standard input, with the number of their first line."""
+    """Yield the given text, or chunks of lines of standard input, with the number of their first line."""
     if text is not None:
         yield [text], 1
         return

@@ -48,8 +48,8 @@ def pad(
 ) -> Padded:
     """Pad source sentences, given without special tokens, to one rectangle, with EOS after each.
 
-    `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, and None
-    where there is none.
+    `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, with None
+    for missing ones.
 
     >>> pad([[7], []]).mask.tolist()
     [[True, True], [True, False]]
@@ -65,7 +65,7 @@ def pad(
 def _rectangle(
     sentences: Sequence[Ids | None], before: Sequence[int], special: SpecialIds, *, least: int = 0
 ) -> Padded:
-    """Pad sentences on the right, with `before` ahead of each and EOS after it; None gives padding alone.
+    """Pad sentences on the right, with `before` ahead of each and EOS after it; None gives only padding.
 
     The rectangle has at least `least` columns.
     """

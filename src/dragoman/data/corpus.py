@@ -73,7 +73,7 @@ def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
 
 
 def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
-    """Refuse corpora that do not say where documents begin, which `what` needs. CorpusError names the first."""
+    """Raise CorpusError for the first corpus without documents, which `what` needs."""
     for corpus in corpora:
         if not corpus.has_documents:
             raise CorpusError(
@@ -205,7 +205,7 @@ def _field(table: Any, name: str, place: str, *, setting: Literal["fields", "doc
 
 
 def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator[Pair]:
-    """Derive pairs of the built-in corpus, in the direction asked for or in one language."""
+    """Derive pairs of the built-in corpus, in the requested direction or in one language."""
     from dragoman.data.phrasebook import derive
 
     other = next((language for language in (data.target, data.source) if language != "en"), "vi")

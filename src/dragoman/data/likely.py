@@ -1,4 +1,4 @@
-"""Which target tokens each source token is likely to become, learned from pairs alone by IBM model 1."""
+"""Which target tokens each source token is likely to become, learned from pairs with IBM model 1."""
 
 from collections.abc import Iterable, Sequence
 

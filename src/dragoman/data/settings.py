@@ -26,7 +26,7 @@ class BaseCorpusSettings(Settings):
     """What all corpora have in common: which part is taken, and how often."""
 
     documents_hint: ClassVar[str] = "a corpus that has documents"
-    """What to give in `data` so that it is known where documents begin."""
+    """What to set in `data` for a corpus with documents."""
 
     repeat: int = Field(default=1, ge=1)
     """How many times each pair is seen in an epoch."""
@@ -47,7 +47,7 @@ class BaseCorpusSettings(Settings):
 
     @property
     def has_documents(self) -> bool:
-        """Whether it is known where documents begin."""
+        """Return whether the corpus has documents."""
         return False
 
 
@@ -74,7 +74,7 @@ class LinesSettings(BaseCorpusSettings):
 
     @property
     def has_documents(self) -> bool:
-        """Whether it is known where documents begin."""
+        """Return whether the corpus has documents."""
         return self.documents is not None
 
 
@@ -97,7 +97,7 @@ class TsvSettings(BaseCorpusSettings):
 
     @property
     def has_documents(self) -> bool:
-        """Whether it is known where documents begin."""
+        """Return whether the corpus has documents."""
         return self.document is not None
 
 
@@ -120,7 +120,7 @@ class JsonSettings(BaseCorpusSettings):
 
     @property
     def has_documents(self) -> bool:
-        """Whether it is known where documents begin."""
+        """Return whether the corpus has documents."""
         return self.document is not None
 
 

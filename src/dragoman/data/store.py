@@ -229,7 +229,7 @@ def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, w
 
 
 def _file_checksums(folder: Path) -> list[int]:
-    """Return the CRC-32 of both data files: it is to find damage, not forgery, and reads 1.6 GB a second."""
+    """Return the CRC-32 of both data files: it detects damage, not forgery, and reads 1.6 GB per second."""
     checksums = []
     for name in (PAIRS, LENGTHS):
         checksum = 0

@@ -86,7 +86,7 @@ def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | Non
     """Return `base`, the settings of a run, with some changed; None means no change, unless it is a value (`maximum_length`).
 
     SettingsError for a setting that does not exist, or that a search would not read with the others and the `model`, where that
-    is known: a run's recipe may hold such a setting, but what is asked for must have an effect.
+    is known: a run's recipe may hold such a setting, but what is requested must have an effect.
 
     >>> lay_over(SearchSettings(), {"beam": 3, "n_best": None}).beam
     3

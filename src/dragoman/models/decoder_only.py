@@ -1,4 +1,4 @@
-"""The decoder alone, as a causal language model (Radford et al. 2018): it continues text, whatever the source."""
+"""Decoder-only causal language model (Radford et al. 2018): it continues text, whatever the source."""
 
 import torch
 from torch import nn

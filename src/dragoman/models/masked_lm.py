@@ -1,4 +1,4 @@
-"""The encoder alone, as a masked language model (Devlin et al. 2019): it fills in masked tokens, reading both sides of each."""
+"""Encoder-only masked language model (Devlin et al. 2019): it fills in masked tokens from both sides of each."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

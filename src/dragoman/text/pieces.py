@@ -12,7 +12,7 @@ from dragoman.text.settings import SentencePieceSettings
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 
 SPACE = "▁"
-"""A space, at the beginning of a piece; `normalize` leaves none in text."""
+"""A space, at the start of a token; `normalize` leaves none in text."""
 
 LARGEST_SAMPLE = 2_000_000
 """Maximum number of sentences that a vocabulary is learned from, sampled at random to limit memory."""
@@ -35,7 +35,7 @@ class SentencePiece:
         size = len(self._processor)
         pieces = [self._processor.id_to_piece(index) for index in range(size)]
         if tuple(pieces[:4]) != SPECIAL:
-            raise TextError(f"the SentencePiece model begins with the pieces {pieces[:4]}, not with {list(SPECIAL)}")
+            raise TextError(f"the SentencePiece model starts with the tokens {pieces[:4]}, not with {list(SPECIAL)}")
         self.vocabulary = Vocabulary(pieces[4:])
         self._cut_word: CutWord = BpeDropout(self.vocabulary)
         if algorithm == "unigram":
@@ -47,11 +47,11 @@ class SentencePiece:
         return SentencePiece, (self.model, self.algorithm)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the pieces of normalised `text`."""
+        """Return the token ids of normalised `text`."""
         return self._processor.encode(text)
 
     def split(self, text: str) -> list[str]:
-        """Return the pieces of normalised `text`, unknown ones as they are spelled."""
+        """Return the tokens of normalised `text`, unknown ones as text."""
         return self._processor.encode(text, out_type=str)
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
@@ -61,14 +61,14 @@ class SentencePiece:
         return [piece for word in text.split() for piece in self._cut_word(SPACE + word, rng, rate)]
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
-        """Return what each piece adds to the text, spaces included."""
+        """Return the text of each token, including spaces."""
         return [piece.replace(SPACE, " ") for piece in pieces]
 
 
 def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
     """Learn a vocabulary from normalised texts; the same texts give the same model.
 
-    Raises TextError if the texts are empty or their vocabulary cannot have the size asked for.
+    Raises TextError if the texts are empty or their vocabulary cannot have the requested size.
     """
     from sentencepiece import SentencePieceTrainer
 

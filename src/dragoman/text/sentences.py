@@ -5,7 +5,7 @@ import re
 from dragoman.text.normalize import normalize
 
 _MARKS = re.compile(r"\\n|<eos>")
-"""What separates sentences in text that was split by whoever made it."""
+"""Separators of sentences in text that is already split."""
 
 _ENDS = re.compile(r"(\w*)([.!?…]+[\"'”’»)\]]*) (?=(\S))|[。！？]+[”’」』）]* ?")
 """Signs that may end a sentence: those that need a space after them, with the word before and the sign behind; and the others."""
@@ -14,7 +14,7 @@ _ENDS = re.compile(r"(\w*)([.!?…]+[\"'”’»)\]]*) (?=(\S))|[。！？]+[”
 def split_sentences(text: str) -> list[str]:
     """Split a normalised document into sentences, none of them empty.
 
-    Where the text holds marks, `<eos>` or a backslash with n, it is split there and nowhere else. Otherwise a sentence ends with
+    If the text contains marks, `<eos>` or a backslash with n, it is split only there. Otherwise a sentence ends with
     ".", "!", "?" or "…", closing quotes and brackets included, before a space that no small letter follows; the point after
     a single capital, as in "J. Smith", ends none. "。", "！" and "？" need no space. "Mr. Smith" is split after "Mr.".
 

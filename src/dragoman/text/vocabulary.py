@@ -39,11 +39,11 @@ class Vocabulary:
         return iter(self._pieces)
 
     def id(self, piece: str) -> int:
-        """Return the id of `piece`, or that of the unknown one."""
+        """Return the id of `piece`, or that of the unknown token."""
         return self._ids.get(piece, self.special.unk)
 
     def piece(self, index: int) -> str:
-        """Return the piece whose id is `index`; IndexError if there is none."""
+        """Return the token with the id `index`. Raises IndexError if there is none."""
         if index < 0:
             raise IndexError(index)
         return self._pieces[index]

@@ -129,7 +129,7 @@ class OptimisationSettings(Settings):
         if all(getattr(self, budget) is None for budget in BUDGETS):
             raise ValueError(f"`training` needs a budget: set `training.{'`, `training.'.join(BUDGETS)}`")
         if any(first.after >= second.after for first, second in pairwise(self.phases)):
-            raise ValueError("`training.phases` must begin one after the other; put them in order of `after`")
+            raise ValueError("`training.phases` must start one after the other; put them in order of `after`")
         for number in range(len(self.phases) + 1):
             now = self.in_phase(number)
             if now.optimizer == "nesterov" and not now.momentum:

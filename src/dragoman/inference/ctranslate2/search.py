@@ -91,7 +91,7 @@ class Engine:
         return [results[row] for row in range(len(sources))]
 
     def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[int]]]) -> list[list[float]]:
-        """Return the log-probability of each token of given translations, that of </s> last; sources are pieces."""
+        """Return the log-probability of each token of given translations, that of </s> last; sources are tokens."""
         sources, targets = [list(source) for source, _ in pairs], [[self._names[i] for i in ids] for _, ids in pairs]
         sizes: dict[str, Any] = {"max_batch_size": BATCH_TOKENS, "batch_type": "tokens", "max_input_length": 0}
         return [list(one.log_probs) for one in self._model.score_batch(sources, targets, **sizes)] if pairs else []
@@ -128,7 +128,7 @@ class Engine:
         return [self._read(result) for result in results]
 
     def _read(self, result: Any) -> list[Candidate]:
-        """Turn pieces into ids."""
+        """Turn tokens into ids."""
         found = []
         for pieces, log_prob in zip(result.hypotheses, result.scores, strict=True):
             ids = [self._ids[piece] for piece in pieces]
