@@ -134,7 +134,7 @@ def dump(settings: Settings) -> str:
 
 
 def nearest(name: str, known: Sequence[str], *, listed: str | None = None) -> str:
-    """Return the hint "; did you mean `x`?" for the nearest of `known`, or a list of them where none is near.
+    """Return the hint "; did you mean `x`?" for the closest of `known`, or a list of them if none is close.
 
     Where they are many, `listed` names the command that lists them.
 

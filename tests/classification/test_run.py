@@ -34,7 +34,7 @@ def test_an_opened_run_has_its_labels_and_its_best_weights(classifier_run: Path)
 
 
 def test_a_translator_is_no_classifier(trained: Trained) -> None:
-    with pytest.raises(RunError, match="is no document classifier; train one with `dragoman classify train`"):
+    with pytest.raises(RunError, match="is not a document classifier; train one with `dragoman classify train`"):
         open_classifier_run(trained("rnn"))
 
 

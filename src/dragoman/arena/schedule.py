@@ -63,7 +63,7 @@ class Worker:
         """Jobs that someone else stopped: not restarted in this session."""
 
     def work(self) -> bool:
-        """Work until nothing is left that this process could do; False where Ctrl-C or SIGTERM ended it, all saved."""
+        """Work until nothing is left for this process; return False if Ctrl-C or SIGTERM ended it, after saving."""
         handled = (
             signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
         )  # a command has a handler, and an exit code for it

@@ -75,13 +75,13 @@ def new_classifier_run(
 
 
 def open_classifier_run(folder: Path) -> ClassifierRun:
-    """Read a classifier's run folder. RunError where it is missing, damaged, newer than this program or of another task."""
+    """Read a classifier's run folder. Raises RunError if it is missing, damaged, too new or of another task."""
     manifest, written = read_sealed(folder)
     if manifest.get("task") != TASK:
         raise RunError(f"{folder} is not a document classifier; train one with `dragoman classify train`")
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise RunError(f"{folder / 'manifest.json'} is damaged; copy it again from a good place")
+        raise RunError(f"{folder / 'manifest.json'} is damaged; restore it from an intact copy")
     recipe = read_recipe(folder, ClassifierRecipe, written, update=_current)
     return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
 

@@ -41,7 +41,7 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
 
 
 def _special(target: Codec) -> list[int]:
-    """Return the ids of the special pieces, and of unknown words that tell where they come from."""
+    """Return the ids of the special tokens, including positional unknown words."""
     ids, names = list(target.special.all), target.tokenizer.vocabulary
     for sign in (1, -1):
         offset = 0

@@ -114,6 +114,6 @@ def dropout_rates(model: nn.Module) -> list[DropoutRate]:
 
 
 def switch_dropout(rates: list[DropoutRate], *, on: bool) -> None:
-    """Let all that `dropout_rates` found drop as much as it did then, or nothing."""
+    """Restore the rates that `dropout_rates` found, or turn dropout off."""
     for rate in rates:
         setattr(rate.module, rate.attribute, rate.value if on else type(rate.value)(0))

@@ -19,7 +19,7 @@ from dragoman.native.decoding import in_panels, multiplier
 SMALL = 1 << 12
 """Weights with fewer numbers are not worth packing."""
 FEW = {torch.float32: 64, torch.bfloat16: 8}
-"""Rows up to which the C++ part is quicker than oneDNN."""
+"""Up to this many rows, the C++ kernel is faster than oneDNN."""
 
 
 def linear(
@@ -46,7 +46,7 @@ class PackedWeights:
     """
 
     def __init__(self, precision: InferencePrecisionName, *models: nn.Module) -> None:
-        """Take over the models' weights: those that are computed from others are computed for good."""
+        """Take over the models' weights; parametrised weights are computed once and replaced by their values."""
         self.precision = precision
         self._known: dict[tuple[int, torch.Size, tuple[int, ...]], Multiply] = {}
         for model in models:
@@ -113,7 +113,7 @@ def _in_bfloat16(weight: Tensor) -> Multiply:
 
 
 def _laid_out(weight: Tensor, kind: torch.dtype) -> Multiply:
-    """Return the product of inputs in a type with a weight in that type, which oneDNN lays out where it is on a CPU."""
+    """Return the product of inputs and a weight of one dtype, which oneDNN packs on a CPU."""
     if not _packs(weight, kind):
         rounded = cache(lambda: weight.detach().to(kind))
         return lambda inputs, bias: F.linear(inputs, rounded(), bias)

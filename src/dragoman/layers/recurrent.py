@@ -77,7 +77,7 @@ class RecurrentStack(nn.Module):
         return state[0][:, -1:]
 
     def input_maps(self, size: int) -> tuple[InputMap, InputMap]:
-        """Cut the first layer's product with the input into that with its first `size` features and that with the others."""
+        """Split the first layer's input projection into that of the first `size` features and that of the others."""
         weights = _weights(self.stack, "0")
 
         def first(inputs: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ LayOut = Callable[[Tensor], Multiply]
 """Makes the product with a weight; InputError where this machine cannot."""
 
 WORTHWHILE = 1.2
-"""How many times faster matrix products of fewer bits must be on a CPU to be chosen."""
+"""Speed-up that matrix products in fewer bits must bring on a CPU to be chosen."""
 HIDDEN = 20
 """Square products in a step of translation, for each one of the output layer."""
 

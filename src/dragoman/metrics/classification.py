@@ -38,17 +38,17 @@ class Confusion:
         return sum(found) / len(found)
 
     def precision(self, label: str) -> float:
-        """Share of the documents predicted to have `label` that have it; 0 where there are none."""
+        """Return the share of documents predicted as `label` that have it; 0 if there are none."""
         predicted = self._predicted(label)
         return self._right(label) / predicted if predicted else 0.0
 
     def recall(self, label: str) -> float:
-        """Share of the documents that have `label` that are predicted to; 0 where there are none."""
+        """Return the share of documents with `label` that are predicted as such; 0 if there are none."""
         true = self._true(label)
         return self._right(label) / true if true else 0.0
 
     def f1(self, label: str) -> float:
-        """Harmonic mean of precision and recall; 0 where the label occurs nowhere."""
+        """Return the harmonic mean of precision and recall; 0 if the label does not occur."""
         both = self._true(label) + self._predicted(label)
         return 2 * self._right(label) / both if both else 0.0
 

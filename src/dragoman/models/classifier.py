@@ -107,7 +107,7 @@ class DocumentClassifier(nn.Module):
         self.head = OutputLayer(self.sentences.width, labels)
 
     def forward(self, documents: Padded) -> Classified:
-        """Read documents whose sentences, each of one word or more, end with EOS."""
+        """Classify documents whose sentences, of at least one word each, end with EOS."""
         cut = cut_at_ends(documents)
         embedded = self.dropout(self.embedding(in_rows(cut.words, cut.lengths)))
         vectors, word_weights = self.words(embedded, cut.lengths)

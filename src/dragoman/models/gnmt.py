@@ -51,7 +51,7 @@ class GnmtSettings(Settings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         bound = self.max_positions if self.score == "location" else None
         return Capabilities(source_heads=(1, 1), native=True, stepwise=True, source_positions=bound)
 

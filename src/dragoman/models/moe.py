@@ -47,7 +47,7 @@ class MoeSettings(Settings):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """Return what the model supports."""
         bound = self.max_positions if self.score == "location" else None
         return Capabilities(source_heads=(1, 1), native=True, source_positions=bound)
 

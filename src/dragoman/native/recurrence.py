@@ -33,7 +33,7 @@ class CellWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerWeights:
-    """Each layer's weights; the first weight_ih takes what is attended to as well."""
+    """Each layer's weights; the first weight_ih also multiplies the context."""
 
     weights: tuple[CellWeights, ...]
     keep: Tensor | None = None

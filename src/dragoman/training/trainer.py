@@ -97,11 +97,11 @@ class Trainer:
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
 
     def save(self) -> None:
-        """Write all that resuming needs into one file."""
+        """Write everything needed to resume into one file."""
         save_state(self.files, self.model, self.optimizer, progress=self.progress, stream=self.stream)
 
     def restore(self) -> None:
-        """Continue from what `save` wrote. RunError where that is missing, damaged or another run's, or the best weights are."""
+        """Restore what `save` wrote. Raises RunError if it or the best weights are missing, damaged or from another run."""
         self.progress, tensors = load_state(self.files, self.model, self.stream)
         self._start_phase(self.progress.phase)
         restore_optimizer(self.optimizer, tensors)
