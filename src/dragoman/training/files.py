@@ -78,6 +78,6 @@ class RunFiles:
         """Raise RunError if the metadata of the file `path` says that it belongs to another run."""
         if self.identity is not None and metadata.get(RUN) != self.identity:
             raise RunError(
-                f"{path} does not belong to the run {self.folder}; copy the right file from where the run was trained, or "
+                f"{path} belongs to another run, not to {self.folder}; copy the right file from where the run was trained, or "
                 "train again"
             )
