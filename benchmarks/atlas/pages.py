@@ -79,7 +79,7 @@ def _front_page(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator
 
 def _table(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]:
     """Return the lines of the table."""
-    corpora = {name: corpus["title"] for name, corpus in about["plan"]["corpora"].items()}
+    corpora = _measured(results, about)
     names = {"bleu": "BLEU", "aer": "AER", "aer_shifted": "AER, shifted", "entropy": "entropy"}
     heads = [f"{title}: {names[number]}" for title in corpora.values() for number, _ in PRINTED]
     yield "| " + " | ".join(["kind", "parameters", *heads, "tokens/s", "MB"]) + " |"
@@ -100,14 +100,14 @@ def _table(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]
 
 def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]:
     """Say what the columns are."""
-    corpora = about["plan"]["corpora"]
     before = [result["memory_before"] for result in results]
-    counts = {name: len({one["seed"] for one in results if one["corpus"] == name}) for name in corpora}
-    seeds = "; ".join(f"{corpora[name]['title']} {count}" for name, count in counts.items())
+    corpora = _measured(results, about)
+    counts = {name: len({result["seed"] for result in results if result["corpus"] == name}) for name in corpora}
+    seeds = "; ".join(f"{corpora[name]} {count}" for name, count in counts.items())
     yield f"- Mean ± standard deviation over seeds ({seeds}); one seed has no spread. – means not measured."
     yield "- **BLEU**: sacreBLEU of greedy translations after the last step."
     yield (
-        "- **AER**: alignment error rate, 0 to 1, lower is better, against the phrasebook's own links and the manual links of "
+        "- **AER**: alignment error rate, 0 to 1, lower is better, against the phrasebook's own links or the manual links of "
         "EVBNews; tokens without letter or digit do not count. Layer and head are chosen on dev sentences, the rate is "
         "measured on others. **Shifted**: the weights of the step that reads a word rather than the one that writes it (Chen et "
         "al. 2020)."
@@ -119,7 +119,7 @@ def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str
         + (f", which has {min(before):,.0f} MB before it begins." if before else ".")
     )
     for name, reason in about["skipped"].items():
-        yield f"- {corpora[name]['title']} was left out of this run: {reason}."
+        yield f"- {about['plan']['corpora'][name]['title']} was left out of this run: {reason}."
     for name, reason in about["refused"].items():
         yield f"- `{name}` has no result: {reason}."
 
@@ -178,9 +178,9 @@ def _numbers(kind: Kind, results: Sequence[Result], about: Mapping[str, Any]) ->
         "tokens_per_second": ("tokens/s in training", 0),
         "memory": ("peak memory, MB", 0),
     }
-    corpora = about["plan"]["corpora"]
+    corpora = _measured(results, about)
     found = {name: _of(results, kind, name) for name in corpora}
-    yield "| measured | " + " | ".join(corpus["title"] for corpus in corpora.values()) + " |"
+    yield "| measured | " + " | ".join(corpora.values()) + " |"
     yield "| --- |" + " ---: |" * len(corpora)
     for number, (title, decimals) in names.items():
         yield f"| {title} | " + " | ".join(spread(found[name], number, decimals) for name in corpora) + " |"
@@ -213,6 +213,13 @@ def spread(results: Sequence[Result], number: str, decimals: int, *, only_mean: 
     written = f"{mean(values):,.{decimals}f}"
     same = only_mean or len(values) == 1 or number == "parameters"
     return written if same else f"{written} ± {stdev(values):,.{decimals}f}"
+
+
+def _measured(results: Sequence[Result], about: Mapping[str, Any]) -> dict[str, str]:
+    """Return the titles of the corpora that have a result; of all where none has."""
+    titles = {name: corpus["title"] for name, corpus in about["plan"]["corpora"].items()}
+    trained = {result["corpus"] for result in results}
+    return {name: title for name, title in titles.items() if name in trained} or titles
 
 
 def _of(results: Sequence[Result], kind: Kind | str, corpus: str) -> list[Result]:

@@ -61,7 +61,7 @@ def test_every_number_of_the_table_is_one_of_the_results(work: Path) -> None:
     luong, plain = found["luong-general"], found["plain"]
     written = [f"{luong['bleu']:.1f}", f"{luong['aer']:.3f}", f"{luong['aer_shifted']:.3f}", f"{luong['entropy']:.2f}"]
     cost = [f"{luong['tokens_per_second']:,.0f}", f"{luong['memory']:,.0f}"]
-    assert row(page, "luong-general") == [f"{luong['parameters']:,}", *written, *["–"] * 4, *cost]
+    assert row(page, "luong-general") == [f"{luong['parameters']:,}", *written, *cost]
     assert row(page, "plain")[:3] == [f"{plain['parameters']:,}", f"{plain['bleu']:.1f}", "–"]
     assert set(row(page, "transformer")) == {"–"}
     assert luong["steps"] == 4 and luong["method"][0] == METHOD and luong["memory"] >= luong["memory_before"] > 0
