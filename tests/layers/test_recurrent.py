@@ -70,6 +70,32 @@ def test_a_step_keeps_a_float32_state_where_products_are_in_bfloat16(cell: CellN
     torch.testing.assert_close(output.float(), exact[:, 0], rtol=0.05, atol=0.02)
 
 
+@pytest.mark.parametrize("encoder", [False, True])
+@pytest.mark.parametrize("supported", [False, True])
+def test_an_lstm_in_bfloat16_needs_none_of_onednn(
+    encoder: bool, supported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    inputs = torch.randn(2, 3, 5)
+    stack: RecurrentStack | BidirectionalStack
+    if encoder:
+        stack = BidirectionalStack("lstm", 5, 4, layers=2, dropout=0.0, bidirectional=True)
+        run = partial(stack, inputs, torch.tensor([3, 3]))
+    else:
+        stack = RecurrentStack("lstm", 5, 4, layers=2, dropout=0.0)
+        run = partial(stack, inputs, zero_state(stack, inputs))
+    exact, _ = run()
+    if not supported:
+        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    elif not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("this processor has no LSTM in bfloat16 to compare with")
+    stack.stack.register_forward_pre_hook(lambda *_: asked.append(torch.backends.mkldnn.enabled))
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs, _ = run()
+    torch.testing.assert_close(outputs.float(), exact, rtol=0.05, atol=0.05)
+    assert asked == [supported] and torch.backends.mkldnn.enabled
+
+
 @CELLS
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_final_states_join_the_directions_of_each_layer(cell: CellName, bidirectional: bool) -> None:

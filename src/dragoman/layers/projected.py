@@ -1,17 +1,15 @@
 """LSTMs whose output is a projection of their cells (Sak et al. 2014), over a sequence at once or one position at a time."""
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.layers.linear import linear
-from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell
+from dragoman.layers.recurrent import InputMap, State, initialise, lstm_cell, without_onednn
 from dragoman.machine.compute_plan import DEFAULT
 from dragoman.machine.dtypes import upcast
 from dragoman.native.recurrence import AttentionInputs, CellWeights, FusedRnnOutput, LayerWeights, run_fused
@@ -39,7 +37,7 @@ class ProjectedLstm(nn.Module):
         self, inputs: Float[Tensor, "batch time dim"], state: State
     ) -> tuple[Float[Tensor, "batch time width"], State]:
         """Run over a sequence from `state`; return the outputs and the state after it."""
-        with _without_onednn():
+        with without_onednn():
             outputs, last = self.stack(inputs, tuple(part[None] for part in state))
         return outputs, tuple(part[0] for part in last)
 
@@ -48,7 +46,7 @@ class ProjectedLstm(nn.Module):
     ) -> Float[Tensor, "batch time width"]:
         """Read padded sentences, skipping the padding; return the sum of the directions, zeros on padding."""
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        with _without_onednn():
+        with without_onednn():
             outputs, _ = self.stack(packed)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         return padded.unflatten(-1, (-1, self.stack.proj_size)).sum(-2)
@@ -96,11 +94,3 @@ class ProjectedLstm(nn.Module):
     def _weight(self, name: str) -> Tensor:
         """Return one of torch's parameters by its name without the layer suffix."""
         return self.stack.get_parameter(f"{name}_l0")
-
-
-def _without_onednn() -> AbstractContextManager[None]:
-    """Disable oneDNN, which has no LSTM with projections: torch would warn about it and fall back to the same code."""
-    flags: AbstractContextManager[None] = torch.backends.mkldnn.flags(
-        enabled=False, deterministic=None, allow_tf32=None
-    )
-    return flags

@@ -4,6 +4,7 @@ The state of a stack is a tuple of tensors (batch, layer, hidden): (h,) for a GR
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import torch
@@ -14,7 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.linear import linear
 from dragoman.machine.compute_plan import DEFAULT
-from dragoman.machine.dtypes import upcast
+from dragoman.machine.dtypes import matmul_dtype, upcast
 from dragoman.native.recurrence import AttentionInputs, CellWeights, FusedRnnOutput, LayerWeights, run_fused
 
 CellName = Literal["gru", "lstm"]
@@ -51,7 +52,8 @@ class RecurrentStack(nn.Module):
             fused = self.run_fused(inputs, state)
             return fused.states, fused.last
         by_layer = tuple(part.transpose(0, 1).contiguous() for part in state)
-        outputs, after = self.stack(inputs, by_layer[0] if self.cell == "gru" else by_layer)
+        with _possible(self.stack, inputs):
+            outputs, after = self.stack(inputs, by_layer[0] if self.cell == "gru" else by_layer)
         new = (after,) if self.cell == "gru" else after
         return outputs, tuple(part.transpose(0, 1) for part in new)
 
@@ -137,7 +139,8 @@ class BidirectionalStack(nn.Module):
         if self.plan.native and inputs.shape[1] > 1 and inputs.device.type == "cpu":
             return self._run_fused(inputs, lengths)
         packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        outputs, after = self.stack(packed)
+        with _possible(self.stack, inputs):
+            outputs, after = self.stack(packed)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
         parts = after if isinstance(after, tuple) else (after,)
         return padded, tuple(self._join(part) for part in parts)
@@ -174,6 +177,24 @@ class BidirectionalStack(nn.Module):
     def _join(self, part: Float[Tensor, "both batch hidden"]) -> Float[Tensor, "batch layer joined"]:
         """Concatenate the directions of a layer."""
         return part.unflatten(0, (self.layers, -1)).permute(2, 0, 1, 3).flatten(2)
+
+
+def _possible(stack: nn.GRU | nn.LSTM, inputs: Tensor) -> AbstractContextManager[None]:
+    """Return the context in which torch can run a stack over a sequence.
+
+    oneDNN, which torch asks for an LSTM on a CPU, raises RuntimeError in bfloat16 where the processor lacks AVX-512.
+    """
+    rounded = inputs.device.type == "cpu" and matmul_dtype(inputs) == torch.bfloat16
+    missing = rounded and isinstance(stack, nn.LSTM) and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return without_onednn() if missing else nullcontext()
+
+
+def without_onednn() -> AbstractContextManager[None]:
+    """Keep torch from asking oneDNN for a layer that it lacks; torch's own loop computes the same."""
+    flags: AbstractContextManager[None] = torch.backends.mkldnn.flags(
+        enabled=False, deterministic=None, allow_tf32=None
+    )
+    return flags
 
 
 def zero_state(like: Float[Tensor, "batch time dim"], layers: int, *sizes: int) -> State:
