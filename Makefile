@@ -32,7 +32,7 @@ test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doct
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m "not slow"
 
 	$(MAKE) site
 
@@ -50,7 +50,7 @@ coverage: $(VENV)/.developing  ## measure which lines the tests reach, in Python
 	rm -rf $(MEASURED) .coverage .coverage.*
 	mkdir -p $(MEASURED)
 	OMP_NUM_THREADS=1 XDG_CACHE_HOME="$(MEASURED)/cache" CXX="$${CXX:-g++} --coverage -dumpdir $(MEASURED)/" \
-		$(BIN)/coverage run -m pytest -n 2 -m "not slow"
+		$(BIN)/coverage run -m pytest -n 2 --dist loadfile -m "not slow"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/native_coverage.py $(MEASURED)
 	$(BIN)/coverage report --skip-covered --show-missing

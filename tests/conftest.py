@@ -1,15 +1,21 @@
-"""What all tests share: settings of hypothesis, and runs that are trained once.
+"""What all tests share: checked shapes, settings of hypothesis, and runs that are trained once.
 
-Examples that hypothesis finds are the same in every run, on slow machines too.
+Every module with shapes in its signatures is imported with beartype's checks, so nothing of Dragoman is imported above them.
+Other modules go without: mypy knows their types, and the checks would double the time of all tests. Examples that hypothesis
+finds are the same in every run, on slow machines too.
 """
 
 import signal
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import settings
-from tests.tiny import Trained, recipe
+from tests.shapes import modules_with_shapes
+
+jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell put into the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -19,12 +25,14 @@ settings.load_profile("dragoman")
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a function that trains a tiny model (see tests/tiny.py), once for the same arguments, and gives its run."""
     folder = tmp_path_factory.mktemp("runs")
 
     @cache
     def train(model: str, *assignments: str) -> Path:
+        from tests.tiny import recipe
+
         from dragoman.jobs.train import fit
 
         run = folder / f"{model}-{len(list(folder.iterdir()))}"

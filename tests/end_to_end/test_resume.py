@@ -12,8 +12,8 @@ from tests.tiny import dragoman, process, recipe_file
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile
 
-STEPS = 100
-LONG = (f"training.steps={STEPS}", "training.validate_every=40", "training.save_minutes=100")
+STEPS = 50
+LONG = (f"training.steps={STEPS}", "training.validate_every=20", "training.save_minutes=100")
 CASES = {
     "rnn": ("rnn",),
     "transformer": ("transformer", "text.sampling=0.1"),

@@ -1,0 +1,22 @@
+"""Shapes in signatures are checked while tests run."""
+
+import jaxtyping
+import pytest
+import torch
+from tests.shapes import modules_with_shapes
+
+from dragoman.attention.attend import normalize
+from dragoman.data.collate import collate
+
+
+def test_the_modules_with_shapes_are_found() -> None:
+    found = set(modules_with_shapes())
+    assert {normalize.__module__, collate.__module__, "dragoman.interfaces"} <= found
+    assert not {"dragoman.settings", "dragoman.cli.main"} & found
+
+
+def test_a_wrong_shape_is_refused() -> None:
+    scores, mask = torch.zeros(2, 3, 4), torch.ones(2, 3, 4, dtype=torch.bool)
+    normalize(scores, mask)
+    with pytest.raises(jaxtyping.TypeCheckError):
+        normalize(scores[0], mask)
