@@ -28,9 +28,7 @@ def test_lines_of_standard_input_are_filled_one_by_one(trained: Trained) -> None
     assert found.lines[0] == dragoman("fill", run, MISSION).lines[0]
     stopped = dragoman("fill", run, "--top", 0, stdin=f"{MISSION}\nI love you.\n")
     assert stopped.code == 2 and stopped.lines == found.lines[:1]
-    assert stopped.errors.startswith(
-        "dragoman: line 2 of standard input has no [MASK] (`I love you.`); write [MASK] where"
-    )
+    assert stopped.errors.startswith("dragoman: line 2 of standard input has no [MASK] (`I love you.`); write [MASK]")
 
 
 def test_fillings_as_json_hold_probabilities(trained: Trained) -> None:

@@ -54,7 +54,7 @@ def test_columns_are_read(tmp_path: Path) -> None:
 
 def test_a_line_with_too_few_columns_is_named(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", "un\tone\nalone\n")
-    with pytest.raises(CorpusError, match=r"a\.tsv, line 2 has 1 tab-separated columns, but column 1 is asked for"):
+    with pytest.raises(CorpusError, match=r"a\.tsv, line 2 has 1 tab-separated columns, but column 1 is requested"):
         read(tmp_path, tsv="a.tsv")
 
 
@@ -198,7 +198,7 @@ def test_columns_and_fields_name_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "corpus", "message"),
     [
-        ("one\tun", {"tsv": "a", "document": 2}, r"line 1 has 2 .* but column 2 is asked for .* set `document`"),
+        ("one\tun", {"tsv": "a", "document": 2}, r"line 1 has 2 .* but column 2 is requested .* set `document`"),
         ("one\tun\t ", {"tsv": "a", "document": 2}, r"line 1 names no document"),
         ('{"en": "a", "fr": "b"}', {"jsonl": "a", "document": "talk"}, r"has no field `talk` .*; set `document`"),
         (

@@ -199,4 +199,4 @@ def test_a_corpus_that_has_changed_cannot_be_resumed_with(recipe: Path):
     assert dragoman(*command).code == 0
     (recipe.parent / "train.fr").write_text(FRENCH.replace("chat", "lion"), encoding="utf-8")
     sentence = refusal(*command, "--resume", "--set", "training.steps=2")
-    assert f"{recipe.parent / 'train.fr'} has changed since {recipe.parent / 'run'} began" in sentence
+    assert f"{recipe.parent / 'train.fr'} has changed since {recipe.parent / 'run'}" in sentence

@@ -107,7 +107,7 @@ def test_no_pieces_are_told_where_none_are_asked_for() -> None:
 
 
 def test_a_sentence_without_a_blank_is_refused() -> None:
-    with pytest.raises(InputError, match=r"the sentence has no \[MASK\] \(`I like`\); write \[MASK\] where"):
+    with pytest.raises(InputError, match=r"the sentence has no \[MASK\] \(`I like`\); write \[MASK\]"):
         filler(WordsSettings(minimum_count=1)).fill("I like")
 
 

@@ -87,7 +87,7 @@ def test_a_run_without_weights_says_when_there_will_be_some(fresh: Run):
 def test_a_damaged_manifest_is_named(fresh: Run, text):
     fresh.save()
     (fresh.folder / "manifest.json").write_text(text, encoding="latin-1")
-    with pytest.raises(RunError, match=r"manifest\.json is damaged; copy it again"):
+    with pytest.raises(RunError, match=r"manifest\.json is damaged; .*intact copy"):
         open_run(fresh.folder)
 
 

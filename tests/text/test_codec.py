@@ -143,7 +143,7 @@ def damage(path: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pieces": ["a", "a"]}, "is damaged; copy it again"),
+        ({"pieces": ["a", "a"]}, "is damaged; restore it from an intact copy"),
         ({"pieces": ["a", "b"]}, "has been changed since it was written"),
         ({"pieces": None}, "is damaged"),
         ({"kind": "runes"}, "is damaged"),
@@ -188,7 +188,7 @@ def fingerprint(description: dict[str, object]) -> str:
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b'{"a": 1}'[:5]])
 def test_a_file_cut_short_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "source.json").write_bytes(content)
-    with pytest.raises(TextError, match=r"source\.json is damaged; copy it again"):
+    with pytest.raises(TextError, match=r"source\.json is damaged; restore it from an intact copy"):
         Codec.load(tmp_path, "source")
 
 

@@ -147,11 +147,9 @@ class Codec:
         try:
             codec = _build(table)
         except (KeyError, TypeError, ValueError, TextError):
-            raise TextError(f"{path} is damaged; copy it again from where the run was trained") from None
+            raise TextError(f"{path} is damaged; restore it from an intact copy") from None
         if codec.fingerprint != table.get("fingerprint"):
-            raise TextError(
-                f"{path} has been changed since it was written; copy it again from where the run was trained"
-            )
+            raise TextError(f"{path} has been changed since it was written; restore it from an intact copy")
         return codec
 
 
@@ -243,7 +241,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise TextError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
     except (ValueError, RecursionError):
-        raise TextError(f"{path} is damaged; copy it again from where the run was trained") from None
+        raise TextError(f"{path} is damaged; restore it from an intact copy") from None
     if not isinstance(table, dict) or not isinstance(table.get("format"), int):
         raise TextError(f"{path} is not a tokeniser; give the folder of a trained run")
     if table["format"] > FORMAT:

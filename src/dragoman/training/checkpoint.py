@@ -49,7 +49,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
     except FileNotFoundError:
-        raise RunError(f"{path} is missing; the run is incomplete: copy it again, or train it again") from None
+        raise RunError(
+            f"{path} is missing; the run is incomplete: restore it from an intact copy, or train it again"
+        ) from None
     except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
     written = metadata.get("format", "")
