@@ -17,11 +17,11 @@ from tests.shapes import modules_with_shapes
 
 jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
 
-# Signals may be ignored from birth: Ctrl-C in a job that a shell put into the background, SIGHUP below nohup.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Tests send signals to their own process, so these must do what they do in a terminal: a shell lets jobs in the background
+# ignore Ctrl-C, nohup ignores SIGHUP, and coverage handles SIGTERM.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
 settings.load_profile("dragoman")
