@@ -1,6 +1,7 @@
 """`dragoman demo`, made small."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,11 @@ def test_a_demo_without_attention_has_no_alignments(tmp_path: Path):
     assert "bleu" in numbers["test"] and "alignment_error_rate" not in numbers["test"]
 
 
-def test_a_stopped_demo_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dragoman.jobs.demo.run_demo", lambda *_, **__: None)
+@pytest.mark.parametrize(("stopped_by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_demo_says_so(stopped_by: signal.Signals, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dragoman.jobs.demo.run_demo", lambda *_, **__: stopped_by)
     found = dragoman("demo", *OPTIONS, "--out", tmp_path / "demo")
-    assert (found.code, found.output) == (130, "")
+    assert (found.code, found.output) == (code, "")
     assert "`dragoman demo` starts over" in found.errors
 
 

@@ -1,6 +1,10 @@
 """What the demo measures and shows."""
 
+import os
+import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tiny import Trained, recipe
@@ -9,6 +13,7 @@ from dragoman.data.phrasebook import derive
 from dragoman.errors import RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
+from dragoman.inspection import Report
 from dragoman.jobs.demo import SENTENCES, measure, remove_previous_demo, run_demo
 from dragoman.training.reports import Silent
 
@@ -27,13 +32,26 @@ def test_the_report_shows_sentences_of_every_demo_and_mistakes(tmp_path: Path):
     found = run_demo(
         recipe("transformer", "training.steps=2"), tmp_path / "demo", instructions="do it", listener=Silent()
     )
-    assert found is not None
+    assert isinstance(found, Report)
     assert [sample.source for sample in found.samples[: len(SENTENCES)]] == list(SENTENCES)
     assert len(found.samples) == len(SENTENCES) + 2 * (6 + 4)
     assert list(found.scores) == ["test", "compositional"]
     assert found.facts["Training pairs"] == "300"
     assert found.records and found.settings.startswith("about:")
     assert all(picture.layers == 2 and picture.heads == 2 for picture in found.pictures)
+
+
+class Stops(Silent):
+    """A listener that sends a signal while training runs."""
+
+    def progress(self, record: Mapping[str, Any]) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_stopped_demo_returns_the_signal(tmp_path: Path):
+    settings = recipe("rnn", "training.steps=100")
+    assert run_demo(settings, tmp_path / "demo", instructions="", listener=Stops()) is signal.SIGTERM
+    assert not (tmp_path / "demo" / "report.html").exists()
 
 
 def test_a_folder_that_is_free_is_left_as_it_is(tmp_path: Path):

@@ -1,5 +1,6 @@
 """`dragoman demo`: everything once, on the built-in phrasebook, without a network."""
 
+import signal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,9 +34,9 @@ def demo(
         result = run_demo(recipe, out, instructions=INSTRUCTIONS, listener=listener)
     finally:
         listener.close()
-    if result is None:
+    if isinstance(result, signal.Signals):
         note("Stopped before the end; `dragoman demo` starts over.")
-        raise typer.Exit(130)
+        raise typer.Exit(128 + result)
     print()
     for name, scores in result.scores.items():
         print(f"{name:14}" + "   ".join(f"{score.metric} {score.value:.{score.decimals}f}" for score in scores))

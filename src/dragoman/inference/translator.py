@@ -229,7 +229,8 @@ class Translator:
         known = {None, *(run.recipe.decoding.dictionary for run in self.engine.runs)}
         if settings.dictionary not in known and not self.target.positional:
             raise InputError(
-                "`dictionary` has no effect: unknown words are kept; replace them with `--unknown replace`, or remove it"
+                "`dictionary` has no effect: it is used only where unknown words are replaced, as by "
+                "`dragoman translate --unknown replace`; remove it"
             )
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def remove_previous_demo(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | None:
-    """Train, measure and write report.html and report.json; None if training was stopped."""
+def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | signal.Signals:
+    """Train, measure and write report.html and report.json; return the report, or the signal that stopped training."""
     if recipe.data.source != "en":
         raise SettingsError(
             f"the demo translates from `en`, not from `{recipe.data.source}`; use `dragoman train phrasebook-en-vi` with these "
@@ -51,7 +52,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
         )
     progress = fit(recipe, folder, listener=listener)
     if not progress.finished:
-        return None
+        return signal.Signals(progress.stopped_by or signal.SIGINT)
     listener.say("Evaluating on both test sets.")
     translator = Translator.load(folder)
     scores: dict[str, list[Score]] = {}
