@@ -3,29 +3,8 @@
 import json
 from pathlib import Path
 
-import pytest
+from tests.cli.texts import TARGETS, lines
 from tests.tiny import Trained, dragoman, refusal
-
-SOURCES = ["I love cats.", "", "This is a book."]
-TARGETS = ["Tôi yêu mèo.", "", "Đây là một quyển sách."]
-
-
-def lines(path: Path, sentences: list[str]) -> Path:
-    """Write a text file."""
-    path.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    """Write source sentences."""
-    return lines(tmp_path / "test.en", SOURCES)
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    """Write their translations."""
-    return lines(tmp_path / "test.vi", TARGETS)
 
 
 def test_evaluate_prints_one_object(trained: Trained, source, target, tmp_path: Path):

@@ -3,24 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.cli.texts import SOURCES, lines
 from tests.tiny import dragoman
 
 from dragoman.cli.quality import all_scores, print_scores, score_tables
-
-SOURCES = ["I love cats.", "", "This is a book."]
-TARGETS = ["Tôi yêu mèo.", "", "Đây là một quyển sách."]
-
-
-def lines(path: Path, sentences: list[str]) -> Path:
-    """Write a text file."""
-    path.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    """Write translations."""
-    return lines(tmp_path / "test.vi", TARGETS)
 
 
 def test_tokenised_translations_are_remarked_on_once(tmp_path: Path, target):
