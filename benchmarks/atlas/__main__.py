@@ -10,7 +10,8 @@ from benchmarks.atlas.agreed import ROOT
 from benchmarks.atlas.corpora import Corpus, evbnews, phrasebook
 from benchmarks.atlas.kinds import chosen, plan
 from benchmarks.atlas.pages import write_pages
-from benchmarks.atlas.schedule import Job, jobs, pairs_file, seeds_of, work_through
+from benchmarks.atlas.schedule import Job, jobs, pairs_file, seeds_of
+from benchmarks.schedule import work_through
 
 from dragoman.errors import DragomanError
 
@@ -30,13 +31,16 @@ def main(arguments: list[str] | None = None) -> int:
     except DragomanError as error:
         print(f"atlas: {error}", file=sys.stderr)
         return 2
-    outcome = work_through(wanted, options.jobs, lambda sentence: print(sentence, flush=True))
+    outcome = work_through(
+        wanted, "benchmarks.atlas.job", at_once=options.jobs, say=lambda sentence: print(sentence, flush=True)
+    )
     for name, sentence in outcome.refused.items():
         print(f"atlas: {name} has no result: {sentence}", file=sys.stderr)
     if outcome.stopped:
         print("Call it again to go on.", file=sys.stderr)
         return 130
-    about = {"quick": options.quick or options.steps is not None, "skipped": skipped, "refused": outcome.refused}
+    refused = {job.kind: outcome.refused[job.name] for job in wanted if job.name in outcome.refused}
+    about = {"quick": options.quick or options.steps is not None, "skipped": skipped, "refused": refused}
     write_pages(options.out, outcome.results, about)
     print(f"Wrote {options.out / 'README.md'}")
     return 1 if outcome.refused else 0

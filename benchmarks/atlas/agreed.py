@@ -14,6 +14,3 @@ SHOWN = (
     ("My question is more difficult than her question.", "Câu hỏi của tôi khó hơn câu hỏi của cô ấy."),
 )
 """Sentences of the phrasebook's test split, for the pictures: order reversed, a word moved far, a word that occurs twice."""
-
-STOPPED = 130
-"""Exit code of a training that was asked to stop, and saved."""

@@ -13,9 +13,10 @@ from statistics import quantiles
 from typing import Any
 
 import torch
-from benchmarks.atlas.agreed import METHOD, SHOWN, STOPPED
+from benchmarks.atlas.agreed import METHOD, SHOWN
 from benchmarks.atlas.corpora import load_pairs
 from benchmarks.atlas.measuring import measure, show
+from benchmarks.schedule import STOPPED
 
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError

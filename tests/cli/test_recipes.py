@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from tests.tiny import dragoman, refusal
 
-from dragoman.runs.recipe import load_recipe, shipped
-from dragoman.settings import dump
+from dragoman.runs.recipe import load_recipe, shipped, written
 
 
 def test_recipes_are_listed_with_what_they_are_for():
@@ -20,7 +19,7 @@ def test_recipes_are_listed_with_what_they_are_for():
 def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
     found = dragoman("recipes", name)
     (tmp_path / "copy.yaml").write_text(found.output, encoding="utf-8")
-    assert found.output == dump(load_recipe(tmp_path / "copy.yaml"))
+    assert found.output == written(load_recipe(tmp_path / "copy.yaml"))
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():

@@ -1,6 +1,5 @@
 """`dragoman score`."""
 
-
 import pytest
 from tests.cli.texts import SOURCES, TARGETS
 from tests.tiny import Trained, dragoman

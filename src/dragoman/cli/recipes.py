@@ -12,11 +12,11 @@ def recipes(
     ] = None,
 ) -> None:
     """List the recipes that come with Dragoman, or print one."""
-    from dragoman.runs.recipe import load_recipe, shipped
-    from dragoman.settings import dump, read_yaml
+    from dragoman.runs.recipe import load_recipe, shipped, written
+    from dragoman.settings import read_yaml
 
     if name is not None:
-        print(dump(load_recipe(name)), end="")
+        print(written(load_recipe(name)), end="")
         return
     for known, path in shipped().items():
         print(f"{known}\n    {' '.join(str(read_yaml(path).get('about', '')).split())}")

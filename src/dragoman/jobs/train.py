@@ -19,6 +19,7 @@ from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import RunError
+from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
 from dragoman.jobs.validation import build_validation
 from dragoman.machine.compute_plan import ComputePlan, adopt
@@ -67,7 +68,8 @@ def fit(
     already contains a run and `resume` is false, or another process is training into it; TrainingError if training diverged.
     """
     listener = listener or Silent()
-    check_machine(recipe, choose_device(recipe.training.device))
+    if not recipe.auto:
+        check_machine(recipe, choose_device(recipe.training.device))
     known = resume and folder.exists()
     with run_lock(folder), threads_restored():
         run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs=codecs)
@@ -209,16 +211,23 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 
 
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
-    """Learn the codecs of a new run unless given; nothing is written yet."""
+    """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
-    for sentence in remarks(recipe):
-        listener.say(sentence)
     check_new(folder)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
-    if codecs is None:
-        listener.say("Reading the corpus and learning the vocabulary.")
-        codecs = codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
+
+    def learn(recipe: Recipe) -> tuple[Codec, Codec]:
+        return codecs if codecs is not None else _learned(recipe, listener)
+
+    if recipe.auto:
+        device = choose_device(recipe.training.device)
+        recipe, codecs = settle(recipe, learn, device, listener.say)
+        check_recipe(recipe)
+        check_machine(recipe, device)
+    for sentence in remarks(recipe):
+        listener.say(sentence)
+    codecs = learn(recipe)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)
@@ -227,6 +236,12 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
         metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
     return new_run(folder, recipe, codecs, metadata=metadata, dictionary=_dictionary(recipe, codecs))
+
+
+def _learned(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
+    """Learn the codecs of a recipe from its training corpora."""
+    listener.say("Reading the corpus and learning the vocabulary.")
+    return codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
@@ -240,6 +255,7 @@ def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
 def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
     run = open_run(folder)
+    recipe = settle_as(recipe, run.recipe)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
     if "averaged" in run.manifest:

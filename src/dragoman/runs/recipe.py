@@ -1,11 +1,12 @@
 """A recipe: everything that defines a run, in one YAML file with the sections data, text, model, training and decoding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+import yaml
+from pydantic import Field, PrivateAttr, model_validator
 
 from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
@@ -13,10 +14,42 @@ from dragoman.errors import SettingsError
 from dragoman.models.build import ModelChoice
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.settings import TextSettings
+from dragoman.training.budgets import BUDGETS
 from dragoman.training.settings import TrainingSettings
 
 ARENA = "arena-"
 """Prefix of the names of shipped arenas, which are in the folder of the recipes."""
+
+
+AUTO = "auto"
+"""Value of a setting that is chosen when training starts, from the corpus, the budget and the machine (`jobs/auto.py`)."""
+
+CHOOSABLE: Mapping[str, tuple[str, ...]] = {
+    "text": ("size", "sampling"),
+    "model": (
+        "kind",
+        "encoder_layers",
+        "decoder_layers",
+        "width",
+        "feed_forward",
+        "heads",
+        "dropout",
+        "feed_forward_dropout",
+    ),
+    "training": (
+        "epochs",
+        "batch_tokens",
+        "optimizer",
+        "learning_rate",
+        "schedule",
+        "warmup",
+        "weight_decay",
+        "validate_every",
+        "keep",
+        "average",
+    ),
+}
+"""Settings that may be `auto`, by section; a section that is `auto` stands for all of its own."""
 
 
 class Recipe(Settings):
@@ -36,6 +69,76 @@ class Recipe(Settings):
     """How the model is trained."""
     decoding: DecodingSettings = DecodingSettings()
     """Search for translations."""
+    _auto: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def auto(self) -> tuple[str, ...]:
+        """Return the settings to choose when training starts, as paths such as `model.width`; here they have placeholders."""
+        return self._auto
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _take_auto(cls, table: Any, check: Callable[[Any], "Recipe"]) -> "Recipe":
+        """Replace what is `auto` by placeholders, and remember where it was."""
+        if not isinstance(table, Mapping):
+            return check(table)
+        fixed, auto = without_auto(table)
+        recipe = check(fixed)
+        recipe._auto = auto
+        return recipe
+
+
+def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table of a recipe with each setting `auto` in a section that is `auto`, so that some can be changed.
+
+    >>> with_auto_sections({"text": "auto"})
+    {'text': {'size': 'auto', 'sampling': 'auto'}}
+    """
+    return {
+        name: dict.fromkeys(CHOOSABLE[name], AUTO) if section == AUTO and name in CHOOSABLE else section
+        for name, section in table.items()
+    }
+
+
+def without_auto(table: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the table of a recipe without the settings that are `auto`, and their paths.
+
+    >>> without_auto({"model": {"kind": "transformer", "width": "auto"}, "training": {"minutes": 5}})
+    ({'model': {'kind': 'transformer'}, 'training': {'minutes': 5}}, ('model.width',))
+    """
+    fixed, paths = with_auto_sections(table), []
+    for section, names in CHOOSABLE.items():
+        given = fixed.get(section)
+        if not isinstance(given, Mapping):
+            continue
+        chosen = [name for name in names if given.get(name) == AUTO]
+        paths += [f"{section}.{name}" for name in chosen]
+        fixed[section] = {name: value for name, value in given.items() if name not in chosen}
+    if "model.kind" in paths:
+        fixed["model"] = {"kind": "transformer", **fixed["model"]}
+    if "training.epochs" in paths and not any(fixed["training"].get(budget) for budget in BUDGETS):
+        fixed["training"]["epochs"] = 1
+    return fixed, tuple(paths)
+
+
+def settled(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+    """Return `recipe` with the chosen `values`, given by path, in place of what was `auto`."""
+    table = recipe.model_dump(mode="json")
+    if values.get("model.kind", recipe.model.kind) != recipe.model.kind:
+        table["model"] = {name: table["model"][name] for name in recipe.model.model_fields_set - {"kind"}}
+    for path, value in values.items():
+        section, name = path.split(".")
+        table[section][name] = value
+    return parse(Recipe, table)
+
+
+def written(recipe: Recipe) -> str:
+    """Return `recipe` as YAML, with `auto` where settings will be chosen."""
+    table = recipe.model_dump(mode="json")
+    for path in recipe.auto:
+        section, name = path.split(".")
+        table[section][name] = AUTO
+    return yaml.safe_dump(table, sort_keys=False, allow_unicode=True)
 
 
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
@@ -71,7 +174,7 @@ def tables_of(path: Path, seen: tuple[Path, ...] = ()) -> list[dict[str, Any]]:
     """Return the contents of a recipe file and of those that it extends, the base of all first."""
     if path in seen:
         raise SettingsError(f"{path} extends itself, through {', '.join(str(p) for p in seen)}; remove the cycle")
-    table = read_yaml(path)
+    table = with_auto_sections(read_yaml(path))
     if "systems" in table:
         raise SettingsError(f"{path} is an arena, not a recipe; use it with `dragoman compare`")
     base = table.pop("extends", None)

@@ -98,7 +98,7 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
     except (RuntimeError, OSError) as error:
         if broken:
             raise broken[0] from None
-        raise TextError(_sentence(str(error), settings)) from None
+        raise _problem(str(error), settings) from None
     return SentencePiece(model.getvalue(), settings.algorithm)
 
 
@@ -131,13 +131,26 @@ def _processor(model: bytes) -> Any:
     raise TextError("this is not a SentencePiece model")
 
 
-def _sentence(error: str, settings: SentencePieceSettings) -> str:
+class TooLargeError(TextError):
+    """A vocabulary that is larger than the text allows."""
+
+    def __init__(self, size: int, most: int) -> None:
+        super().__init__(
+            f"text.size is {size}, but this text allows a vocabulary of at most {most} tokens; set text.size to {most} or less"
+        )
+        self.most = most
+        """The largest size of a vocabulary of the text."""
+
+
+def _problem(error: str, settings: SentencePieceSettings) -> TextError:
     """Turn the trainer's error into one sentence."""
     if too_large := re.search(r"set it to a value <= (\d+)", error):
-        return (
-            f"text.size is {settings.size}, but this text allows a vocabulary of at most {too_large[1]} tokens; "
-            f"set text.size to {too_large[1]} or less"
-        )
+        return TooLargeError(settings.size, int(too_large[1]))
+    return TextError(_sentence(error, settings))
+
+
+def _sentence(error: str, settings: SentencePieceSettings) -> str:
+    """Describe a problem of the trainer in one sentence."""
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", error):
         return (
             f"text.size is {settings.size}, but the characters of this text and the special tokens alone are "

@@ -126,8 +126,7 @@ def test_what_is_measured_in_another_way_today_is_measured_again_but_not_trained
     (one,) = schedule.jobs(*chosen(["plain"]), "phrasebook", corpus, folder.parent, seeds=[1], steps=4)
     assert one.folder == folder and one.result() is None
     weights = (folder / "model.safetensors").stat().st_mtime_ns
-    table = {name: getattr(one, name) for name in ("kind", "corpus", "seed", "key", "recipe", "show")}
-    assert job.run({**table, "folder": str(folder), "pairs": str(folder.parent / "pairs.json")}) == 0
+    assert job.run(one.described()) == 0
     assert one.result() == before and (folder / "model.safetensors").stat().st_mtime_ns == weights
 
 
@@ -142,28 +141,6 @@ def test_a_kind_that_is_refused_has_a_sentence_and_no_result(
         job.main()
     assert end.value.code == 2 and "the kind `plain`" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_ctrl_c_lets_trainings_save_and_keeps_what_is_finished(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Endless:
-        """A training under way, which ends when it is asked to."""
-
-        asked = 0
-
-        def poll(self) -> None:
-            raise KeyboardInterrupt
-
-        def send_signal(self, number: int) -> None:
-            self.asked = number
-
-        def wait(self) -> int:
-            assert self.asked
-            return job.STOPPED
-
-    under_way = Endless()
-    monkeypatch.setattr(schedule, "_start", lambda one: under_way)
-    assert main(["--quick", "--work", str(work), "--only", *KINDS, "bahdanau-dot"]) == 130
-    assert under_way.asked and set(results(work)) == set(KINDS)
 
 
 @pytest.mark.parametrize(

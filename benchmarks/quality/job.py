@@ -1,0 +1,67 @@
+"""One training of the sweep in its own process: `python -m benchmarks.quality.job JOB.json` trains, measures, writes.
+
+Exits with 0 when the result is written, with 2 and a sentence if settings are refused or training fails, with 130 when stopped;
+a training that was stopped resumes.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.schedule import STOPPED
+
+from dragoman.atomic import write_text
+from dragoman.errors import DragomanError
+from dragoman.jobs.evaluate import measure_tests
+from dragoman.jobs.train import fit
+from dragoman.machine.provenance import commit, machine, versions
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import parse
+from dragoman.training.reports import MetricsFile
+
+
+def run(job: dict[str, Any]) -> int:
+    """Do the job, and return the exit code."""
+    folder = Path(job["folder"])
+    recipe = parse(Recipe, job["recipe"], where=job["variant"])
+    progress = fit(recipe, folder, resume=(folder / "manifest.json").exists())
+    if not progress.finished:
+        return STOPPED
+    scores = measure_tests(folder)
+    settled = open_run(folder)
+    records = MetricsFile(folder / "metrics.jsonl").read()
+    result = {name: job[name] for name in ("corpus", "variant", "budget", "threads", "seed", "key")} | {
+        "bleu": {name: scores[path][0].score for name, path in zip(job["tests"], scores, strict=True)},
+        "chrf": {name: scores[path][1].score for name, path in zip(job["tests"], scores, strict=True)},
+        "signature": next(iter(scores.values()))[0].signature,
+        "dev_loss": min(record["dev_loss"] for record in records if "dev_loss" in record),
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "seconds": round(progress.seconds, 1),
+        "epochs": round(records[-1].get("epochs", 0.0), 2) or None,
+        "parameters": settled.manifest["cost"]["parameters"],
+        "precision": settled.manifest["precision"],
+        "settings": {part: settled.recipe.model_dump(mode="json")[part] for part in ("text", "model", "training")},
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+    }
+    write_text(folder / "result.json", json.dumps(result, ensure_ascii=False) + "\n")
+    shutil.rmtree(folder / "training", ignore_errors=True)
+    return 0
+
+
+def main() -> None:
+    """Read the job, and say what went wrong in one sentence."""
+    try:
+        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    except DragomanError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

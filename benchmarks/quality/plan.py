@@ -1,0 +1,118 @@
+"""From the plan of the sweep to its trainings."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dragoman.runs.recipe import find_recipe, tables_of
+from dragoman.settings import merge
+
+HERE = Path(__file__).parent
+BUDGETS = ("minutes", "steps", "epochs", "tokens", "flops")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training: a variant on a corpus with a budget and a seed. All that decides its numbers, but the code, is in `key`."""
+
+    corpus: str
+    variant: str
+    budget: Mapping[str, float] = field(compare=False)
+    threads: int
+    seed: int
+    recipe: Mapping[str, Any] = field(compare=False)
+    tests: tuple[str, ...]
+    key: str
+    work: Path
+    earlier: dict[str, Any] | None = field(default=None, compare=False)
+    """The committed result, if there is one."""
+
+    @property
+    def name(self) -> str:
+        """Return which training it is."""
+        amount = " ".join(f"{value:g} {unit}" for unit, value in self.budget.items())
+        return f"{self.corpus}, {amount}, {self.variant}"
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the run."""
+        return self.work / f"{self.corpus}-{self.variant}-{self.key}"
+
+    def described(self) -> dict[str, Any]:
+        """Return what its process must know."""
+        names = ("corpus", "variant", "budget", "threads", "seed", "recipe", "tests", "key")
+        return {name: getattr(self, name) for name in names} | {"folder": str(self.folder)}
+
+    def result(self) -> dict[str, Any] | None:
+        """Return what was measured."""
+        try:
+            return dict(json.loads((self.folder / "result.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return self.earlier
+
+    def summary(self, result: dict[str, Any]) -> str:
+        """Describe a result in a few words."""
+        scores = ", ".join(f"{name} {score:.1f}" for name, score in result["bleu"].items())
+        return f"BLEU {scores}; {result['tokens']:,} tokens in {result['seconds']:.0f} s"
+
+
+@cache
+def plan() -> dict[str, Any]:
+    """Read the plan."""
+    return dict(yaml.safe_load((HERE / "plan.yaml").read_text(encoding="utf-8")))
+
+
+def jobs(parallel: Path, work: Path, *, earlier: Mapping[str, dict[str, Any]], seed: int = 1) -> Iterator[Job]:
+    """Yield the trainings of the sweep; `earlier` are committed results by key."""
+    for group in plan()["sweep"]:
+        for corpus in group["corpora"]:
+            for variant in group["variants"]:
+                table = {"seed": seed, **_recipe(corpus, variant, group["budget"])}
+                threads = group.get("threads", 1)
+                hashed = json.dumps([table, threads], sort_keys=True)
+                key = hashlib.sha256(hashed.encode()).hexdigest()[:12]
+                data = {**table["data"], "root": str(parallel)}
+                yield Job(
+                    corpus,
+                    variant,
+                    group["budget"],
+                    threads,
+                    seed,
+                    {**table, "data": data, "training": {**table["training"], "threads": threads}},
+                    tuple(plan()["corpora"][corpus]["tests"]),
+                    key,
+                    work,
+                    earlier.get(key),
+                )
+
+
+def _recipe(corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str, Any]:
+    """Return the recipe of a variant on a corpus; for one that names a recipe, that recipe's own settings."""
+    described = plan()["variants"][variant]
+    given = described.get("recipe", plan()["base"])
+    base = reduce(merge, tables_of(find_recipe(given))) if isinstance(given, str) else given
+    base = {part: base[part] for part in ("text", "model", "training")}
+    table = merge(base, described.get("set", {}))
+    training = {name: value for name, value in table["training"].items() if name not in BUDGETS} | dict(budget)
+    return {**table, "training": training, "data": _data(corpus), "decoding": {"beam": 5}}
+
+
+def _data(corpus: str) -> dict[str, Any]:
+    """Return the section `data` of a corpus."""
+    described = plan()["corpora"][corpus]
+    return {
+        **{name: described[name] for name in ("source", "target", "train", "dev")},
+        "test": list(described["tests"].values()),
+        "filters": plan()["filters"],
+    }
+
+
+def chosen(all_jobs: Sequence[Job], only: Sequence[str]) -> list[Job]:
+    """Return the jobs whose corpus or variant is among `only`, or all."""
+    return [job for job in all_jobs if not only or {job.corpus, job.variant} & set(only)]

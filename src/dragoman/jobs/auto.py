@@ -1,0 +1,337 @@
+"""Choose the settings that a recipe leaves to `auto`: from the corpus, the budget and the speed of this machine.
+
+The rule is that of the sweep in `benchmarks/quality/`; docs/quality.md has its results. What matters most is how often the
+budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from dragoman.data.corpus import read_pairs
+from dragoman.data.filters import PairFilter
+from dragoman.interfaces import Batch, Padded
+from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.runs.recipe import Recipe, settled
+from dragoman.settings import parse
+from dragoman.special_ids import SPECIAL_IDS
+from dragoman.text.codec import Codec
+from dragoman.text.pieces import TooLargeError
+from dragoman.training.objectives import build_objective
+from dragoman.training.optimizers import build_optimizer
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.step import train_step
+
+Learn = Callable[[Recipe], tuple[Codec, Codec]]
+"""Returns the codecs for a recipe."""
+
+SAMPLE = 2000
+"""Number of pairs whose tokens are counted, spread over the corpus."""
+LENGTH = 25
+"""Tokens per sentence when speed is measured."""
+FILLED = 0.85
+"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
+TIMED = 3
+"""Steps that are timed, after one that is not."""
+PASSES = 30.0
+"""Passes over the corpus where the recipe has no budget."""
+VALIDATING = 0.9
+"""Share of a budget in minutes that is left for steps; the rest goes to validation."""
+
+
+@dataclass(frozen=True)
+class CorpusSize:
+    """The size of a training corpus, without the pairs that filters exclude."""
+
+    pairs: int
+    characters: int
+    """Characters of both sides."""
+    sample: tuple[str, ...] = ()
+    """Target sentences, spread evenly over the corpus."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting chosen by `auto`."""
+
+    path: str
+    value: Any
+    reason: str
+    """What it depends on; empty if it is always the same, or follows from another choice."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How much a budget lets a model learn."""
+
+    pairs: int
+    tokens: int
+    """Target tokens in one pass over the corpus."""
+    seen: float
+    """Target tokens that the budget allows, counted each time they are seen."""
+    speed: float | None = None
+    """Tokens per second of the reference model on this machine, if it was measured."""
+    gpu: bool = False
+    width: int | None = None
+    """Width of the model, if the recipe says so."""
+    batch: int | None = None
+    """Tokens of a batch, if the recipe says so."""
+    epochs: float | None = None
+    """Passes to make where the recipe has no other budget."""
+
+    @property
+    def passes(self) -> float:
+        """Return the number of passes over the corpus."""
+        return self.seen / max(self.tokens, 1)
+
+
+def measure_corpus(recipe: Recipe) -> CorpusSize:
+    """Read the training corpora and return their size; each pair counts as often as an epoch has it."""
+    pairs = characters = 0
+    sample: list[str] = []
+    every = 1
+    chosen = PairFilter(recipe.data.filters)
+    for corpus in recipe.data.train:
+        for pair in chosen.keep(read_pairs(corpus, recipe.data)):
+            if pairs % every == 0:
+                sample.append(pair.target)
+                if len(sample) == 2 * SAMPLE:
+                    sample, every = sample[::2], 2 * every
+            pairs += corpus.repeat
+            characters += corpus.repeat * (len(pair.source) + len(pair.target))
+    return CorpusSize(pairs, characters, tuple(sample))
+
+
+def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
+    """Choose the section `text`, which the vocabulary is learned from."""
+    wanted = {path for path in recipe.auto if path.startswith("text.")}
+    choices = [Choice("text.size", vocabulary_size(size.characters), f"{size.characters:,} characters of text")]
+    if recipe.text.kind == "sentencepiece":
+        choices.append(Choice("text.sampling", 0.0, "it did not pay in any training of the sweep"))
+    return [choice for choice in choices if choice.path in wanted]
+
+
+def vocabulary_size(characters: int) -> int:
+    """Return the vocabulary size for a corpus: pieces must be frequent enough to be learned.
+
+    >>> [vocabulary_size(characters) for characters in (400_000, 1_800_000, 9_000_000, 200_000_000)]
+    [2500, 4000, 6500, 16500]
+    """
+    return min(max(500 * round(8 * (characters / 1.8e6) ** 0.3), 500), 32000)
+
+
+def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
+    """Choose the sections `model` and `training`."""
+    kind = "transformer" if "model.kind" in recipe.auto else recipe.model.kind
+    choices = [Choice("model.kind", kind, "it learned more than a recurrent model from every corpus of the sweep")]
+    choices += transformer(work) if kind in ("transformer", "document") else any_model(work)
+    return [choice for choice in choices if choice.path in recipe.auto]
+
+
+def transformer(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for a Transformer."""
+    layers, width = size_of(work)
+    passes = f"{work.passes:.3g} passes over the corpus in the budget"
+    amount = f"{work.seen / 1e6:.3g} million target tokens in the budget"
+    yield Choice("model.encoder_layers", layers, amount)
+    yield Choice("model.decoder_layers", layers, "")
+    yield Choice("model.width", width, amount)
+    yield Choice("model.feed_forward", 4 * width, "")
+    yield Choice("model.heads", heads_for(width), "")
+    yield Choice("model.dropout", dropout_for(work.passes), passes)
+    yield Choice("model.feed_forward_dropout", 0.0, "")
+    batch = batch_tokens(work)
+    yield Choice("training.optimizer", "muon", "it needs fewer tokens than AdamW")
+    rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
+    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
+    yield from _schedule(work, batch)
+
+
+def any_model(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for training a model of any other kind, whose section `model` is in the recipe."""
+    yield Choice("training.optimizer", "adamw", "")
+    yield Choice("training.learning_rate", 0.0015, "")
+    yield from _schedule(work, work.batch or 2500)
+
+
+def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
+    """Yield the choices that depend on the number of steps."""
+    steps = max(work.seen / (FILLED * batch), 1)
+    validations = min(max(steps / 400, 4), 25)
+    yield Choice("training.batch_tokens", batch, f"{steps:,.0f} steps in the budget")
+    yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
+    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000)), f"{steps:,.0f} steps in the budget")
+    yield Choice("training.validate_every", max(int(steps / validations), 1), f"about {validations:.0f} validations")
+    yield Choice("training.weight_decay", 0.01, "")
+    yield Choice("training.keep", 1, "")
+    yield Choice("training.average", 0, "")
+    yield Choice("training.epochs", work.epochs, "" if work.epochs is None else "no other budget is set")
+
+
+def heads_for(width: int) -> int:
+    """Return the number of heads for a width: of 64 dimensions each, or a few more where that is no divisor.
+
+    >>> [heads_for(width) for width in (16, 192, 200)]
+    [1, 3, 2]
+    """
+    return max(heads for heads in range(1, max(width // 64, 1) + 1) if width % heads == 0)
+
+
+def size_of(work: Workload) -> tuple[int, int]:
+    """Return layers on each side, and width."""
+    sizes = ((40e6, 3, 192), (200e6, 3, 256), (800e6, 4, 384), (float("inf"), 6, 512))
+    layers, width = next((layers, width) for most, layers, width in sizes if work.seen <= most)
+    return layers, work.width or width
+
+
+def dropout_for(passes: float) -> float:
+    """Return the dropout for so many passes over the corpus.
+
+    >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
+    [0.0, 0.1, 0.2, 0.3]
+    """
+    return 0.0 if passes < 6 else 0.1 if passes < 12 else 0.2 if passes < 40 else 0.3
+
+
+def batch_tokens(work: Workload) -> int:
+    """Return the tokens of a batch: small while each step counts, larger where there is time for many, or a GPU."""
+    if work.batch is not None:
+        return work.batch
+    if work.gpu:
+        return 8000 if work.seen > 20e6 else 4000
+    return 1500 if work.seen < 40e6 else 3000
+
+
+def settle(
+    recipe: Recipe, learn: Learn, device: torch.device, say: Callable[[str], object]
+) -> tuple[Recipe, tuple[Codec, Codec]]:
+    """Return `recipe` with a value for everything that is `auto`, and its codecs, which `learn` learns; print the choices."""
+    size = measure_corpus(recipe)
+    choices = choose_text(recipe, size)
+    try:
+        codecs = learn(settled(recipe, _values(choices)))
+    except TooLargeError as error:
+        if "text.size" not in recipe.auto:
+            raise
+        choices = [replace(one, value=error.most) if one.path == "text.size" else one for one in choices]
+        codecs = learn(settled(recipe, _values(choices)))
+    shared = codecs[0].fingerprint == codecs[1].fingerprint
+    vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
+    work = workload(recipe, size, codecs[1], device, lambda: measure_speed(recipe, vocabularies, device))
+    choices += choose_model(recipe, work)
+    for line in table(choices, work):
+        say(line)
+    return settled(recipe, _values(choices)), codecs
+
+
+def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
+    """Return `recipe` with the values that were chosen when a run was `begun`, in place of what is `auto`."""
+    before = begun.model_dump(mode="json")
+    paths = set(recipe.auto)
+    if "model.kind" in paths:
+        paths |= {f"model.{name}" for name in before["model"] if name not in recipe.model.model_fields_set}
+    parts = [path.split(".") for path in sorted(paths)]
+    return settled(recipe, {f"{part}.{name}": before[part][name] for part, name in parts if name in before[part]})
+
+
+def table(choices: Sequence[Choice], work: Workload) -> Iterator[str]:
+    """Yield the lines of a table of choices that depend on the corpus, the budget or the machine."""
+    speed = "" if work.speed is None else f", {work.speed:,.0f} tokens/s on this machine"
+    yield f"Chosen by `auto` for {work.pairs:,} pairs, {work.passes:.3g} passes over them in the budget{speed}:"
+    for choice in choices:
+        if choice.reason:
+            yield f"  {choice.path:28} {choice.value!s:12} {choice.reason}"
+
+
+def _values(choices: Iterable[Choice]) -> dict[str, Any]:
+    """Return the chosen values by path."""
+    return {choice.path: choice.value for choice in choices}
+
+
+def workload(
+    recipe: Recipe, size: CorpusSize, codec: Codec, device: torch.device, speed: Callable[[], float]
+) -> Workload:
+    """Return how much the budget of `recipe` lets the model learn; `speed` measures this machine if the budget is a time."""
+    training, auto = recipe.training, recipe.auto
+    pieces = sum(len(codec.encode(sentence)) + 1 for sentence in size.sample) / max(len(size.sample), 1)
+    tokens = round(pieces * size.pairs)
+    measured = None if training.minutes is None else speed()
+    batch = None if "training.batch_tokens" in auto else training.batch_tokens
+    allowed = {
+        "minutes": None
+        if training.minutes is None or measured is None
+        else training.minutes * 60 * VALIDATING * measured,
+        "epochs": None if training.epochs is None or "training.epochs" in auto else training.epochs * tokens,
+        "tokens": training.tokens,
+        "steps": training.steps and training.steps * (training.tokens_per_step or FILLED * (batch or REFERENCE_BATCH)),
+        "flops": training.flops and training.flops / REFERENCE_FLOPS,
+    }
+    seen = min((amount for amount in allowed.values() if amount is not None), default=None)
+    return Workload(
+        size.pairs,
+        tokens,
+        PASSES * tokens if seen is None else seen,
+        measured,
+        gpu=device.type == "cuda",
+        width=None if "model.width" in auto else getattr(recipe.model, "width", None),
+        batch=batch,
+        epochs=PASSES if seen is None else None,
+    )
+
+
+REFERENCE = {
+    "kind": "transformer",
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "width": 192,
+    "feed_forward": 768,
+    "heads": 3,
+}
+"""The model whose speed says how fast a machine is."""
+REFERENCE_BATCH = 1500
+"""Tokens of its batches."""
+REFERENCE_FLOPS = 4e7
+"""FLOPs of training it, per target token."""
+
+
+def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.device) -> float:
+    """Return how many target tokens per second the reference model learns from on this machine, in a few seconds.
+
+    Torch's random state is unchanged.
+    """
+    precise = recipe.training.precision
+    training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "precision": precise})
+    rows = REFERENCE_BATCH // LENGTH
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        batch = Batch(_sentences(rows, vocabularies.source, device), _sentences(rows, vocabularies.target, device))
+        model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
+        precision = choose_training_precision(training.precision, device, width_of(model))
+        step = partial(
+            train_step,
+            model,
+            build_objective(training),
+            build_optimizer(model, training, dtype_of(precision)),
+            batches=[batch],
+            clip=training.clip,
+            precision=arithmetic(precision, device),
+        )
+        seconds = []
+        for _ in range(1 + TIMED):
+            begin = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - begin)
+    return rows * (LENGTH - 1) / min(seconds[1:])
+
+
+def _sentences(rows: int, vocabulary: int, device: torch.device) -> Padded:
+    """Return random sentences of one length."""
+    first = max(SPECIAL_IDS.all) + 1
+    ids = torch.randint(min(first, vocabulary - 1), vocabulary, (rows, LENGTH), device=device)
+    return Padded(ids, torch.ones_like(ids, dtype=torch.bool))

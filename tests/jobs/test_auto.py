@@ -1,0 +1,207 @@
+"""What `auto` chooses."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.tiny import RECIPE, recipe_file
+
+from dragoman.errors import TextError
+from dragoman.jobs import auto
+from dragoman.jobs.auto import (
+    CorpusSize,
+    Workload,
+    choose_model,
+    dropout_for,
+    measure_corpus,
+    measure_speed,
+    settle,
+    settle_as,
+    size_of,
+    table,
+    vocabulary_size,
+    workload,
+)
+from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.train import fit
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import Recipe, load_recipe, settled, with_auto_sections
+from dragoman.runs.warm_start import codecs_for
+from dragoman.settings import merge, override, parse
+from dragoman.training.reports import Silent
+
+CPU = torch.device("cpu")
+LEFT_TO_AUTO = {
+    "text": {"kind": "sentencepiece", "size": "auto"},
+    "model": "auto",
+    "training": {name: "auto" for name in ("batch_tokens", "optimizer", "learning_rate", "warmup", "validate_every")},
+}
+
+
+def recipe(*assignments: str) -> Recipe:
+    """Return a small recipe that leaves most to `auto`."""
+    base = {**RECIPE, "training": {**RECIPE["training"], "steps": 12, "keep": 1}}
+    return parse(Recipe, override(with_auto_sections(merge(base, LEFT_TO_AUTO)), assignments))
+
+
+class Heard(Silent):
+    """A listener that remembers sentences."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        self.sentences.append(sentence)
+
+
+def chosen(given: Recipe, work: Workload) -> Recipe:
+    """Return the recipe with the choices for an amount of work."""
+    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
+
+
+@pytest.mark.parametrize(("pairs", "passes"), list(product((300, 30_000, 3_000_000), (0.1, 5, 80, 2000))))
+@pytest.mark.parametrize("gpu", [False, True])
+def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float, gpu: bool) -> None:
+    found = chosen(recipe(), Workload(pairs, 25 * pairs, passes * 25 * pairs, gpu=gpu))
+    check_recipe(found)
+    assert found.auto == ()
+    with torch.device("meta"):
+        build_model(found.model, Vocabularies(500, 500, shared=True))
+    assert found.training.steps == 12 and 0 < found.training.learning_rate < 0.02
+
+
+def test_more_text_and_more_time_never_give_less() -> None:
+    amounts = [10.0**exponent for exponent in range(3, 12)]
+    assert (sizes := [size_of(Workload(1, 1, seen)) for seen in amounts]) == sorted(sizes) and len(set(sizes)) > 2
+    assert (rates := [dropout_for(passes) for passes in amounts]) == sorted(rates)
+    assert dropout_for(2) == 0 < dropout_for(50)
+    assert (pieces := [vocabulary_size(int(count)) for count in amounts]) == sorted(pieces)
+    assert pieces[0] == 500 and pieces[-1] == 32000
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "model.width=96",
+        "model.dropout=0.25",
+        "training.learning_rate=0.004",
+        "training.batch_tokens=700",
+        "text.size=250",
+    ],
+)
+def test_what_is_set_is_never_changed(assignment: str) -> None:
+    path, _, value = assignment.partition("=")
+    given = recipe(f"training.optimizer={recipe().training.optimizer}", assignment)
+    assert path not in given.auto and "training.optimizer" not in given.auto
+    found = chosen(given, Workload(100, 2500, 5000))
+    section, name = path.split(".")
+    assert getattr(getattr(found, section), name) == pytest.approx(float(value))
+    assert found.training.optimizer == "adamw"
+
+
+def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:
+    found = chosen(recipe("model.width=200"), Workload(100, 2500, 5000, width=200)).model
+    assert (found.width, found.feed_forward) == (200, 800) and 200 % found.heads == 0
+
+
+def test_other_kinds_of_models_keep_their_settings() -> None:
+    given = recipe("model={kind: rnn, hidden: 32}")
+    found = chosen(given, Workload(100, 2500, 5000))
+    assert found.model == given.model and found.training.optimizer == "adamw"
+
+
+def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("one two\none two\nthree\n\n", encoding="utf-8")
+    (tmp_path / "a.vi").write_text("một hai\nmột hai\nba\nbốn\n", encoding="utf-8")
+    lines = "{source: a.en, target: a.vi, repeat: 3}"
+    given = recipe(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
+    assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), ("một hai", "ba"))
+
+
+def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "SAMPLE", 20)
+    size = measure_corpus(recipe())
+    everything = tuple(measure_corpus(recipe("data.train.0.pairs=39")).sample)
+    assert size.pairs == 300 and 20 <= len(size.sample) <= 40 and everything[0] == size.sample[0]
+    assert len(everything) == 39
+
+
+@pytest.mark.parametrize(
+    ("training", "seen"),
+    [
+        ({"minutes": 2}, 2 * 60 * auto.VALIDATING * 100),
+        ({"tokens": 777}, 777),
+        ({"epochs": 3}, 3 * 20),
+        ({"minutes": 2, "tokens": 777}, 777),
+        ({"steps": 9, "batch_tokens": 40}, 9 * 40 * auto.FILLED),
+        ({"steps": 9, "tokens_per_step": 50}, 450),
+        ({"flops": 8e9}, 8e9 / auto.REFERENCE_FLOPS),
+        ({"epochs": "auto"}, auto.PASSES * 20),
+    ],
+)
+def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> None:
+    given = parse(Recipe, {**RECIPE, "model": "auto", "training": training})
+
+    class Letters:
+        def encode(self, sentence: str) -> str:
+            return sentence
+
+    asked: list[int] = []
+    work = workload(given, CorpusSize(10, 0, ("a", "b")), Letters(), CPU, lambda: asked.append(1) or 100.0)  # type: ignore[arg-type,func-returns-value]
+    assert work.tokens == 20 and work.seen == pytest.approx(seen)
+    assert len(asked) == ("minutes" in training)
+    assert (work.epochs is not None) == (training.get("epochs") == "auto")
+
+
+def test_speed_is_measured_without_touching_chance() -> None:
+    before = torch.get_rng_state()
+    assert 1 < measure_speed(recipe(), Vocabularies(300, 300, shared=True), CPU) < 1e7
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_table_gives_reasons() -> None:
+    work = Workload(1000, 25_000, 250_000, speed=1234.0)
+    first, *rest = table(choose_model(recipe(), work), work)
+    assert "1,000 pairs" in first and "10 passes" in first and "1,234 tokens/s" in first
+    assert any(line.split()[:2] == ["model.dropout", "0.1"] and "10 passes" in line for line in rest)
+    assert not any("feed_forward" in line for line in rest)
+
+
+def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: Path) -> None:
+    heard = Heard()
+    given = recipe("model.width=16")
+    fit(given, tmp_path / "one", listener=heard)
+    assert any("model.dropout" in sentence for sentence in heard.sentences)
+    run = open_run(tmp_path / "one")
+    assert run.recipe.auto == () and run.recipe.model.heads == 1 and len(run.target) == run.recipe.text.size
+    assert "auto" not in [
+        line.partition(": ")[2]
+        for line in (tmp_path / "one" / "recipe.yaml").read_text().split("\n")
+        if "size" in line or "width" in line or "rate" in line
+    ]
+    fit(load_recipe(tmp_path / "one" / "recipe.yaml"), tmp_path / "two")
+    assert run.weights.read_bytes()[-4000:] == open_run(tmp_path / "two").weights.read_bytes()[-4000:]
+    longer = recipe("model.width=16", "training.steps=14")
+    assert fit(longer, tmp_path / "one", resume=True).step == 14
+    assert settle_as(given, run.recipe) == run.recipe
+
+
+def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path) -> None:
+    sizes = []
+
+    def learn(recipe: Recipe) -> Any:
+        sizes.append(recipe.text.size)
+        return codecs_for(recipe, lambda: [("a b c d e f g", "h i j k l m")] * 5)
+
+    given = load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=auto"])
+    found, codecs = settle(given, learn, CPU, lambda sentence: None)
+    assert sizes == [vocabulary_size(measure_corpus(given).characters), len(codecs[0])]
+    assert found.text.size == sizes[1] < sizes[0] and found.model == given.model
+    sizes.clear()
+    with pytest.raises(TextError, match=r"text\.size is 500"):
+        settle(load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=500", "training.warmup=auto"]), learn, CPU, print)
+    assert sizes == [500]
