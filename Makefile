@@ -44,7 +44,7 @@ site: $(VENV)/.developing  ## build the documentation into build/site, in Englis
 	@echo "Open build/site/index.html"
 
 slow: $(VENV)/.developing  ## run the tests that take minutes
-	$(PYTEST) -m slow
+	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m slow
 
 coverage: $(VENV)/.developing  ## measure which lines the tests reach, in Python and C++
 	rm -rf $(MEASURED) .coverage .coverage.*

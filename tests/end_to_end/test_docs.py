@@ -12,7 +12,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.cli.main import COMMANDS as FILES
 from dragoman.cli.main import app
 from dragoman.errors import SettingsError
-from dragoman.runs.recipe import Recipe, load_recipe, shipped
+from dragoman.runs.recipe import CHOOSABLE, Recipe, load_recipe, shipped
 from dragoman.settings import parse
 from dragoman.training.resuming import MAY_CHANGE
 from dragoman.training.settings import OptimisationSettings
@@ -53,6 +53,12 @@ def settings_of_every_kind() -> set[str]:
     """Return the names of all settings that a recipe may hold."""
     schemas = [Recipe.model_json_schema(), ClassifierRecipe.model_json_schema()]
     return {name for one in schemas for table in (one, *one["$defs"].values()) for name in table["properties"]}
+
+
+def test_the_settings_that_may_be_auto_are_listed() -> None:
+    section = read("docs/recipes.md").partition("## `auto`")[2].partition("\n## ")[0]
+    listed = re.findall(r"`((?:text|model|training)\.\w+)`", section.partition("works for")[2].partition(".\n")[0])
+    assert listed == [f"{part}.{name}" for part, names in CHOOSABLE.items() for name in names]
 
 
 @pytest.mark.parametrize("name", READMES)
