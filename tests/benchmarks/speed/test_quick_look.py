@@ -8,7 +8,7 @@ from benchmarks.speed.__main__ import PARTS, main
 
 @pytest.mark.slow
 def test_a_quick_look_runs_every_part_and_writes_the_page(tmp_path: Path) -> None:
-    peers = ["dragoman", "nntransformer", "textbook"]
+    peers = ["dragoman", "nntransformer", "profiling", "textbook"]
     sizes = ["--rounds", "1", "--seconds-per-turn", "0.1", "--minutes", "0.05", "--own-minutes", "0.05"]
     options = ["--quick", *sizes, "--work", str(tmp_path), "--peer", *peers]
     assert main(options) == 0
