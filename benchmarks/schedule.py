@@ -85,8 +85,9 @@ def work_through(wanted: Sequence[Job], module: str, *, at_once: int, threads: i
         say("Stopping; running trainings are saved.")
         for _, process in running.values():
             process.send_signal(signal.SIGTERM)
-        for _, process in running.values():
+        for job, process in running.values():
             process.wait()
+            _ended(job, process, outcome)
     finally:
         signal.signal(signal.SIGTERM, before)
     outcome.results = [result for job in wanted if (result := job.result()) is not None]

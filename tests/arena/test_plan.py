@@ -54,6 +54,13 @@ def test_a_search_comes_first_and_tries_the_systems_own_rate():
     assert plan.runs("rnn")[1].needs == ("rnn/trial-0.5", "rnn/trial-2")
 
 
+def test_a_rate_that_is_chosen_later_cannot_be_searched():
+    left = "base.training.learning_rate=auto"
+    assert "training.learning_rate" in recipe_of(left).auto
+    with pytest.raises(SettingsError, match="`rnn` leaves `training.learning_rate` to `auto`.*remove `search`"):
+        make_plan(arena(left, "search={learning_rates: [0.5, 2], share: 0.1}"))
+
+
 def test_ensembles_wait_for_their_members_of_the_same_seed():
     assert [job.needs for job in make_plan(arena()).runs("both")] == [
         ("rnn/seed-1", "transformer/seed-1"),

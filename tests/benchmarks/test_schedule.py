@@ -88,5 +88,6 @@ def test_ctrl_c_lets_trainings_save_and_keeps_what_is_finished(tmp_path: Path, m
     monkeypatch.setattr(schedule.time, "sleep", interrupt)
     before = signal.getsignal(signal.SIGTERM)
     found = work(Job(tmp_path / "work" / "one"), Job(tmp_path / "work" / "endless", "endless"), at_once=1)
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["endless", "one"]
     assert found.stopped and found.results == [{"threads": "3"}]
     assert signal.getsignal(signal.SIGTERM) is before

@@ -81,6 +81,11 @@ def make_plan(arena: ArenaSettings) -> Plan:
             check_recipe(checked)
         except SettingsError as error:
             raise SettingsError(f"the system `{name}`: {error}") from None
+        if arena.search is not None and "training.learning_rate" in checked.auto:
+            raise SettingsError(
+                f"the system `{name}` leaves `training.learning_rate` to `auto`, which `search` cannot multiply; set a rate, or "
+                "remove `search`"
+            )
         if not checked.data.test:
             raise SettingsError("the arena has no test corpus; set `base.data.test`")
     for name, system in arena.systems.items():

@@ -7,6 +7,6 @@ def schema() -> None:
     """Print the JSON Schema of recipes, for editors.
 
     With it an editor completes and checks YAML."""
-    from dragoman.runs.recipe import Recipe
+    from dragoman.runs import recipe
 
-    print(json.dumps(Recipe.model_json_schema(), indent=2))
+    print(json.dumps(recipe.schema(), indent=2))

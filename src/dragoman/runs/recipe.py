@@ -141,6 +141,33 @@ def written(recipe: Recipe) -> str:
     return yaml.safe_dump(table, sort_keys=False, allow_unicode=True)
 
 
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of recipes as people write them: with `auto` where it may stand."""
+    described = Recipe.model_json_schema()
+    for section, names in CHOOSABLE.items():
+        given = described["properties"][section]
+        for kind in _referred(given):
+            fields = described["$defs"][kind]["properties"]
+            for name in set(names) & set(fields) - {"kind"}:
+                fields[name] = _or_auto(fields[name])
+        described["properties"][section] = _or_auto(given)
+    return described
+
+
+def _or_auto(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value that may also be `auto`."""
+    outside = {name: described[name] for name in ("title", "description", "default") if name in described}
+    return {**outside, "anyOf": [{"const": AUTO}, {name: described[name] for name in described if name not in outside}]}
+
+
+def _referred(described: Any) -> set[str]:
+    """Return the names of the definitions that a schema refers to."""
+    if isinstance(described, Mapping):
+        own = {str(described["$ref"]).rpartition("/")[2]} if "$ref" in described else set()
+        return own.union(*(_referred(inner) for inner in described.values()))
+    return set[str]().union(*map(_referred, described)) if isinstance(described, list) else set()
+
+
 def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
     """Read a recipe from a path, or by the name of a shipped one, with `a.b=value` overriding it.
 

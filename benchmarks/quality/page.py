@@ -1,0 +1,63 @@
+"""Write docs/quality.md from the plan of the sweep and its results."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality.plan import HERE, Job, plan
+from benchmarks.schedule import ROOT
+
+from dragoman.atomic import write_text
+
+PAGE = ROOT / "docs" / "quality.md"
+
+
+def write_page(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], path: Path = PAGE) -> None:
+    """Write the page: words, then a table for each corpus and budget that has results."""
+    words = (HERE / "words.md").read_text(encoding="utf-8").rstrip()
+    write_text(path, "\n".join([words, "", *tables(jobs, results)]).rstrip() + "\n")
+
+
+def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of all tables, the best variant of each first."""
+    groups: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    for job in jobs:
+        if job.key in results:
+            groups.setdefault((job.corpus, amount(job.budget), job.threads), []).append(results[job.key])
+    for (corpus, budget, threads), found in groups.items():
+        cores = "one core" if threads == 1 else f"{threads} cores"
+        names = list(found[0]["bleu"])
+        yield f"## {plan()['corpora'][corpus]['title']}: {budget}, {cores}"
+        yield ""
+        yield (
+            "| variant | "
+            + " | ".join(f"BLEU {name}" for name in names)
+            + " | chrF | passes | million tokens | seconds |"
+        )
+        yield "| --- |" + " ---: |" * (len(names) + 4)
+        for result in sorted(found, key=mean_bleu, reverse=True):
+            scores = " | ".join(f"{result['bleu'][name]:.1f}" for name in names)
+            chrf = sum(result["chrf"].values()) / len(result["chrf"])
+            yield (
+                f"| {result['variant']} | {scores} | {chrf:.1f} | {result['epochs'] or 0:.1f} | {result['tokens'] / 1e6:.2f} | "
+                f"{result['seconds']:,.0f} |"
+            )
+        commits = ", ".join(sorted({result["commit"] or "unknown" for result in found}))
+        yield ""
+        yield f"Seed {found[0]['seed']}, commit {commits}, {found[0]['machine']}."
+        yield ""
+
+
+def amount(budget: Mapping[str, float]) -> str:
+    """Describe a budget.
+
+    >>> amount({"tokens": 3600000}), amount({"minutes": 10})
+    ('3.6 million target tokens', '10 minutes')
+    """
+    ((unit, value),) = budget.items()
+    return f"{value / 1e6:g} million target tokens" if unit == "tokens" else f"{value:g} {unit}"
+
+
+def mean_bleu(result: Mapping[str, Any]) -> float:
+    """Return the mean over the corpora that were tested."""
+    return float(sum(result["bleu"].values()) / len(result["bleu"]))

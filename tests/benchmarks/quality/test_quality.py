@@ -1,0 +1,93 @@
+"""The sweep behind `auto`: its plan, its trainings and its page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.quality import __main__ as command
+from benchmarks.quality import job as jobs_module
+from benchmarks.quality import plan as plan_module
+from benchmarks.quality.page import PAGE, write_page
+from benchmarks.quality.plan import chosen, jobs, plan
+
+from dragoman.jobs.checks import check_recipe
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import parse
+
+LINES = [(f"{noun} {verb} .", f"{verb} {noun} !") for noun in ("cat", "dog", "cow") for verb in ("ran", "sat", "ate")]
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a small corpus and let the plan be one training on it, of what `auto` chooses."""
+    for number, side in enumerate(("en", "vi")):
+        text = "".join(f"{pair[number]}\n" for pair in LINES * 4)
+        (tmp_path / f"a.{side}").write_text(text, encoding="utf-8")
+    files = {"source": "a.en", "target": "a.vi"}
+    corpus = {
+        "title": "Small",
+        "source": "en",
+        "target": "vi",
+        "train": [files],
+        "dev": [files],
+        "tests": {"All": files},
+    }
+    variants = {"auto": {"recipe": "own-files", "set": {"model": {"width": 16}}}, "worse": {"recipe": "no-such"}}
+    table = {
+        "corpora": {"small": corpus},
+        "filters": {},
+        "base": {},
+        "variants": variants,
+        "sweep": [{"corpora": ["small"], "budget": {"steps": 6}, "variants": ["auto"]}],
+    }
+    monkeypatch.setattr(plan_module, "plan", lambda: table)
+    monkeypatch.setattr("benchmarks.quality.page.plan", lambda: table)
+    return tmp_path
+
+
+def test_every_training_of_the_plan_is_a_recipe() -> None:
+    found = list(jobs(Path("parallel"), Path("work"), earlier={}))
+    assert len({job.key for job in found}) == len(found) > 5
+    for job in found:
+        recipe = parse(Recipe, job.recipe, where=job.name)
+        check_recipe(recipe)
+        assert recipe.training.threads == job.threads and len(job.tests) == len(recipe.data.test)
+        assert bool(recipe.auto) == (job.variant == "auto")
+    assert {job.corpus for job in chosen(found, ["vi-8k"])} == {"vi-8k"}
+    assert chosen(found, []) == found
+
+
+def test_a_training_is_measured_once_and_shown(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = small / "results.json", small / "quality.md"
+    options = ["--parallel", str(small), "--work", str(small / "work"), "--results", str(out), "--page", str(page)]
+    given = list(jobs(small, small / "work", earlier={}))
+    described: dict[str, Any] = given[0].described()
+    assert jobs_module.run(json.loads(json.dumps(described))) == 0
+    (found,) = [one.result() for one in given]
+    assert found is not None and found["steps"] == 6 and found["settings"]["model"]["width"] == 16
+    assert 0 <= found["bleu"]["All"] <= 100 and found["settings"]["training"]["optimizer"] == "muon"
+    assert command.main(options) == 0
+    assert "1 of 1 trainings are done; 0 are left." in capsys.readouterr().out
+    assert json.loads(out.read_text(encoding="utf-8")) == [found]
+    assert "## Small: 6 steps, one core" in page.read_text(encoding="utf-8")
+    assert f"| auto | {found['bleu']['All']:.1f} |" in page.read_text(encoding="utf-8")
+
+
+def test_a_folder_that_is_missing_is_one_sentence(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--parallel", str(small / "nowhere"), "--work", str(small)]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"quality: there is no folder {small / 'nowhere'}; give the corpora's with --parallel\n"
+    )
+
+
+def test_the_page_shows_the_results(tmp_path: Path) -> None:
+    known = json.loads(command.RESULTS.read_text(encoding="utf-8"))
+    write_page(
+        list(jobs(Path("."), Path("."), earlier={})), {result["key"]: result for result in known}, tmp_path / "page"
+    )
+    assert (tmp_path / "page").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+    assert len(known) > 5 and all(result["variant"] in plan()["variants"] for result in known)
