@@ -57,7 +57,7 @@ def test_a_search_comes_first_and_tries_the_systems_own_rate():
 def test_a_rate_that_is_chosen_later_cannot_be_searched():
     left = "base.training.learning_rate=auto"
     assert "training.learning_rate" in recipe_of(left).auto
-    with pytest.raises(SettingsError, match="`rnn` leaves `training.learning_rate` to `auto`.*remove `search`"):
+    with pytest.raises(SettingsError, match=r"`rnn` leaves `training.learning_rate` to `auto`.*remove `search`"):
         make_plan(arena(left, "search={learning_rates: [0.5, 2], share: 0.1}"))
 
 

@@ -151,7 +151,7 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
             return sentence
 
     asked: list[int] = []
-    work = workload(given, CorpusSize(10, 0, ("a", "b")), Letters(), CPU, lambda: asked.append(1) or 100.0)  # type: ignore[arg-type,func-returns-value]
+    work = workload(given, CorpusSize(10, 0, ("a", "b")), Letters(), device=CPU, speed=lambda: asked.append(1) or 100.0)  # type: ignore[arg-type,func-returns-value]
     assert work.tokens == 20 and work.seen == pytest.approx(seen)
     assert len(asked) == ("minutes" in training)
     assert (work.epochs is not None) == (training.get("epochs") == "auto")
@@ -198,10 +198,15 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
         return codecs_for(recipe, lambda: [("a b c d e f g", "h i j k l m")] * 5)
 
     given = load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=auto"])
-    found, codecs = settle(given, learn, CPU, lambda sentence: None)
+    found, codecs = settle(given, learn, device=CPU, say=lambda sentence: None)
     assert sizes == [vocabulary_size(measure_corpus(given).characters), len(codecs[0])]
     assert found.text.size == sizes[1] < sizes[0] and found.model == given.model
     sizes.clear()
     with pytest.raises(TextError, match=r"text\.size is 500"):
-        settle(load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=500", "training.warmup=auto"]), learn, CPU, print)
+        settle(
+            load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=500", "training.warmup=auto"]),
+            learn,
+            device=CPU,
+            say=print,
+        )
     assert sizes == [500]

@@ -8,6 +8,7 @@ import torch
 
 from dragoman.interfaces import Batch, Padded
 from dragoman.laws.examples import source, target
+from dragoman.machine.cores import CoreWatch
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
@@ -15,7 +16,7 @@ from dragoman.training.files import RunFiles
 from dragoman.training.objectives import build_objective
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.threads import probe_threads
+from dragoman.training.threads import SpreadThreads, probe_threads
 from dragoman.training.trainer import Trainer
 
 
@@ -93,3 +94,47 @@ def test_the_probe_leaves_no_trace(trainer: Trainer) -> None:
     assert trainer.stream.position == {"index": 4}
     assert all(torch.equal(before[name], t) for name, t in trainer.model.state_dict().items())
     assert all(parameter.grad is None for parameter in trainer.model.parameters())
+
+
+class Together(CoreWatch):
+    """A watch that finds threads on one core at its second look."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.looks, self.closed = 0, False
+
+    def step(self) -> bool:
+        self.looks += 1
+        return self.looks == 2
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_threads_are_watched_while_everything_is_passed_on() -> None:
+    class Heard(Silent):
+        heard: list[Any]
+
+        def __init__(self) -> None:
+            self.heard = []
+
+        def progress(self, record: Any) -> None:
+            self.heard.append(record)
+
+        def record(self, record: Any) -> None:
+            self.heard.append(record)
+
+        def say(self, sentence: str) -> None:
+            self.heard.append(sentence)
+
+        def close(self) -> None:
+            self.heard.append("closed")
+
+    heard, watch = Heard(), Together()
+    spread = SpreadThreads(heard, watch)
+    for step in range(3):
+        spread.progress({"step": step})
+    spread.record({"dev_loss": 1.0})
+    spread.close()
+    told = "2 threads shared a core while others were free; each has its own now."
+    assert heard.heard == [{"step": 0}, {"step": 1}, told, {"step": 2}, {"dev_loss": 1.0}, "closed"] and watch.closed

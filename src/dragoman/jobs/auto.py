@@ -210,7 +210,7 @@ def batch_tokens(work: Workload) -> int:
 
 
 def settle(
-    recipe: Recipe, learn: Learn, device: torch.device, say: Callable[[str], object]
+    recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[[str], object]
 ) -> tuple[Recipe, tuple[Codec, Codec]]:
     """Return `recipe` with a value for everything that is `auto`, and its codecs, which `learn` learns; print the choices."""
     size = measure_corpus(recipe)
@@ -224,7 +224,7 @@ def settle(
         codecs = learn(settled(recipe, _values(choices)))
     shared = codecs[0].fingerprint == codecs[1].fingerprint
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
-    work = workload(recipe, size, codecs[1], device, lambda: measure_speed(recipe, vocabularies, device))
+    work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
     choices += choose_model(recipe, work)
     for line in table(choices, work):
         say(line)
@@ -256,7 +256,7 @@ def _values(choices: Iterable[Choice]) -> dict[str, Any]:
 
 
 def workload(
-    recipe: Recipe, size: CorpusSize, codec: Codec, device: torch.device, speed: Callable[[], float]
+    recipe: Recipe, size: CorpusSize, codec: Codec, *, device: torch.device, speed: Callable[[], float]
 ) -> Workload:
     """Return how much the budget of `recipe` lets the model learn; `speed` measures this machine if the budget is a time."""
     training, auto = recipe.training, recipe.auto

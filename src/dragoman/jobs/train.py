@@ -68,11 +68,14 @@ def fit(
     already contains a run and `resume` is false, or another process is training into it; TrainingError if training diverged.
     """
     listener = listener or Silent()
+    device = choose_device(recipe.training.device)
     if not recipe.auto:
-        check_machine(recipe, choose_device(recipe.training.device))
+        check_machine(recipe, device)
     known = resume and folder.exists()
     with run_lock(folder), threads_restored():
         run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs=codecs)
+        if recipe.auto:
+            check_machine(run.recipe, device)
         resuming = known and run.files.last.exists()
         trainer = _assembled(run, listener, resuming=resuming)
         run = _with_choices(run, trainer, about or {})
@@ -221,10 +224,8 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
         return codecs if codecs is not None else _learned(recipe, listener)
 
     if recipe.auto:
-        device = choose_device(recipe.training.device)
-        recipe, codecs = settle(recipe, learn, device, listener.say)
+        recipe, codecs = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
         check_recipe(recipe)
-        check_machine(recipe, device)
     for sentence in remarks(recipe):
         listener.say(sentence)
     codecs = learn(recipe)

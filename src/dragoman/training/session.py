@@ -2,9 +2,11 @@
 
 import torch
 
+from dragoman.machine.cores import CoreWatch
 from dragoman.training.progress import Progress
 from dragoman.training.reports import TensorBoard
 from dragoman.training.stopping import stops_when_asked
+from dragoman.training.threads import SpreadThreads
 from dragoman.training.trainer import Trainer
 
 
@@ -13,6 +15,8 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
 
     The `seed` of the run determines everything random that follows; a resumed run continues with its saved random state.
     """
+    watch = CoreWatch(torch.get_num_threads() if trainer.device.type == "cpu" else 1)
+    trainer.listener = SpreadThreads(trainer.listener, watch)
     if trainer.settings.tensorboard:
         trainer.listener = TensorBoard(trainer.files.folder / "tensorboard", trainer.listener)
     try:
@@ -25,4 +29,5 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
         with stops_when_asked(trainer):
             return trainer.run()
     finally:
+        watch.close()
         trainer.stream.close()

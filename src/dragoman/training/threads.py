@@ -1,12 +1,15 @@
-"""Find the number of CPU threads that trains a model fastest: small models are slower with many."""
+"""Use the CPU well: find the number of threads that trains a model fastest, and keep each on a core of its own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 
 from dragoman.interfaces import Batch
+from dragoman.machine.cores import CoreWatch
 from dragoman.machine.threads import quickest_thread_count
+from dragoman.training.contracts import Listener
 from dragoman.training.trainer import Trainer
 
 
@@ -36,3 +39,30 @@ def _pass(trainer: Trainer, batches: list[Batch]) -> None:
         with trainer.precision:
             loss = trainer.objective(trainer.model, batch)
         loss.total.backward()
+
+
+class SpreadThreads:
+    """Passes on to another listener what training reports, and watches that its threads do not share a core meanwhile."""
+
+    def __init__(self, listener: Listener, watch: CoreWatch) -> None:
+        self.listener = listener
+        self.watch = watch
+
+    def progress(self, record: Mapping[str, Any]) -> None:
+        """Pass on the numbers of a step, and look where the threads run."""
+        self.listener.progress(record)
+        if self.watch.step():
+            self.say(f"{self.watch.threads} threads shared a core while others were free; each has its own now.")
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Pass on a record."""
+        self.listener.record(record)
+
+    def say(self, sentence: str) -> None:
+        """Pass on a message."""
+        self.listener.say(sentence)
+
+    def close(self) -> None:
+        """Close the listener, and let the threads run on any core."""
+        self.watch.close()
+        self.listener.close()
