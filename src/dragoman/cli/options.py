@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+MBR_SAMPLES = 32
+"""Samples that `--mbr` draws, unless a setting says how many."""
 CHUNK = 1024
 """Maximum number of lines that are processed together."""
 
@@ -33,6 +35,12 @@ RecipeSettings = Annotated[
         help="Change a setting of the recipe, such as training.minutes=10; may be repeated.",
     ),
 ]
+Mbr = Annotated[
+    bool,
+    typer.Option(
+        "--mbr", help="Choose the translation most similar to the beam and to samples (minimum Bayes risk); slower."
+    ),
+]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Documents = Annotated[
     Path | None,
@@ -43,7 +51,9 @@ Documents = Annotated[
 ]
 
 
-def decoding_options(settings: list[str] | None, *, beam: int | None, n_best: int | None = None) -> dict[str, Any]:
+def decoding_options(
+    settings: list[str] | None, *, beam: int | None, n_best: int | None = None, mbr: bool = False
+) -> dict[str, Any]:
     """Turn options into settings of the decoding section; --beam 1 with nothing else is greedy search."""
     from dragoman.settings import override
 
@@ -53,4 +63,6 @@ def decoding_options(settings: list[str] | None, *, beam: int | None, n_best: in
         options.setdefault("method", "beam")
     if n_best is not None and n_best > 1:
         options["n_best"] = n_best
+    if mbr:
+        options.setdefault("mbr_samples", MBR_SAMPLES)
     return options

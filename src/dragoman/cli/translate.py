@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
-from dragoman.cli.options import CHUNK, Beam, Device, SearchSettings, decoding_options
+from dragoman.cli.options import CHUNK, Beam, Device, Mbr, SearchSettings, decoding_options
 
 
 def translate(
@@ -20,6 +20,7 @@ def translate(
     beam: Beam = None,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
+    mbr: Mbr = False,
     settings: SearchSettings = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per translation, with scores.")
@@ -42,13 +43,13 @@ def translate(
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
-    options = decoding_options(settings, beam=beam, n_best=n_best)
-    attention = align or unknown == "replace"
+    options = decoding_options(settings, beam=beam, n_best=n_best, mbr=mbr)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
-        from dragoman.text.links import format_links
 
-        translator = load_translator(*runs, engine=engine, attention=attention, device=device, **options)
+        translator = load_translator(
+            *runs, engine=engine, attention=align or unknown == "replace", device=device, **options
+        )
     numbered = translator.settings.n_best > 1
     number = 0
     before: list[str] = []
@@ -64,13 +65,11 @@ def translate(
                 previous=translator.preceding(lines)[len(before) :],
             )
         before = lines[len(lines) - translator.previous :]
-        for best in translations:
+        for index, best in enumerate(translations, number):
             for translation in (best, *best.alternatives):
-                links = ""
-                if align and translation.reading is not None and translator.view is not None:
-                    links = format_links(translator.view.links(translation.reading))
-                print(_line(number, translation, links, as_json=as_json, numbered=numbered))
-            number += 1
+                links = _links(translation, translator.view) if align else ""
+                print(_line(index, translation, links, as_json=as_json, numbered=numbered))
+        number += len(chunk)
         print(end="", flush=True)
 
 
@@ -78,6 +77,13 @@ def _note_all(remarks: list[str]) -> None:
     """Print each remark on standard error."""
     for remark in remarks:
         note(remark)
+
+
+def _links(translation: Any, view: Any) -> str:
+    """Return the word alignments of a translation, if it has any."""
+    from dragoman.text.links import format_links
+
+    return "" if translation.reading is None or view is None else format_links(view.links(translation.reading))
 
 
 def _line(number: int, translation: Any, links: str, *, as_json: bool, numbered: bool) -> str:

@@ -111,6 +111,11 @@ class DecodingSettings(SearchSettings):
     shortlist: bool = False
     """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
     large vocabularies. Probabilities then add up to 1 over the tokens listed for the sentence."""
+    mbr_samples: int = Field(default=0, ge=0)
+    """Minimum Bayes risk (Kumar and Byrne 2004; Eikema and Aziz 2022): sample this many translations, and choose among them and
+    the beam the one most similar to all; 0 chooses the most probable one. The mean similarity, from 0 to 1, is its score."""
+    mbr_utility: Literal["chrf", "bleu"] = "chrf"
+    """Minimum Bayes risk: how similarity is measured, by the sentence chrF or BLEU of each pair."""
     dictionary: Path | None = None
     """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
@@ -118,6 +123,15 @@ class DecodingSettings(SearchSettings):
     def wanted(self) -> int:
         """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
         return self.size if self.coverage_penalty > 0 else self.n_best
+
+    @property
+    def searches(self) -> tuple["DecodingSettings", ...]:
+        """The searches that find what is chosen from: this one, or for minimum Bayes risk the whole beam and the samples."""
+        if not self.mbr_samples:
+            return (self,)
+        whole = {"mbr_samples": 0, "n_best": self.size}
+        drawn = {"mbr_samples": 0, "n_best": self.mbr_samples, "method": "sample", "coverage_penalty": 0.0}
+        return self.model_copy(update=whole), self.model_copy(update=drawn)
 
     def of_search(self) -> SearchSettings:
         """Return those that serve language models too."""

@@ -31,8 +31,8 @@ def _searches(_: Use, own: SearchSettings) -> bool:
 
 
 def _draws(_: Use, own: SearchSettings) -> bool:
-    """Tell whether this is sampling."""
-    return own.method == "sample"
+    """Tell whether translations are sampled."""
+    return own.method == "sample" or getattr(own, "mbr_samples", 0) > 0
 
 
 MODEL = (
@@ -69,6 +69,16 @@ SEARCH = (
         "decoding.coverage_penalty",
         lambda _, own: own.method != "sample",
         "does not work with `decoding.method: sample`, which does not rerank",
+    ),
+    Rule(
+        "decoding.mbr_samples",
+        lambda _, own: own.method != "sample",
+        "does not work with `decoding.method: sample`, which has no beam to choose from",
+    ),
+    Rule(
+        "decoding.mbr_utility",
+        lambda _, own: getattr(own, "mbr_samples", 0) > 0,
+        "works only with `decoding.mbr_samples`",
     ),
     Rule(
         "decoding.length_penalty",

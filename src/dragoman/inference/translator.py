@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
 from dragoman.inference.checks import lay_over
-from dragoman.inference.requests import Request, RequestEncoder
+from dragoman.inference.minimum_risk import least_risk
+from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
 from dragoman.inference.session import Session, open_runs
 from dragoman.inference.spelling import Speller
 from dragoman.inference.torch_engine import TorchEngine, smallest
@@ -104,7 +106,8 @@ class Translator:
 
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""
-        self.engine.prepare(settings, len(self.target))
+        for search in settings.searches:
+            self.engine.prepare(search, len(self.target))
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
 
@@ -172,7 +175,7 @@ class Translator:
             self._check_dictionary(chosen)
         requests = self._encoder.encode_all(self._requests(sentences, previous, first=first))
         results = []
-        for request, found in zip(requests, self.engine.search(requests, chosen), strict=True):
+        for request, found in zip(requests, self._search(requests, chosen), strict=True):
             readings: list[AttentionMap] | None = None
             if attention or (replace_unknowns and any(self.target.special.unk in one.ids for one in found)):
                 written = [replace(request, target=one.ids) for one in found]
@@ -223,6 +226,16 @@ class Translator:
 
     read = attention_maps
     """The former name of `attention_maps`."""
+
+    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each request, best first: the most probable ones, or those of least Bayes risk."""
+        found = [self.engine.search(requests, search) for search in settings.searches]
+        if len(found) == 1:
+            return found[0]
+        return [
+            least_risk([*chain(*candidates)], self.target.decode, utility=settings.mbr_utility, n_best=settings.n_best)
+            for candidates in zip(*found, strict=True)
+        ]
 
     def _check_dictionary(self, settings: DecodingSettings) -> None:
         """Raise an error if a dictionary is requested but unknown words are not replaced; a recipe may name one anyway."""

@@ -180,6 +180,8 @@ def obstacle(settings: DecodingSettings) -> str | None:
     """Return the setting that CTranslate2 does not support with the same meaning, or None."""
     if settings.method == "sample":
         return "decoding.method: sample"
+    if settings.mbr_samples:
+        return "decoding.mbr_samples"
     if settings.shortlist:
         return "decoding.shortlist"
     if settings.coverage_penalty > 0:
