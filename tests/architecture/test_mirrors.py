@@ -17,7 +17,6 @@ TESTED_WITH = {
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",
     "native/recurrence.py": "reference/test_native.py",
-    "training/contracts.py": "training/test_trainer.py",
 }
 """Files that are tested with another, as a part of what that one does: the list may only shrink."""
 
