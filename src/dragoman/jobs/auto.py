@@ -122,9 +122,9 @@ def vocabulary_size(characters: int) -> int:
     """Return the vocabulary size for a corpus: pieces must be frequent enough to be learned.
 
     >>> [vocabulary_size(characters) for characters in (400_000, 1_800_000, 9_000_000, 200_000_000)]
-    [2500, 4000, 6500, 16500]
+    [5000, 6000, 7500, 12000]
     """
-    return min(max(500 * round(8 * (characters / 1.8e6) ** 0.3), 500), 32000)
+    return min(max(500 * round(12 * (characters / 1.8e6) ** 0.15), 500), 32000)
 
 
 def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
@@ -195,9 +195,9 @@ def dropout_for(passes: float) -> float:
     """Return the dropout for so many passes over the corpus.
 
     >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
-    [0.0, 0.1, 0.2, 0.3]
+    [0.0, 0.2, 0.3, 0.3]
     """
-    return 0.0 if passes < 6 else 0.1 if passes < 12 else 0.2 if passes < 40 else 0.3
+    return 0.0 if passes < 4 else 0.1 if passes < 7 else 0.2 if passes < 12 else 0.3
 
 
 def batch_tokens(work: Workload) -> int:
