@@ -9,6 +9,7 @@ from torch import nn
 from dragoman.interfaces import BOS, EOS, PAD
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.experts import BalancedGate, Experts, NoisyGate, Routing, real_inputs
+from dragoman.special_ids import SPECIAL_IDS
 
 KINDS: dict[str, dict[str, Any]] = {
     "noisy": {"experts": 4, "active": 2},
@@ -141,7 +142,7 @@ def test_a_token_above_no_threshold_gets_its_best_expert() -> None:
 
 
 def test_what_predicts_nothing_is_not_read() -> None:
-    assert real_inputs(torch.tensor([[BOS, 9, EOS, PAD]])).tolist() == [[True, True, False, False]]
+    assert real_inputs(torch.tensor([[BOS, 9, EOS, PAD]]), SPECIAL_IDS).tolist() == [[True, True, False, False]]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Choose the settings that a recipe leaves to `auto`: from the corpus, the budget and the speed of this machine.
 
-The rule is that of the sweep in `benchmarks/quality/`; docs/quality.md has its results. What matters most is how often the
-budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
+docs/quality.md has the trainings that the rule follows, and says what has not been measured yet. What matters most is how often
+the budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
 """
 
 import time
@@ -114,7 +114,7 @@ def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
     wanted = {path for path in recipe.auto if path.startswith("text.")}
     choices = [Choice("text.size", vocabulary_size(size.characters), f"{size.characters:,} characters of text")]
     if recipe.text.kind == "sentencepiece":
-        choices.append(Choice("text.sampling", 0.0, "it did not pay in any training of the sweep"))
+        choices.append(Choice("text.sampling", 0.0, ""))
     return [choice for choice in choices if choice.path in wanted]
 
 
@@ -130,7 +130,7 @@ def vocabulary_size(characters: int) -> int:
 def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
     """Choose the sections `model` and `training`."""
     kind = "transformer" if "model.kind" in recipe.auto else recipe.model.kind
-    choices = [Choice("model.kind", kind, "it learned more than a recurrent model from every corpus of the sweep")]
+    choices = [Choice("model.kind", kind, "")]
     choices += transformer(work) if kind in ("transformer", "document") else any_model(work)
     return [choice for choice in choices if choice.path in recipe.auto]
 
@@ -148,7 +148,7 @@ def transformer(work: Workload) -> Iterator[Choice]:
     yield Choice("model.dropout", dropout_for(work.passes), passes)
     yield Choice("model.feed_forward_dropout", 0.0, "")
     batch = batch_tokens(work)
-    yield Choice("training.optimizer", "muon", "it needs fewer tokens than AdamW")
+    yield Choice("training.optimizer", "muon", "it learned more than AdamW in the same time")
     rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
     yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
     yield from _schedule(work, batch)
@@ -213,6 +213,7 @@ def settle(
     recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[[str], object]
 ) -> tuple[Recipe, tuple[Codec, Codec]]:
     """Return `recipe` with a value for everything that is `auto`, and its codecs, which `learn` learns; print the choices."""
+    say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
     choices = choose_text(recipe, size)
     try:

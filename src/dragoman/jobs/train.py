@@ -110,7 +110,7 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     stream: Stream = _stream(run, model, listener)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
-        stream, objectives = MaskingStream(stream, len(run.source)), _masked_objective
+        stream, objectives = MaskingStream(stream, len(run.source), run.source.special), _masked_objective
     if plan.compiled != "none":
         objectives = Compiled(model, plan.compiled, listener.say).around(objectives)
     return Trainer(

@@ -82,7 +82,9 @@ class LanguageModelValidation:
         batches = [collate(ordered[first : first + ROWS]) for first in range(0, len(ordered), ROWS)]
         generator = torch.Generator().manual_seed(run.recipe.seed)
         self.batches: list[Batch] = (
-            [mask_tokens(batch, len(run.source), generator) for batch in batches] if masked else batches
+            [mask_tokens(batch, len(run.source), generator, special=run.source.special) for batch in batches]
+            if masked
+            else batches
         )
 
     def __call__(self, model: Model) -> dict[str, Any]:

@@ -27,11 +27,19 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
         self.scale = math.sqrt(width) if scaled else 1.0
+        self.padding = PAD
         self.weight.data[PAD] = 0
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time width"]:
         """Look up the ids."""
-        return F.embedding(ids, self.weight, padding_idx=PAD) * self.scale
+        return F.embedding(ids, self.weight, padding_idx=self.padding) * self.scale
+
+    def move_padding(self, padding: int) -> None:
+        """Give padding another id; the two vectors change places."""
+        if padding == self.padding:
+            return
+        before, self.padding = self.padding, padding
+        self.weight.data[[before, padding]] = self.weight.data[[padding, before]]
 
 
 class OutputLayer(nn.Module):

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from dragoman.interfaces import EOS, PAD
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.machine.dtypes import upcast
+from dragoman.special_ids import SpecialIds
 
 LEAST_NOISE = 0.01
 """Added to the standard deviation of the noise, as in the authors' code (tensor2tensor), but not in the paper."""
@@ -221,13 +221,13 @@ def transform(
     return network(states, real) if isinstance(network, Experts) else ExpertOutput(network(states))
 
 
-def real_inputs(tokens: Int[Tensor, "batch target"]) -> Bool[Tensor, "batch target"]:
+def real_inputs(tokens: Int[Tensor, "batch target"], special: SpecialIds) -> Bool[Tensor, "batch target"]:
     """Tell which input tokens of a decoder predict something: all but padding and the EOS before it.
 
-    >>> real_inputs(torch.tensor([[7, EOS, PAD]])).int().tolist()
+    >>> real_inputs(torch.tensor([[7, 2, 0]]), SpecialIds()).int().tolist()
     [[1, 0, 0]]
     """
-    return (tokens != PAD) & (tokens != EOS)
+    return (tokens != special.pad) & (tokens != special.eos)
 
 
 def squared_cv(numbers: Float[Tensor, " experts"]) -> Float[Tensor, ""]:

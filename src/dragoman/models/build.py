@@ -5,6 +5,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
+from dragoman.layers.embedding import TokenEmbedding
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -21,6 +22,7 @@ from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
 from dragoman.plugins import find, get
 from dragoman.settings import Settings, kinds_of, parse
+from dragoman.special_ids import SpecialIds
 
 ModelSettings = Annotated[
     RecurrentSettings
@@ -57,6 +59,17 @@ Model = Seq2Seq | MaskedLanguageModel
 
 def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
     """Build the model that `settings` describe, with weights initialised from torch's random state."""
+    model = _build(settings, vocabularies)
+    for module in model.modules():
+        if isinstance(module, TokenEmbedding):
+            module.move_padding(vocabularies.special.pad)
+        if isinstance(getattr(module, "special", None), SpecialIds):
+            setattr(module, "special", vocabularies.special)  # noqa: B010
+    return model
+
+
+def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
+    """Build the model for Dragoman's own special ids."""
     match settings:
         case RecurrentSettings():
             return build_rnn(settings, vocabularies)

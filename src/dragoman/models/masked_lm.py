@@ -8,6 +8,7 @@ from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer import TransformerEncoder
 from dragoman.models.transformer_settings import MaskedSettings
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 
 class MaskedLanguageModel(nn.Module):
@@ -17,6 +18,8 @@ class MaskedLanguageModel(nn.Module):
     prediction; the output layer reads the encoder's states directly, without an extra layer.
     """
 
+    special: SpecialIds = SPECIAL_IDS
+
     def __init__(self, settings: MaskedSettings, vocabulary: int) -> None:
         super().__init__()
         self.source_positions = self.target_positions = settings.bound
@@ -25,7 +28,7 @@ class MaskedLanguageModel(nn.Module):
         self.head = OutputLayer(settings.width, vocabulary, embedding)
 
     def forward(self, source: Padded) -> Float[Tensor, "batch source width"]:
-        """Return the features from which `head` predicts the token at each position; [MASK] has the id `special_ids.MASK`."""
+        """Return the features from which `head` predicts the token at each position; [MASK] has the id `special.mask`."""
         return self.encoder(source).states
 
 

@@ -20,6 +20,7 @@ from dragoman.models.recurrent import RecurrentPast, RecurrentState
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 
 class MoeSettings(Settings):
@@ -94,6 +95,8 @@ class MoeDecoder(nn.Module):
     Deviations are listed at `build_moe`.
     """
 
+    special: SpecialIds = SPECIAL_IDS
+
     def __init__(self, settings: MoeSettings, vocabulary: int) -> None:
         super().__init__()
         width = settings.width
@@ -127,7 +130,7 @@ class MoeDecoder(nn.Module):
             offset=past.position,
             need_weights=need_weights,
         )
-        mixed = self.mixture(embedded + self.dropout(looped.states), real_inputs(tokens))
+        mixed = self.mixture(embedded + self.dropout(looped.states), real_inputs(tokens, self.special))
         above, second = self.second(mixed.states, past.hidden[2:])
         output = DecoderOutput(mixed.states + self.dropout(above), self.head, looped.attention, mixed.penalty)
         after = RecurrentPast((*looped.last, *second), position=past.position + tokens.shape[1])

@@ -9,6 +9,7 @@ from dragoman.attention.hard import Reinforcement
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Decoder, DecoderOutput, Encoder, Padded
 from dragoman.layers.experts import sum_penalties
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Vocabularies:
     source: int
     target: int
     shared: bool = False
+    special: SpecialIds = SPECIAL_IDS
+    """Special tokens of both."""
 
 
 class Seq2Seq(nn.Module):
@@ -28,6 +31,7 @@ class Seq2Seq(nn.Module):
 
     encoder: Encoder
     decoder: Decoder
+    special: SpecialIds = SPECIAL_IDS
 
     def __init__(
         self,

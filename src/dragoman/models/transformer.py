@@ -28,6 +28,7 @@ from dragoman.models.transformer_settings import (
     EncoderSettings,
     TransformerSettings,
 )
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,8 @@ class TransformerDecoder(nn.Module):
 
     layers: Iterable[DecoderLayer]
 
+    special: SpecialIds = SPECIAL_IDS
+
     def __init__(
         self, settings: TransformerSettings | DecoderOnlySettings, embedding: TokenEmbedding, vocabulary: int
     ) -> None:
@@ -216,7 +219,7 @@ class TransformerDecoder(nn.Module):
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.none_if_all_true(masks.to_source(state.source.mask)) if memories else None
         states = self.dropout(to_matmul_dtype(self.positions(self.embedding(tokens), seen)))
-        real = real_inputs(tokens)
+        real = real_inputs(tokens, self.special)
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
             past, memory = pasts[index] if pasts else None, memories[index] if memories else None

@@ -64,7 +64,9 @@ class Run:
         """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
         shared = self.source.fingerprint == self.target.fingerprint
-        return build_model(self.recipe.model, Vocabularies(len(self.source), len(self.target), shared))
+        return build_model(
+            self.recipe.model, Vocabularies(len(self.source), len(self.target), shared, special=self.target.special)
+        )
 
     def require(self, purpose: Purpose) -> None:
         """Raise InputError, which names the right command, if the run's model is for another purpose."""

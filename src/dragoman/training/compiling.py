@@ -14,10 +14,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from dragoman.errors import SettingsError
-from dragoman.interfaces import EOS, PAD, Batch, Loss, Padded
+from dragoman.interfaces import Batch, Loss, Padded
 from dragoman.machine.private_cache import COMPILER_CACHE, CacheError, require_compiler_cache
 from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.training.contracts import Objective, Objectives
 from dragoman.training.flops import is_counting
 
@@ -83,7 +84,7 @@ class Compiled:
             return objective(model, batch)
         if self.graphs:
             torch.compiler.cudagraph_mark_step_begin()
-            batch = rounded(batch)
+            batch = rounded(batch, model.special)
         try:
             with self._in_use():
                 return objective(model, batch)
@@ -132,25 +133,25 @@ def round_up(size: int) -> int:
     return -(-size // step) * step
 
 
-def rounded(batch: Batch) -> Batch:
+def rounded(batch: Batch, special: SpecialIds = SPECIAL_IDS) -> Batch:
     """Pad a batch so that few shapes remain, on its device and without synchronising.
 
     An added row has the source </s> and a target of padding only, which has no loss. Alignment links are dropped.
     """
     rows, length = batch.inputs.shape
     source, target = (
-        _padded(side, round_up(rows), round_up(side.ids.shape[1] - extra) + extra)
+        _padded(side, round_up(rows), round_up(side.ids.shape[1] - extra) + extra, padding=special.pad)
         for side, extra in ((batch.source, 0), (batch.target, 1))
     )
-    source.ids[rows:, 0] = EOS
+    source.ids[rows:, 0] = special.eos
     source.mask[rows:, 0] = True
     label_positions = batch.label_positions
     wider = target.ids.shape[1] - 1
     return Batch(source, target, cached_label_positions=label_positions // length * wider + label_positions % length)
 
 
-def _padded(side: Padded, rows: int, length: int) -> Padded:
+def _padded(side: Padded, rows: int, length: int, *, padding: int) -> Padded:
     """Return a copy padded to this number of rows and this length."""
     more = (0, length - side.ids.shape[1], 0, rows - side.ids.shape[0])
-    ids, mask = F.pad(side.ids, more, value=PAD), F.pad(side.mask, more, value=False)
+    ids, mask = F.pad(side.ids, more, value=padding), F.pad(side.mask, more, value=False)
     return replace(side, ids=ids.clone(), mask=mask.clone())

@@ -1,6 +1,7 @@
 """Maximise the expected reward of translations sampled from the model: GNMT's second objective."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -9,10 +10,11 @@ from torch.utils.checkpoint import checkpoint
 
 from dragoman.decoding import DecodingSettings, step_of
 from dragoman.decoding.sample import sample
-from dragoman.interfaces import BOS, EOS, PAD, Batch, Head
+from dragoman.interfaces import Batch, Head
 from dragoman.machine.dtypes import upcast
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.special_ids import SpecialIds
 from dragoman.training.expected_reward_settings import RewardSettings
 
 ROWS = 64
@@ -28,23 +30,24 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
     model's distribution without padding and <s>; samples are truncated at `settings.maximum_ratio` with a forced </s>, which
     has no gradient. The encoder runs once; samples are drawn without gradient, then scored by the decoder with it.
     """
-    state = model.decoder.start(model.encoder(batch.source))
+    state, special = model.decoder.start(model.encoder(batch.source)), model.special
     references = [ids[:length] for ids, length in zip(batch.labels.tolist(), _lengths(batch), strict=True)]
     limits = _limits(model, batch, settings)
     decoding = DecodingSettings(method="sample", n_best=settings.samples)
     seed = int(torch.randint(2**62, ()))
     generator = torch.Generator(limits.device).manual_seed(seed)
-    drawn = sample(step_of(model.decoder), state, limits, settings=decoding, generator=generator).ids
+    drawn = sample(step_of(model.decoder), state, limits, settings=decoding, generator=generator, special=special).ids
     rewards = torch.tensor(
         [[sentence_gleu(ids, reference) for ids in row] for row, reference in zip(drawn, references, strict=True)],
         device=limits.device,
     )
     above = (rewards - rewards.mean(1, keepdim=True)) / (settings.samples - 1)
-    rows = _to_rows(drawn, limits)
+    rows = _to_rows(drawn, limits, special)
     output, _ = model.decoder(rows.inputs, state.repeat(settings.samples))
+    weigh = partial(_log_probs, special=special)
     log_probs = torch.cat(
         [
-            checkpoint(_log_probs, output.head, features, some, use_reentrant=False, preserve_rng_state=False)
+            checkpoint(weigh, output.head, features, some, use_reentrant=False, preserve_rng_state=False)
             for features, some in zip(output.features.split(ROWS), rows.labels.split(ROWS), strict=True)
         ]
     )
@@ -75,25 +78,27 @@ class _Rows:
     """1 where the choice was its own: not on padding, nor where a translation as long as the limit was made to end."""
 
 
-def _to_rows(drawn: list[list[list[int]]], limits: Int[Tensor, " batch"]) -> _Rows:
+def _to_rows(drawn: list[list[list[int]]], limits: Int[Tensor, " batch"], special: SpecialIds) -> _Rows:
     """Pad drawn translations, so that the decoder can read them all at once."""
     rows = [ids for row in drawn for ids in row]
     bounds = [limit for limit, row in zip(limits.tolist(), drawn, strict=True) for _ in row]
     longest = max(len(ids) for ids in rows) + 1
-    labels = torch.tensor([[*ids, EOS, *[PAD] * (longest - len(ids) - 1)] for ids in rows], device=limits.device)
+    labels = torch.tensor(
+        [[*ids, special.eos, *[special.pad] * (longest - len(ids) - 1)] for ids in rows], device=limits.device
+    )
     own = torch.tensor(
         [min(len(ids) + 1, bound) for ids, bound in zip(rows, bounds, strict=True)], device=limits.device
     )
     chosen = torch.arange(longest, device=limits.device) < own[:, None]
-    inputs = torch.cat([torch.full_like(labels[:, :1], BOS), labels[:, :-1]], 1)
+    inputs = torch.cat([torch.full_like(labels[:, :1], special.bos), labels[:, :-1]], 1)
     return _Rows(inputs, labels, chosen.float())
 
 
 def _log_probs(
-    head: Head, features: Float[Tensor, "rows target dim"], labels: Int[Tensor, "rows target"]
+    head: Head, features: Float[Tensor, "rows target dim"], labels: Int[Tensor, "rows target"], *, special: SpecialIds
 ) -> Float[Tensor, "rows target"]:
     """Return the log-probability of each label among all tokens but padding and BOS; of padding it is that of EOS."""
     logits = upcast(head(features)).clone()
-    logits[..., [PAD, BOS]] = -torch.inf
-    drawn = labels.masked_fill(labels == PAD, EOS)
+    logits[..., [special.pad, special.bos]] = -torch.inf
+    drawn = labels.masked_fill(labels == special.pad, special.eos)
     return logits.log_softmax(-1).gather(-1, drawn[..., None]).squeeze(-1)

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from dragoman.interfaces import BOS, EOS, Batch, Loss, Padded
+from dragoman.interfaces import Batch, Loss, Padded
 from dragoman.models.masked_lm import MaskedLanguageModel
-from dragoman.special_ids import MASK
+from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.training.contracts import Stream
 
 MASK_RATE = 0.15
@@ -19,11 +19,14 @@ MASK_RATE = 0.15
 MASKED, REPLACED = 0.8, 0.1
 """Of these, the shares replaced by [MASK] and by a random token; the others are kept."""
 
-FIRST_PIECE = 4
-"""The smallest id of a regular token."""
 
-
-def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None = None) -> Batch:
+def mask_tokens(
+    batch: Batch,
+    vocabulary: int,
+    generator: torch.Generator | None = None,
+    *,
+    special: SpecialIds = SPECIAL_IDS,
+) -> Batch:
     """Mask some source tokens, on the CPU; the result's `labels` are the original source, `real` marks the chosen tokens.
 
     Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Without a generator the draw is
@@ -31,14 +34,15 @@ def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None
     model tells the token at a position, not the next one.
     """
     ids, mask = batch.source.ids, batch.source.mask
-    may_hide = mask & (ids != EOS)
+    may_hide = mask & (ids != special.eos)
     draw = torch.rand(ids.shape, generator=generator).masked_fill(~may_hide, 2.0)
     chosen = (draw < MASK_RATE) if (draw < MASK_RATE).any() else may_hide & (draw == draw.min())
     fate = torch.rand(ids.shape, generator=generator)
-    others = torch.randint(FIRST_PIECE, vocabulary, ids.shape, generator=generator)
-    hidden = torch.where(fate < MASKED, MASK, torch.where(fate < MASKED + REPLACED, others, ids))
+    regular = torch.tensor(sorted(set(range(vocabulary)) - set(special.all)))
+    others = regular[torch.randint(len(regular), ids.shape, generator=generator)]
+    hidden = torch.where(fate < MASKED, special.mask, torch.where(fate < MASKED + REPLACED, others, ids))
     target = Padded(
-        torch.nn.functional.pad(ids, (1, 0), value=BOS), torch.nn.functional.pad(chosen, (1, 0), value=False)
+        torch.nn.functional.pad(ids, (1, 0), value=special.bos), torch.nn.functional.pad(chosen, (1, 0), value=False)
     )
     return Batch(Padded(torch.where(chosen, hidden, ids), mask), target)
 
@@ -46,12 +50,13 @@ def mask_tokens(batch: Batch, vocabulary: int, generator: torch.Generator | None
 class MaskingStream(Iterator[Batch]):
     """The batches of another stream with tokens masked by torch's random state, differently in every epoch."""
 
-    def __init__(self, stream: Stream, vocabulary: int) -> None:
+    def __init__(self, stream: Stream, vocabulary: int, special: SpecialIds = SPECIAL_IDS) -> None:
         self.stream = stream
         self.vocabulary = vocabulary
+        self.special = special
 
     def __next__(self) -> Batch:
-        return mask_tokens(next(self.stream), self.vocabulary)
+        return mask_tokens(next(self.stream), self.vocabulary, special=self.special)
 
     @property
     def position(self) -> dict[str, int]:
