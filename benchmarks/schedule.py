@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[1]
 STOPPED = 130
 """Exit code of a training that was asked to stop, and saved."""
 
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "10000"}
+"""How threads wait for one another: as Dragoman's command line sets it on an idle machine."""
+
 Say = Callable[[str], None]
 
 
@@ -100,7 +103,7 @@ def _start(job: Job, module: str, threads: int) -> "subprocess.Popen[bytes]":
     described = _description(job)
     described.write_text(json.dumps(job.described()), encoding="utf-8")
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    own = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE", "PYTHONPATH": path}
+    own = {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": path, **WAITING}
     with described.with_suffix(".log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", module, str(described)],

@@ -41,7 +41,7 @@ def run(job: dict[str, Any]) -> int:
         "steps": progress.step,
         "tokens": progress.tokens,
         "seconds": round(progress.seconds, 1),
-        "epochs": round(records[-1].get("epochs", 0.0), 2) or None,
+        "epochs": next((record["epoch"] for record in reversed(records) if "epoch" in record), None),
         "parameters": settled.manifest["cost"]["parameters"],
         "precision": settled.manifest["precision"],
         "settings": {part: settled.recipe.model_dump(mode="json")[part] for part in ("text", "model", "training")},
