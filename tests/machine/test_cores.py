@@ -18,11 +18,17 @@ class Machine:
     def __init__(self, together: float) -> None:
         self.together, self.looks, self.now = together, 0, 0.0
         self.bound: list[Mapping[int, Sequence[int]]] = []
+        self.worked = {0: 0, 1: 0, 2: 0, 3: 0}
 
     def look(self) -> dict[int, Task]:
         self.looks += 1
         other = 0 if self.looks / LOOKS <= self.together else 1
         return {7: Task(10 * self.looks, 0), 8: Task(9 * self.looks, other), 9: Task(self.looks, 0)}
+
+    def busy(self) -> dict[int, int]:
+        """The two threads keep core 0 busy, and something else core 2."""
+        self.worked = {core: ticks + (core in (0, 2)) for core, ticks in self.worked.items()}
+        return dict(self.worked)
 
     def clock(self) -> float:
         self.now += 1.0
@@ -32,14 +38,14 @@ class Machine:
 def watch(machine: Machine, monkeypatch: pytest.MonkeyPatch, threads: int = 2, count: int = 4) -> CoreWatch:
     """Watch a machine of four cores."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(count)), raising=False)
-    return CoreWatch(threads, look=machine.look, bind=machine.bound.append, clock=machine.clock)
+    return CoreWatch(threads, look=machine.look, busy=machine.busy, bind=machine.bound.append, clock=machine.clock)
 
 
 def test_threads_that_share_a_core_get_one_each_and_are_freed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(together=0.9)
     found = watch(machine, monkeypatch)
     assert [found.step() for _ in range(LOOKS + 5)].index(True) == LOOKS - 1
-    assert machine.bound == [{7: [0], 8: [1]}] and machine.looks == LOOKS
+    assert machine.bound == [{7: [1], 8: [3]}] and machine.looks == LOOKS
     found.close()
     assert machine.bound[1:] == [{7: [0, 1, 2, 3], 8: [0, 1, 2, 3], 9: [0, 1, 2, 3]}]
     found.close()
@@ -81,6 +87,14 @@ def test_threads_of_this_process_are_found_and_bound() -> None:
     assert os.sched_getaffinity(other.native_id) == before
     stop.set()
     other.join()
+
+
+@needs_linux
+def test_the_work_of_each_core_is_counted() -> None:
+    before = cores.busy()
+    assert set(os.sched_getaffinity(0)) <= set(before)
+    while sum(cores.busy().values()) <= sum(before.values()):
+        sum(range(100_000))
 
 
 @needs_linux

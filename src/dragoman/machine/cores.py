@@ -13,6 +13,8 @@ from pathlib import Path
 
 TASKS = Path("/proc/self/task")
 """Where Linux describes the threads of this process."""
+LOAD = Path("/proc/stat")
+"""Where it says how long each core has worked."""
 EVERY = 0.2
 """Seconds between two looks."""
 LOOKS = 50
@@ -43,6 +45,18 @@ def tasks() -> dict[int, Task]:
     return found
 
 
+def busy() -> dict[int, int]:
+    """Return how long each core has worked so far, in ticks; empty if the system does not tell."""
+    found = {}
+    with suppress(OSError):
+        for line in LOAD.read_text().splitlines():
+            name, *fields = line.split() or [""]
+            if name.startswith("cpu") and name[3:].isdigit():  # user, nice, system, idle, waiting, ... (proc_stat(5))
+                ticks = [int(field) for field in fields[:8]]
+                found[int(name[3:])] = sum(ticks) - sum(ticks[3:5])
+    return found
+
+
 def bind(cores: Mapping[int, Sequence[int]]) -> None:
     """Let each thread, given by its id, run on these cores only. Threads that have ended are passed over."""
     for thread, allowed in cores.items():
@@ -58,14 +72,16 @@ class CoreWatch:
         threads: int,
         *,
         look: Callable[[], Mapping[int, Task]] = tasks,
+        busy: Callable[[], Mapping[int, int]] = busy,
         bind: Callable[[Mapping[int, Sequence[int]]], None] = bind,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.threads = threads
         self.bound = False
-        self._look, self._bind, self._clock = look, bind, clock
+        self._look, self._busy, self._bind, self._clock = look, busy, bind, clock
         self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         self._seen: list[Mapping[int, Task]] = []
+        self._worked: Mapping[int, int] = {}
         self._next = clock()
 
     def step(self) -> bool:
@@ -73,6 +89,8 @@ class CoreWatch:
         if self.bound or not 1 < self.threads <= len(self._cores) or self._clock() < self._next:
             return False
         self._next = self._clock() + EVERY
+        if not self._seen:
+            self._worked = self._busy()
         self._seen.append(self._look())
         if len(self._seen) < LOOKS:
             return False
@@ -80,7 +98,7 @@ class CoreWatch:
         self._seen = []
         if len(busiest) < self.threads or sharing(seen, busiest) < SHARING:
             return False
-        self._bind({thread: [core] for thread, core in zip(busiest, self._cores, strict=False)})
+        self._bind({thread: [core] for thread, core in zip(busiest, self._idlest(), strict=True)})
         self.bound = True
         return True
 
@@ -89,6 +107,12 @@ class CoreWatch:
         if self.bound:
             self._bind({thread: self._cores for thread in self._look()})
             self.bound = False
+
+    def _idlest(self) -> list[int]:
+        """Return the cores that worked least since the first look, as many as there are threads."""
+        now, before = self._busy(), self._worked
+        worked = {core: now.get(core, 0) - before.get(core, 0) for core in self._cores}
+        return sorted(sorted(self._cores, key=lambda core: worked[core])[: self.threads])
 
     def _busiest(self) -> list[int]:
         """Return the threads that used most processor time since the first look, as many as compute."""
