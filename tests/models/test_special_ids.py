@@ -6,7 +6,7 @@ from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
-from dragoman.layers.embedding import TokenEmbedding
+from dragoman.layers.embedding import TokenEmbedding, move_padding
 from dragoman.models.build import build_model
 from dragoman.models.capabilities import capabilities_of
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -76,7 +76,7 @@ def test_padding_has_no_gradient_whatever_its_id() -> None:
 
 def test_the_vector_of_padding_starts_at_zero_and_no_other_does() -> None:
     table = TokenEmbedding(SIZE, 8)
-    table.move_padding(OTHER.pad)
+    move_padding(table, OTHER.pad)
     assert (table.weight.abs().sum(1) == 0).nonzero().tolist() == [[9]]
 
 

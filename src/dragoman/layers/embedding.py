@@ -34,12 +34,12 @@ class TokenEmbedding(nn.Module):
         """Look up the ids."""
         return F.embedding(ids, self.weight, padding_idx=self.padding) * self.scale
 
-    def move_padding(self, padding: int) -> None:
-        """Give padding another id; the two vectors change places."""
-        if padding == self.padding:
-            return
-        before, self.padding = self.padding, padding
-        self.weight.data[[before, padding]] = self.weight.data[[padding, before]]
+
+def move_padding(embedding: TokenEmbedding, padding: int) -> None:
+    """Give padding another id before training; the two vectors change places."""
+    before, embedding.padding = embedding.padding, padding
+    if before != padding:
+        embedding.weight.data[[before, padding]] = embedding.weight.data[[padding, before]]
 
 
 class OutputLayer(nn.Module):

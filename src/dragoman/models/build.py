@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
-from dragoman.layers.embedding import TokenEmbedding
+from dragoman.layers.embedding import TokenEmbedding, move_padding
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -62,7 +62,7 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
     model = _build(settings, vocabularies)
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
-            module.move_padding(vocabularies.special.pad)
+            move_padding(module, vocabularies.special.pad)
         if isinstance(getattr(module, "special", None), SpecialIds):
             setattr(module, "special", vocabularies.special)  # noqa: B010
     return model

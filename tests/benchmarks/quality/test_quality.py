@@ -90,4 +90,4 @@ def test_the_page_shows_the_results(tmp_path: Path) -> None:
         list(jobs(Path("."), Path("."), earlier={})), {result["key"]: result for result in known}, tmp_path / "page"
     )
     assert (tmp_path / "page").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
-    assert len(known) > 5 and all(result["variant"] in plan()["variants"] for result in known)
+    assert len(known) > 3 and all(result["variant"] in plan()["variants"] for result in known)
