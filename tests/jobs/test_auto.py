@@ -71,6 +71,7 @@ def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float,
     assert found.auto == ()
     with torch.device("meta"):
         build_model(found.model, Vocabularies(500, 500, shared=True))
+    assert found.training.warmup <= passes * 25 * pairs / found.training.batch_tokens
     assert found.training.steps == 12 and 0 < found.training.learning_rate < 0.02
 
 

@@ -139,7 +139,7 @@ def transformer(work: Workload) -> Iterator[Choice]:
     """Yield the choices for a Transformer."""
     layers, width = size_of(work)
     passes = f"{work.passes:.3g} passes over the corpus in the budget"
-    amount = f"{work.seen / 1e6:.3g} million target tokens in the budget"
+    amount = f"{float(f'{work.seen:.3g}'):,.0f} target tokens in the budget"
     yield Choice("model.encoder_layers", layers, amount)
     yield Choice("model.decoder_layers", layers, "")
     yield Choice("model.width", width, amount)
@@ -167,7 +167,7 @@ def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
     validations = min(max(steps / 400, 4), 25)
     yield Choice("training.batch_tokens", batch, f"{steps:,.0f} steps in the budget")
     yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
-    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000)), f"{steps:,.0f} steps in the budget")
+    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), f"{steps:,.0f} steps in the budget")
     yield Choice("training.validate_every", max(int(steps / validations), 1), f"about {validations:.0f} validations")
     yield Choice("training.weight_decay", 0.01, "")
     yield Choice("training.keep", 1, "")
