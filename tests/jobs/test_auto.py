@@ -168,7 +168,7 @@ def test_the_table_gives_reasons() -> None:
     work = Workload(1000, 25_000, 250_000, speed=1234.0)
     first, *rest = table(choose_model(recipe(), work), work)
     assert "1,000 pairs" in first and "10 passes" in first and "1,234 tokens/s" in first
-    assert any(line.split()[:2] == ["model.dropout", "0.2"] and "10 passes" in line for line in rest)
+    assert any(line.split()[:2] == ["model.dropout", "0.1"] and "10 passes" in line for line in rest)
     assert not any("feed_forward" in line for line in rest)
 
 

@@ -195,9 +195,9 @@ def dropout_for(passes: float) -> float:
     """Return the dropout for so many passes over the corpus.
 
     >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
-    [0.0, 0.2, 0.3, 0.3]
+    [0.0, 0.1, 0.2, 0.3]
     """
-    return 0.0 if passes < 4 else 0.1 if passes < 7 else 0.2 if passes < 12 else 0.3
+    return 0.0 if passes < 4 else 0.1 if passes < 12 else 0.2 if passes < 30 else 0.3
 
 
 def batch_tokens(work: Workload) -> int:
