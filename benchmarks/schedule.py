@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from dragoman.errors import DragomanError
+
 ROOT = Path(__file__).parents[1]
 """The repository."""
 
@@ -95,6 +97,15 @@ def work_through(wanted: Sequence[Job], module: str, *, at_once: int, threads: i
         signal.signal(signal.SIGTERM, before)
     outcome.results = [result for job in wanted if (result := job.result()) is not None]
     return outcome
+
+
+def do(run: Callable[[dict[str, Any]], int]) -> None:
+    """Do the job of this process with `run`, and exit with what it returns; 2 and one sentence if it is refused."""
+    try:
+        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    except DragomanError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
 
 
 def _start(job: Job, module: str, threads: int) -> "subprocess.Popen[bytes]":

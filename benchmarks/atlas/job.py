@@ -6,7 +6,6 @@ written, with 2 and a sentence for settings that are refused or training that br
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
@@ -16,10 +15,9 @@ import torch
 from benchmarks.atlas.agreed import METHOD, SHOWN
 from benchmarks.atlas.corpora import load_pairs
 from benchmarks.atlas.measuring import measure, show
-from benchmarks.schedule import STOPPED
+from benchmarks.schedule import STOPPED, do
 
 from dragoman.atomic import write_text
-from dragoman.errors import DragomanError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.train import fit
 from dragoman.machine.devices import peak_memory
@@ -90,14 +88,5 @@ def megabytes_taken() -> float:
     return round((peak_memory(torch.device("cpu")) or 0) / 1e6, 1)
 
 
-def main() -> None:
-    """Read the job, and say what went wrong in one sentence."""
-    try:
-        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
-    except DragomanError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    do(run)

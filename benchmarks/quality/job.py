@@ -6,14 +6,12 @@ a training that was stopped resumes.
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.schedule import STOPPED
+from benchmarks.schedule import STOPPED, do
 
 from dragoman.atomic import write_text
-from dragoman.errors import DragomanError
 from dragoman.jobs.evaluate import measure_tests
 from dragoman.jobs.train import fit
 from dragoman.machine.provenance import commit, machine, versions
@@ -54,14 +52,5 @@ def run(job: dict[str, Any]) -> int:
     return 0
 
 
-def main() -> None:
-    """Read the job, and say what went wrong in one sentence."""
-    try:
-        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
-    except DragomanError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-
-
 if __name__ == "__main__":
-    main()
+    do(run)

@@ -66,7 +66,7 @@ def test_a_second_session_continues_and_says_where(tmp_path: Path) -> None:
     train_for_a_session(made(tmp_path, steps=2), seed=1, resuming=False)
     trainer = made(tmp_path, steps=3)
     assert train_for_a_session(trainer, seed=1, resuming=True).step == 3
-    assert trainer.listener.listener.said[0] == "Resuming at step 2."
+    assert trainer.listener.inner.said[0] == "Resuming at step 2."
 
 
 def test_a_new_run_forgets_the_records_of_one_that_stood_there(tmp_path: Path) -> None:

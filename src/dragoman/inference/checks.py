@@ -32,7 +32,12 @@ def _searches(_: Use, own: SearchSettings) -> bool:
 
 def _draws(_: Use, own: SearchSettings) -> bool:
     """Tell whether translations are sampled."""
-    return own.method == "sample" or getattr(own, "mbr_samples", 0) > 0
+    return own.method == "sample" or _chooses(_, own)
+
+
+def _chooses(_: Use, own: SearchSettings) -> bool:
+    """Tell whether the translation of least Bayes risk is chosen."""
+    return isinstance(own, DecodingSettings) and own.mbr_samples > 0
 
 
 MODEL = (
@@ -62,7 +67,11 @@ SEARCH = (
     Rule("decoding.stopping", _searches, "works only with `decoding.method: beam`, not {own.method}"),
     Rule("decoding.stopping", lambda _, own: own.size > 1, "works only with a `decoding.beam` of more than 1"),
     *(
-        Rule(f"decoding.{name}", _draws, "works only with `decoding.method: sample`, not {own.method}")
+        Rule(
+            f"decoding.{name}",
+            _draws,
+            "works only with `decoding.method: sample`, not {own.method}, or with `decoding.mbr_samples`",
+        )
         for name in ("temperature", "top_k", "top_p", "seed")
     ),
     Rule(
@@ -77,7 +86,7 @@ SEARCH = (
     ),
     Rule(
         "decoding.mbr_utility",
-        lambda _, own: getattr(own, "mbr_samples", 0) > 0,
+        _chooses,
         "works only with `decoding.mbr_samples`",
     ),
     Rule(

@@ -38,8 +38,9 @@ def mask_tokens(
     draw = torch.rand(ids.shape, generator=generator).masked_fill(~may_hide, 2.0)
     chosen = (draw < MASK_RATE) if (draw < MASK_RATE).any() else may_hide & (draw == draw.min())
     fate = torch.rand(ids.shape, generator=generator)
-    regular = torch.tensor(sorted(set(range(vocabulary)) - set(special.all)))
-    others = regular[torch.randint(len(regular), ids.shape, generator=generator)]
+    others = torch.randint(vocabulary - len(special.all), ids.shape, generator=generator)
+    for one in special.all:  # in ascending order: skip them
+        others += others >= one
     hidden = torch.where(fate < MASKED, special.mask, torch.where(fate < MASKED + REPLACED, others, ids))
     target = Padded(
         torch.nn.functional.pad(ids, (1, 0), value=special.bos), torch.nn.functional.pad(chosen, (1, 0), value=False)

@@ -72,31 +72,46 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if numbers and type(record.get("step")) is int else None
 
 
-class TensorBoard:
-    """A listener that writes the numbers of records to TensorBoard, and forwards everything to another listener."""
+class Forward:
+    """A listener that forwards everything to another one, for listeners that do something besides."""
+
+    def __init__(self, inner: Listener) -> None:
+        self.inner = inner
+
+    def progress(self, record: Mapping[str, Any]) -> None:
+        """Forward the numbers of a step."""
+        self.inner.progress(record)
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Forward a record."""
+        self.inner.record(record)
+
+    def say(self, sentence: str) -> None:
+        """Forward a message."""
+        self.inner.say(sentence)
+
+    def close(self) -> None:
+        """Close the other listener."""
+        self.inner.close()
+
+
+class TensorBoard(Forward):
+    """Writes the numbers of records to TensorBoard."""
 
     def __init__(self, folder: Path, inner: Listener) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.inner = inner
+        super().__init__(inner)
         self.writer = SummaryWriter(str(folder))
-
-    def progress(self, record: Mapping[str, Any]) -> None:
-        """Forward to the other listener."""
-        self.inner.progress(record)
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Write every number under its name."""
         for key, value in record.items():
             if isinstance(value, int | float) and not isinstance(value, bool) and key != "step":
                 self.writer.add_scalar(key, value, record["step"])
-        self.inner.record(record)
-
-    def say(self, sentence: str) -> None:
-        """Forward to the other listener."""
-        self.inner.say(sentence)
+        super().record(record)
 
     def close(self) -> None:
         """Flush, and close the other listener."""
         self.writer.close()
-        self.inner.close()
+        super().close()

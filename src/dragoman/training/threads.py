@@ -10,6 +10,7 @@ from dragoman.interfaces import Batch
 from dragoman.machine.cores import CoreWatch
 from dragoman.machine.threads import quickest_thread_count
 from dragoman.training.contracts import Listener
+from dragoman.training.reports import Forward
 from dragoman.training.trainer import Trainer
 
 
@@ -41,28 +42,20 @@ def _pass(trainer: Trainer, batches: list[Batch]) -> None:
         loss.total.backward()
 
 
-class SpreadThreads:
-    """Passes on to another listener what training reports, and watches that its threads do not share a core meanwhile."""
+class SpreadThreads(Forward):
+    """Watches that the threads of training do not share a core."""
 
-    def __init__(self, listener: Listener, watch: CoreWatch) -> None:
-        self.listener = listener
+    def __init__(self, inner: Listener, watch: CoreWatch) -> None:
+        super().__init__(inner)
         self.watch = watch
 
     def progress(self, record: Mapping[str, Any]) -> None:
-        """Pass on the numbers of a step, and look where the threads run."""
-        self.listener.progress(record)
+        """Forward the numbers of a step, and look where the threads run."""
+        super().progress(record)
         if self.watch.step():
             self.say(f"{self.watch.threads} threads shared a core while others were free; each has its own now.")
 
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Pass on a record."""
-        self.listener.record(record)
-
-    def say(self, sentence: str) -> None:
-        """Pass on a message."""
-        self.listener.say(sentence)
-
     def close(self) -> None:
-        """Close the listener, and let the threads run on any core."""
+        """Close the other listener, and let the threads run on any core."""
         self.watch.close()
-        self.listener.close()
+        super().close()

@@ -13,6 +13,7 @@ from benchmarks.atlas.agreed import METHOD, ROOT
 from benchmarks.atlas.corpora import phrasebook
 from benchmarks.atlas.kinds import chosen, kinds, recipe_of
 from benchmarks.atlas.pages import pages
+from benchmarks.schedule import do
 
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
@@ -138,7 +139,7 @@ def test_a_kind_that_is_refused_has_a_sentence_and_no_result(
     (tmp_path / "job.json").write_text(json.dumps(table), encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["job", str(tmp_path / "job.json")])
     with pytest.raises(SystemExit) as end:
-        job.main()
+        do(job.run)
     assert end.value.code == 2 and "the kind `plain`" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
