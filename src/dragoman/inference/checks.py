@@ -70,7 +70,7 @@ SEARCH = (
         Rule(
             f"decoding.{name}",
             _draws,
-            "works only with `decoding.method: sample`, not {own.method}, or with `decoding.mbr_samples`",
+            "works only with `decoding.method: sample` (not {own.method}) or `decoding.mbr_samples`",
         )
         for name in ("temperature", "top_k", "top_p", "seed")
     ),
