@@ -12,7 +12,6 @@ TESTED_WITH = {
     "cli/laws.py": "laws/test_plugins.py",
     "inference/ctranslate2/translator.py": "conversion/test_job.py",
     "inference/torch_engine.py": "inference/test_translator.py",
-    "jobs/rules.py": "jobs/test_checks.py",
     "laws/examples.py": "laws/test_laws.py",
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",

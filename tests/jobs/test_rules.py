@@ -1,0 +1,87 @@
+"""Which settings of a recipe have an effect only beside others."""
+
+import pytest
+from tests.tiny import recipe
+
+from dragoman.jobs.rules import RULES
+from dragoman.runs.rules import refusals
+
+LOOP = ["model.input_feeding=true"]
+
+
+@pytest.mark.parametrize(
+    ("model", "assignments", "named"),
+    [
+        ("rnn", ["training.compile=model"], ["`training.compile: model`", "rnn", "set `training.compile: none`"]),
+        ("transformer", ["training.compile=model", "model.experts.experts=4"], ["`model.experts`"]),
+        ("transformer", ["training.compile=model", "model.hard.training=gumbel"], ["`model.hard`"]),
+        ("transformer", ["training.compile=graphs"], ["position by position"]),
+        ("rnn", ["training.compile=graphs", "model.input_feeding=false"], ["position by position"]),
+        ("rnn", ["training.compile=graphs", "model.decoder=bahdanau", "model.score=location"], ["location"]),
+        ("rnn", ["training.compile=graphs", *LOOP, "training.tokens_per_step=9"], ["`training.tokens_per_step`"]),
+        ("rnn", ["training.compile=graphs", *LOOP, "training.reward.samples=2"], ["`reward`"]),
+        ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
+        ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
+        ("rnn", ["training.padding=packed"], ["`training.padding: packed`"]),
+        ("transformer", ["training.padding=packed", "model.attention_dropout=0.1"], ["attention dropout"]),
+        ("transformer", ["training.guided.layer=2"], ["`training.guided`", "`links`"]),
+        (
+            "rnn",
+            ["training.guided.layer=1", "model.decoder=plain", "model.score=additive"],
+            ["`training.guided`", "head"],
+        ),
+        ("masked_lm", ["training.metric=bleu"], ["`training.metric: bleu`", "set `training.metric: loss`"]),
+        ("decoder_only", ["training.reward.alpha=0.1"], ["`training.reward`", "`model.kind: decoder_only`"]),
+        ("transformer", ["training.momentum=0.5"], ["`training.momentum: 0.5`", "sgd", "`training.momentum: 0.0`"]),
+        ("transformer", ["training.optimizer=sgd", "training.epsilon=1e-8"], ["`training.epsilon: 1e-08`", "not sgd"]),
+        ("transformer", ["training.optimizer=sgd", "training.betas=[0.8, 0.9]"], ["`training.betas: [0.8, 0.9]`"]),
+        (
+            "transformer",
+            ["training.momentum=0.5", "training.phases=[{after: 0.5, optimizer: sgd, momentum: 0.9}]"],
+            ["`training.momentum: 0.5`"],
+        ),
+        ("transformer", ["training.phases=[{after: 0.5, momentum: 0.9}]"], ["`training.phases.0.momentum: 0.9`"]),
+        ("transformer", ["text={kind: words, reach: 3}"], ["`text.reach: 3`", "`text.unknown: positional`"]),
+        (
+            "transformer",
+            ["text={kind: words, unknown: positional}"],
+            ["`text.unknown: positional`", "`dragoman align`"],
+        ),
+        ("transformer", ["data.dev.0.repeat=2"], ["`data.dev.0.repeat: 2`", "training corpora"]),
+        ("transformer", ["model.max_positions=40"], ["`model.max_positions: 40`", "learned", "`location`"]),
+        ("transformer", ["model.gated=true", "model.experts.experts=4"], ["`model.gated: true`", "`model.experts`"]),
+        ("transformer", ["model.experts={gate: balanced, load: 0.1}"], ["`model.experts.load: 0.1`", "noisy"]),
+        ("transformer", ["model.hard={training: gumbel, soft_share: 0.1}"], ["`model.hard.soft_share: 0.1`"]),
+        ("transformer", ["model.hard={training: reinforce, temperature: 2}"], ["`model.hard.temperature: 2.0`"]),
+        ("rnn", ["model.deep_output=false"], ["`model.deep_output: false`", "not luong"]),
+        ("rnn", ["model.decoder=plain", "model.score=dot"], ["`model.score: dot`", "plain"]),
+        ("rnn", ["model.decoder=posterior", "model.marginal=true"], ["`model.marginal: true`", "posterior"]),
+        ("rnn", ["model.marginal=true", "model.attention_dropout=0.1"], ["`model.attention_dropout: 0.1`"]),
+        ("rnn", ["model.outer_dropout=0.1", "model.dropout=0.3"], ["`model.dropout: 0.3`", "`model.layers` is 1"]),
+    ],
+)
+def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy(
+    model: str, assignments: list[str], named: list[str]
+) -> None:
+    sentence, *_ = refusals(RULES, recipe(model, *assignments))
+    assert all(word in sentence for word in named), sentence
+    assert any(word in sentence for word in ("; remove it", "; set ", "; make ", "; choose "))
+
+
+@pytest.mark.parametrize(
+    ("model", "assignments"),
+    [
+        ("rnn", ["training.compile=graphs", *LOOP]),
+        ("transformer", ["training.compile=model"]),
+        ("rnn", ["training.recurrence=plain"]),
+        ("transformer", ["training.padding=packed"]),
+        ("transformer", ["training.optimizer=sgd", "training.momentum=0.5"]),
+        ("transformer", ["training.momentum=0.5", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
+        ("transformer", ["training.optimizer=sgd", "training.phases=[{after: 0.5, optimizer: sgd, momentum: 0.9}]"]),
+        ("transformer", ["training.betas=[0.8, 0.9]", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
+        ("transformer", ["model.positions=learned", "model.max_positions=40"]),
+        ("rnn", ["model.score=location", "model.max_positions=40"]),
+    ],
+)
+def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
+    assert refusals(RULES, recipe(model, *assignments)) == []
