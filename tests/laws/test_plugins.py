@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.tiny import ROOT, dragoman
+from tests.tiny import ROOT
 from torch import Tensor
 
 from dragoman.attention.scores import Score
@@ -78,4 +78,3 @@ def test_every_kind_of_plugin_meets_a_resumed_run(kind: str) -> None:
 def test_a_module_without_plugins_is_refused(module: str) -> None:
     with pytest.raises(InputError, match=module):
         load_plugins(module)
-    assert dragoman("laws", module).code == 2
