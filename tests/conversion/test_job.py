@@ -14,28 +14,17 @@ from dragoman.conversion import job, proof, specification
 from dragoman.conversion.job import export
 from dragoman.errors import InputError, RunError
 from dragoman.inference.ctranslate2.folder import fresh_exports, open_export
-from dragoman.inference.ctranslate2.translator import ExportedTranslator
-from dragoman.inference.engines import load_translator
-from dragoman.inference.translator import Translator
 from dragoman.runs.folder import open_run
 
-SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "This is a book."]
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
-def test_an_export_translates_as_its_run_does(trained: Trained, tmp_path: Path):
+def test_an_export_agrees_with_its_run_on_every_sentence(trained: Trained, tmp_path: Path):
     run = trained("transformer")
     folder, agreement = export(run, tmp_path / "out", quantization="float32")
     assert folder == tmp_path / "out"
     assert (agreement.sentences, agreement.equal_greedy, agreement.equal_beam) == (20, 1.0, 1.0)
     assert agreement.largest_difference < 1e-4
-    for settings in ({}, {"beam": 5, "n_best": 3, "stopping": "full"}, {"method": "greedy"}, {"length_penalty": 0.3}):
-        own, other = Translator.load(run, **settings), load_translator(folder, **settings)
-        assert isinstance(other, ExportedTranslator)
-        for one, two in zip(own.translate(SOURCES), other.translate(SOURCES), strict=True):
-            assert [a.text for a in (one, *one.alternatives)] == [b.text for b in (two, *two.alternatives)]
-            assert two.score == pytest.approx(one.score, abs=1e-4)
-            assert two.log_prob == pytest.approx(one.log_prob, abs=1e-4)
 
 
 def test_int8_is_smaller_and_says_how_far_it_agrees(trained: Trained, tmp_path: Path):

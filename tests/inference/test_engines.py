@@ -77,8 +77,6 @@ def test_what_cannot_be_had_is_refused(run: Path, trained: Trained):
     exported = run / "exports" / "ctranslate2-int8"
     with pytest.raises(RunError, match=r"has no export .*dragoman export"):
         load_translator(trained("rnn"), engine="ctranslate2")
-    with pytest.raises(InputError, match=r"decoding\.method: sample"):
-        load_translator(exported, method="sample")
     with pytest.raises(InputError, match="torch cannot read"):
         load_translator(exported, engine="torch")
     with pytest.raises(InputError, match="give the runs"):
