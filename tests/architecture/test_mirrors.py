@@ -13,7 +13,6 @@ TESTED_WITH = {
     "laws/examples.py": "laws/test_laws.py",
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",
-    "native/recurrence.py": "reference/test_native.py",
 }
 """Files that are tested with another, as a part of what that one does: the list may only shrink."""
 

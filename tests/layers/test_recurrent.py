@@ -1,15 +1,15 @@
 """Recurrent stacks. Their equations are tested in `tests/reference`."""
 
-import sys
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 import torch
+from tests.native.compiled import require
 
 from dragoman.layers.recurrent import BidirectionalStack, CellName, RecurrentStack
 from dragoman.machine.compute_plan import ComputePlan, adopt
-from dragoman.native.compilation import RECURRENCE, find_compiler, prepare
+from dragoman.native.compilation import RECURRENCE
 
 CELLS = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
@@ -151,7 +151,5 @@ def test_a_stack_drops_between_its_layers_in_training_alone(cell: CellName, nati
 def use(stack: torch.nn.Module, native: bool) -> None:
     """Let a stack run in C++, where there is a compiler, or in torch."""
     if native:
-        if sys.platform != "linux" or not find_compiler():
-            pytest.skip("no C++ compiler here")
-        prepare(RECURRENCE)
+        require(RECURRENCE)
     adopt(stack, ComputePlan(native=native))

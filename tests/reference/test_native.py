@@ -1,17 +1,16 @@
 """The recurrent loop as one operation equals the plain loop, whose gradients are autograd's."""
 
 import copy
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from tests.native.compiled import require
 from torch import Tensor
 
 from dragoman.attention.scores import build_score
 from dragoman.attention.single_head import SingleHead
-from dragoman.data.collate import collate
 from dragoman.interfaces import Batch, Padded
 from dragoman.layers import attentive
 from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_step
@@ -27,16 +26,13 @@ from dragoman.models.moe import MoeSettings
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.native.compilation import RECURRENCE, find_compiler, prepare
-from dragoman.training.flops import counting
+from dragoman.native.compilation import RECURRENCE
 from dragoman.training.objectives import translation_loss
 
 
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
-    if sys.platform != "linux" or not find_compiler():
-        pytest.skip("no C++ compiler here")
-    prepare(RECURRENCE)
+    require(RECURRENCE)
 
 
 def batch_of(lengths: list[tuple[int, int]], vocabulary: int = 23, seed: int = 5) -> Batch:
@@ -373,26 +369,3 @@ def test_the_encoder_never_sees_padding(cell: Any, bidirectional: bool) -> None:
     torch.testing.assert_close(final, last, rtol=1e-5, atol=1e-6)
     adopt(stack, ComputePlan(native=False))
     assert not others[1, 2:].any()
-
-
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
-@pytest.mark.parametrize("score", ["additive", "dot"])
-def test_a_native_loop_counts_as_many_operations_as_a_plain_one(decoder: str, score: str) -> None:
-    settings = RecurrentSettings(
-        decoder=decoder,
-        score=score,
-        embedding=16,
-        hidden=16,
-        encoder_hidden=8,
-        input_feeding=decoder == "luong",
-        dropout=0.0,
-    )
-    model = build_rnn(settings, Vocabularies(20, 20))
-    batch = collate([([5, 6, 7, 8, 9, 4], [6, 5, 7, 4]), ([5, 4, 5, 5, 5, 5], [7, 7, 6, 5])])
-    counts = []
-    for native in (False, True):
-        adopt(model, ComputePlan(native=native))
-        with counting() as count:
-            translation_loss(model, batch).total.backward()
-        counts.append(count.flops)
-    assert counts[1] == pytest.approx(counts[0], rel=0.08)

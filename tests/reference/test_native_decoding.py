@@ -1,25 +1,23 @@
 """PackedWeights of few rows and the likeliest tokens in C++ equal what torch finds."""
 
 import re
-import sys
 
 import pytest
 import torch
+from tests.native.compiled import require
 from torch import Tensor
 from torch.nn import functional
 
 from dragoman.layers import linear
 from dragoman.layers.linear import FEW, PackedWeights
 from dragoman.machine.precision import InferencePrecisionName
-from dragoman.native.compilation import DECODING, RECURRENCE, Part, find_compiler, prepare
+from dragoman.native.compilation import DECODING, RECURRENCE, Part
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
 
 
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
-    if sys.platform != "linux" or not find_compiler():
-        pytest.skip("no C++ compiler here")
-    prepare(DECODING)
+    require(DECODING)
 
 
 def multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
