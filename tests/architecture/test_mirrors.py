@@ -9,7 +9,6 @@ WHOLES = frozenset({"data/phrasebook"})
 """Folders whose files do one thing together, which is tested as one: the grammar that writes the phrasebook."""
 
 TESTED_WITH = {
-    "inference/torch_engine.py": "inference/test_translator.py",
     "laws/examples.py": "laws/test_laws.py",
     "laws/of_models.py": "laws/test_planted_bugs.py",
     "laws/of_training.py": "laws/test_planted_bugs.py",
