@@ -8,11 +8,7 @@ from tests.architecture.source import PACKAGE, ROOT, Source, planted, sources
 WHOLES = frozenset({"data/phrasebook"})
 """Folders whose files do one thing together, which is tested as one: the grammar that writes the phrasebook."""
 
-TESTED_WITH = {
-    "laws/examples.py": "laws/test_laws.py",
-    "laws/of_models.py": "laws/test_planted_bugs.py",
-    "laws/of_training.py": "laws/test_planted_bugs.py",
-}
+TESTED_WITH: dict[str, str] = {}
 """Files that are tested with another, as a part of what that one does: the list may only shrink."""
 
 

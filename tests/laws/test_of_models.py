@@ -1,68 +1,31 @@
-"""Bugs planted for the time of one test, each a small change to the code; the law named with it must catch it."""
+"""Laws 1 to 8 catch the bugs that they are there for. `test_laws` tries them on every architecture."""
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
-from pytest import MonkeyPatch
-from tests.inference.ctranslate2 import engines
-from tests.laws import law_of_exports
-from tests.laws.architectures import ARCHITECTURES, Architecture
+from tests.laws.planting import Law, Plant, law, numbers_of, replace, see_caught
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad_norm_
 
 from dragoman.attention import attend, masks, multi_head, relative, scores
 from dragoman.attention.local import Window
 from dragoman.attention.lookup import Lookup
-from dragoman.attention.multi_head import MultiHead
-from dragoman.conversion import specification
-from dragoman.data.stream import BatchStream
 from dragoman.decoding import beam
 from dragoman.decoding.beam import Search
 from dragoman.interfaces import DecoderState, KeyValues
 from dragoman.laws import of_models as laws
-from dragoman.laws import of_training as laws_of_work
 from dragoman.layers import positions, recurrent
 from dragoman.models import luong, posterior
 from dragoman.models import recurrent as recurrent_models
-from dragoman.text import words
-from dragoman.training import state, step
-from dragoman.training.progress import Progress
 from dragoman.tree import map_tensors
-
-Law = Callable[[Path], None]
-Plant = Callable[[MonkeyPatch], None]
 
 TRANSFORMER = "transformer pre-norm, sinusoidal"
 POST_NORM = "transformer post-norm, learned"
 BAHDANAU = "bahdanau, two gru layers"
 FEEDING = "luong, two gru layers, input feeding"
-
-
-def law(function: Callable[..., None], name: str) -> Law:
-    """A law of models, tried on the architecture called `name`."""
-    return lambda folder: function(ARCHITECTURES[name])
-
-
-def resuming(**budget: Any) -> Law:
-    """Law 10, tried on a model with dropout and subword sampling."""
-    given = {"budget": budget or {"steps": 4}, "stops": [2]}
-    return lambda folder: laws_of_work.law_10_a_resumed_run_equals_an_unbroken_one(
-        ARCHITECTURES["plain gru"], folder, **given
-    )
-
-
-def replace(owner: object, name: str, bug: Callable[..., Any]) -> Plant:
-    """Put `bug`, which gets the right function first, in the place of a function."""
-    return lambda patch: patch.setattr(owner, name, _with_original(bug, getattr(owner, name)))
-
-
-def _with_original(bug: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand the original to the bug."""
-    return lambda *given, **named: bug(original, *given, **named)
 
 
 def causal_from_top_left(right: Any, queries: int, keys: int, device: Any = None) -> Tensor:
@@ -182,75 +145,6 @@ def forgets_what_beams_had(right: Any, search: Search, logits: Tensor, rules: An
     return right(dataclasses.replace(search, beams=forgetful), logits, rules)
 
 
-def takes_the_mean_of_means(
-    right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any
-) -> Any:
-    optimizer.zero_grad()
-    losses = [objective(model, batch) for batch in batches]
-    sum(loss.total / loss.tokens / len(losses) for loss in losses).backward()
-    total = sum(loss.total.item() for loss in losses)
-    tokens = sum(loss.tokens for loss in losses)
-    norm = clip_grad_norm_(model.parameters(), named["clip"]).item()
-    return step.StepResult(total, total, tokens, norm)
-
-
-def counts_padding(right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any) -> Any:
-    result = right(model, objective, optimizer, batches=batches, **named)
-    cells = sum(batch.real.numel() for batch in batches)
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            parameter.grad *= result.tokens / cells
-    return result
-
-
-def keeps_old_gradients(right: Any, model: Any, objective: Any, optimizer: Any, *, batches: Any, **named: Any) -> Any:
-    optimizer.zero_grad = lambda set_to_none=True: None
-    return right(model, objective, optimizer, batches=batches, **named)
-
-
-def does_nothing(right: Any, *given: Any, **named: Any) -> None:
-    return None
-
-
-def seeks_the_next_batch(right: Any, stream: BatchStream, position: dict[str, Any]) -> None:
-    right(stream, position)
-    stream._advance()
-
-
-def counts_steps_again(right: Any, saved: Any) -> Any:
-    return right({**saved, "step": 0})
-
-
-def drops_the_averages(right: Any, tensors: Any, prefix: str) -> Any:
-    return {} if prefix == "optimizer." else right(tensors, prefix)
-
-
-def folds_nothing_into_queries(right: Any, attention: MultiHead) -> Any:
-    return attention.query.weight, attention.query.bias
-
-
-def leaves_positions_out(right: Any, layer: nn.Module, width: int) -> Any:
-    return 0 * right(layer, width)
-
-
-def turns_distances_round(right: Any, vectors: Tensor) -> Any:
-    return right(vectors)[::-1].copy()
-
-
-def ends_no_source(right: Any, *given: Any, **named: Any) -> Any:
-    spec = right(*given, **named)
-    spec.config.add_source_eos = False
-    return spec
-
-
-def finds_no_obstacle(right: Any, settings: Architecture) -> Any:
-    return iter(())
-
-
-def puts_spaces_everywhere(right: Any, pieces: Any) -> list[str]:
-    return [" " + piece.strip(words.JOINER) for piece in pieces]
-
-
 CHUNKS = partial(law, laws.law_1_chunks_do_not_matter)
 FUTURE = partial(law, laws.law_2_the_future_does_not_matter)
 PADDING = partial(law, laws.law_3_padding_does_not_matter)
@@ -260,23 +154,6 @@ ASKING = partial(law, laws.law_6_asking_for_weights_changes_nothing)
 ORDER = partial(law, laws.law_7_the_order_of_keys_does_not_matter)
 ENCODER_ORDER = partial(law, laws.law_7_an_encoder_without_positions_does_not_know_order)
 BEAM = partial(law, laws.law_8_a_wide_beam_finds_the_best)
-ACCUMULATION = partial(law, laws_of_work.law_9_uneven_batches_add_up)
-
-
-def exporting(name: str) -> Law:
-    """Law 12, tried on an architecture that can be exported."""
-    return partial(law_of_exports.law_12_an_export_translates_the_same, law_of_exports.EXPORTED[name])
-
-
-def refusing(name: str) -> Law:
-    """Law 12, tried on an architecture that cannot be exported."""
-    return partial(law_of_exports.law_12_what_cannot_be_exported_is_refused, law_of_exports.REFUSED[name])
-
-
-def codec_law(folder: Path) -> None:
-    """Law 11, tried on words."""
-    laws_of_work.law_11_text_survives_the_codec(laws_of_work.codec_of("words"))
-
 
 BUGS: dict[str, tuple[Law, Plant]] = {
     "1: causal mask aligned top left": (CHUNKS(TRANSFORMER), replace(masks, "causal", causal_from_top_left)),
@@ -371,29 +248,13 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     ),
     "8: beams not reordered": (BEAM(FEEDING), replace(DecoderState, "reorder", does_not_move_the_past)),
     "8: log-probabilities not added up": (BEAM("luong dot"), replace(beam, "choose", forgets_what_beams_had)),
-    "9: mean of means": (ACCUMULATION(BAHDANAU), replace(step, "train_step", takes_the_mean_of_means)),
-    "9: divided by cells, padding included": (ACCUMULATION(TRANSFORMER), replace(step, "train_step", counts_padding)),
-    "10: random state not restored": (resuming(), replace(torch, "set_rng_state", does_nothing)),
-    "10: optimiser's averages dropped": (resuming(), replace(state, "part_of", drops_the_averages)),
-    "10: steps counted again": (resuming(), replace(Progress, "from_json", counts_steps_again)),
-    "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
-    "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),
-    "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),
-    "12: score without its scale": (
-        exporting("transformer, dot to itself"),
-        replace(specification, "_queries", folds_nothing_into_queries),
-    ),
-    "12: positions left out": (
-        exporting("transformer pre-norm, sinusoidal"),
-        replace(specification, "_positions", leaves_positions_out),
-    ),
-    "12: distances the other way round": (
-        exporting("shaw alone"),
-        replace(specification, "_distances", turns_distances_round),
-    ),
-    "12: sources without an end": (exporting("transformer, gated"), replace(engines, "describe", ends_no_source)),
-    "12: what cannot be expressed is left out": (
-        refusing("transformer, alibi"),
-        replace(specification, "obstacles", finds_no_obstacle),
-    ),
 }
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_caught(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    see_caught(*BUGS[name], tmp_path, monkeypatch=monkeypatch)
+
+
+def test_every_law_has_a_planted_bug() -> None:
+    assert {name.partition(":")[0] for name in BUGS} == numbers_of(laws)
