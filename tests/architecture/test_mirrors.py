@@ -8,9 +8,6 @@ from tests.architecture.source import PACKAGE, ROOT, Source, planted, sources
 WHOLES = frozenset({"data/phrasebook"})
 """Folders whose files do one thing together, which is tested as one: the grammar that writes the phrasebook."""
 
-TESTED_WITH: dict[str, str] = {}
-"""Files that are tested with another, as a part of what that one does: the list may only shrink."""
-
 
 def mirrors(source: Source) -> list[str]:
     """Return where a source may be tested; settings may be tested with what they set. Nothing where none is needed.
@@ -18,8 +15,6 @@ def mirrors(source: Source) -> list[str]:
     A file without functions has no behaviour, and `__init__.py` and `__main__.py` only gather.
     """
     path = source.path
-    if path.as_posix() in TESTED_WITH:
-        return [f"tests/{TESTED_WITH[path.as_posix()]}"]
     if path.name.startswith("__") or not any(True for _ in source.functions):
         return []
     if path.parent.as_posix() in WHOLES:
@@ -33,14 +28,6 @@ def test_every_file_has_its_test():
     wanted = {source.name: mirrors(source) for source in sources(PACKAGE)}
     missing = [name for name, places in wanted.items() if places and not any((ROOT / one).exists() for one in places)]
     assert not missing, "\n".join(f"{name} needs {wanted[name][0]}" for name in missing)
-
-
-def test_what_has_a_mirror_is_not_excused():
-    names = {source.path.as_posix() for source in sources(PACKAGE)}
-    assert set(TESTED_WITH) <= names
-    for name in TESTED_WITH:
-        path = PurePosixPath(name)
-        assert not (ROOT / "tests" / path.parent / f"test_{path.name}").exists(), f"{name} has a test of its own"
 
 
 @pytest.mark.parametrize(
