@@ -1,4 +1,4 @@
-"""The document classifier beside a bag of words and the most frequent label.
+"""The document classifier compared with a bag of words and the most frequent label.
 
 python benchmarks/classify.py                       two tasks made of the phrasebook
 python benchmarks/classify.py TRAIN.tsv TEST.tsv    tables of one's own: a label, a tab and a text on each line

@@ -35,7 +35,7 @@ class Job(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the run; beside it, a file describes the job while it runs."""
+        """Return the folder of the run; next to it, a file describes the job while it runs."""
         ...
 
     def described(self) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def _hash(*parts: object) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write beside and rename into place."""
-    beside = path.with_name(f"{path.name}.partial")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    """Write a temporary file and rename it into place."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

@@ -1,4 +1,4 @@
-"""Attention and a taught head as word aligners, both directions: `python -m benchmarks.atlas.guided EVBNEWS WORK`.
+"""Attention and a supervised head as word aligners, both directions: `python -m benchmarks.atlas.guided EVBNEWS WORK`.
 
 The Transformer of the atlas on its slice of EVBNews, trained as it is and with one head that learns the links of the
 training pairs (Garg et al. 2019), from English to Vietnamese and back. Prints the table of docs/alignment.md. WORK gets the
@@ -81,7 +81,7 @@ def main() -> None:
     print(
         "| weights | English to Vietnamese | Vietnamese to English | grow-diag-final-and |\n| --- | --- | --- | --- |"
     )
-    for name, guided, shift in (("vanilla", False, False), ("shifted", False, True), ("taught head", True, True)):
+    for name, guided, shift in (("vanilla", False, False), ("shifted", False, True), ("supervised head", True, True)):
         view = HeadSelection(GUIDED["layer"], GUIDED["head"], True) if guided else None
         there = links_of(train(work, ("en", "vi"), guided=guided), view, corpus.choose, corpus.measure, shift=shift)
         back = links_of(

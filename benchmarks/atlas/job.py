@@ -1,6 +1,6 @@
 """One training of the atlas in a process of its own: `python -m benchmarks.atlas.job JOB.json` trains, measures, writes.
 
-A training that was stopped goes on where it was; one that is finished is only measured. Leaves with 0 when the result is
+A training that was stopped resumes where it was; one that is finished is only measured. Leaves with 0 when the result is
 written, with 2 and a sentence for settings that are refused or training that broke, with 130 when stopped.
 """
 

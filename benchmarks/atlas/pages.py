@@ -1,6 +1,6 @@
 """The pages of the atlas: words from `words/`, numbers from results alone.
 
-After a change of words, `python -m benchmarks.atlas.pages` writes docs/atlas anew from the results that lie there.
+After a change of words, `python -m benchmarks.atlas.pages` writes docs/atlas again from the results there.
 """
 
 import json
@@ -136,12 +136,12 @@ def _made(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]:
         f"{len(results)} trainings, {minutes:.0f} minutes of one thread each in all, two at a time. Commit "
         f"{_distinct(result['commit'] for result in results)} (a + marks uncommitted changes), PyTorch {torch}, "
         f"{_distinct(result['machine'] for result in results)}. BLEU: `{_distinct(result['signature'] for result in results)}`. "
-        "Every number of every training stands in [results.json](results.json)."
+        "Every number of every training is in [results.json](results.json)."
     )
     yield (
         "`make atlas` makes these pages again, on the phrasebook alone where there is no EVBNews; `make atlas EVBNEWS=folder` on "
-        "both. It keeps what is finished and goes on where it was stopped. What all trainings have in common is "
-        "`benchmarks/atlas/plan.yaml`; below it stands as it was used, a recipe for each corpus, over which a family's settings "
+        "both. It keeps what is finished and resumes where it was stopped. What all trainings have in common is "
+        "`benchmarks/atlas/plan.yaml`; below it is as it was used, a recipe for each corpus, over which a family's settings "
         "are laid, and over those the settings on the page of a kind."
     )
     yield f"```yaml\n{yaml.dump(about['plan'], Dumper=_Plain, sort_keys=False, allow_unicode=True).strip()}\n```"
@@ -260,7 +260,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def main() -> None:
-    """Write the pages in docs/atlas anew from their results, after a change of words."""
+    """Write the pages in docs/atlas again from their results, after a change of words."""
     out = ROOT / "docs" / "atlas"
     table = json.loads((out / "results.json").read_text(encoding="utf-8"))
     for name, text in pages(table, {path.stem for path in (out / "pictures").glob("*.png")}).items():

@@ -58,7 +58,7 @@ class Bench:
         """Return the records of a part, of these settings and, unless `of_code` is off, this code.
 
         With `again` there are none yet; but where only some peers are asked for, those of all stay (`of_peers`: whether there
-        are peers in the part at all), and it lets go of theirs when they have their turns.
+        are peers in the part at all), and it releases theirs when they have their turns.
         """
         given = [dict(settings), code() if of_code else "", machine(), torch.get_num_threads()]
         records = Records(self.results, part, digest(given))
@@ -79,7 +79,7 @@ class Contestant:
     title: str
     peer: Peer
     load: Mapping[str, Any] = field(default_factory=dict)
-    """What `load` is told."""
+    """Arguments of `load`."""
     note: str = ""
     """In what it differs from the others."""
     missing: str = ""
@@ -122,7 +122,7 @@ def take_turns(
     """Measure all contestants, alive at the same time, in turns; what has a record is not measured again.
 
     In each round every contestant has one turn, beginning with another one each time, with a matrix product before and
-    after it. A round that was broken off is taken anew as a whole, and each turn says in which sitting it was taken, so that
+    after it. A round that was interrupted is repeated as a whole, and each turn says in which sitting it was taken, so that
     only turns that stood side by side are compared. `ready` warms a child up. A contestant that fails is recorded with its
     reason, and the others go on.
     """

@@ -35,16 +35,16 @@ class Records:
         return matching(read(self.path), **wanted)
 
     def forget(self, contestants: Collection[str] | None = None) -> None:
-        """Let go of the records of this key, or of those of some contestants, to measure anew."""
+        """Drop the records of this key, or of those of some contestants, to measure again."""
         kept = [
             record
             for record in read(self.path)
             if record.get("key") != self.key
             or (contestants is not None and record.get("contestant") not in contestants)
         ]
-        beside = self.path.with_name(f"{self.path.name}.partial")
-        beside.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-        beside.replace(self.path)
+        partial = self.path.with_name(f"{self.path.name}.partial")
+        partial.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+        partial.replace(self.path)
 
 
 def digest(found: Any) -> str:

@@ -25,7 +25,7 @@ class Axis:
     title: str
     values: tuple[int, ...]
     rest: Mapping[str, int]
-    """What is not `USUAL` beside it."""
+    """What differs from `USUAL`."""
 
 
 AXES = (
@@ -92,7 +92,7 @@ def run(bench: Bench) -> None:
 
 
 def sized(axis: Axis, value: int, *, quick: bool) -> dict[str, Any]:
-    """Return what a child is told of a size."""
+    """Return the arguments of a child for a size."""
     sizes = {**USUAL, **({"vocabulary": 500, "width": 16} if quick else {}), **axis.rest, axis.name: value}
     if axis.name == "length":
         sizes["rows"] = max(1, CELLS // value)
@@ -108,7 +108,7 @@ def section(records: Sequence[Record], pictures: Path) -> list[str]:
         "Dragoman alone, Transformer of 3+3 layers, width 256, 8,000 pieces, 128 sentences of 16 tokens (64 where vocabulary "
         "or width grow), fp32; each size in a process of its own. Work is the FLOPs of a step, counted by torch (for encoding: "
         "pairs). `expected` is the time if each unit of work cost as much as at the largest size; times are corrected by the "
-        "matrix product beside them.",
+        "matrix product timed with them.",
         "",
     ]
     series = {axis.name: points(records, axis.name) for axis in AXES}

@@ -215,7 +215,7 @@ def said(plan: Record) -> list[str]:
         f"dev greedily. Corpus: {plan['corpus']}. The peers have {sizes}, label smoothing 0.1, Adam (0.9, 0.98), {rate} at the "
         f"end of the time, and {batches}, in a new order each epoch. Their pieces and batches were made before. Dragoman trains "
         "by a recipe of its own, as a process of its own; its time is that of training with all validations (each of all of "
-        "dev), and beside it without. Seconds of several runs are not of one moment: the rate of a matrix product, taken "
+        "dev), and next to it without. Seconds of several runs are not of one moment: the rate of a matrix product, taken "
         "before, five times during (each process is held for it) and after, says how fast the machine was.",
         "",
     ]

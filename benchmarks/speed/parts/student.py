@@ -58,7 +58,7 @@ def run(bench: Bench) -> None:
 
 
 def contestants_of(name: str, folder: Path) -> list[Contestant]:
-    """Return a run in torch and as an int8 export, which is made anew, greedily and with a beam."""
+    """Return a run in torch and as an int8 export, which is made again, greedily and with a beam."""
     exported, _ = export(folder, quantization="int8")
     return [
         Contestant(f"{name}/{key}/{beam}", f"{name}, {title}, {said(beam)}", OWN, {"folder": str(place)})

@@ -121,7 +121,7 @@ def student(bench: Bench, name: str, size: Mapping[str, int], layers: tuple[int,
 
 
 def place(folder: Path, kind: str) -> dict[str, str]:
-    """Say where an export stands."""
+    """Return the path of an export."""
     return {"folder": str(folder / "exports" / f"ctranslate2-{kind}")}
 
 
@@ -285,7 +285,7 @@ def cells(found: Found, name: str, plan: Record) -> list[str]:
 
 
 def goals(size: str, found: Found, titles: Mapping[str, str], plan: Record) -> list[str]:
-    """Say how Dragoman stands to its goals: its own engine to the best of torch, and students to what they would replace."""
+    """Compare Dragoman with its goals: its own engine to the best of torch, and students to what they would replace."""
     lines = []
     speeds = {(batch, beam): speeds_of(found, batch, beam, count) for batch, beam, count in plan["work"]}
     for batch, beam in [at for at in speeds if at[1] > 1]:

@@ -14,7 +14,7 @@ Message = dict[str, Any]
 
 
 def serve(peer: Any) -> None:
-    """Answer until told to close. What libraries print to standard output goes to standard error, which is a log file."""
+    """Answer until asked to close. What libraries print to standard output goes to standard error, which is a log file."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:

@@ -99,7 +99,7 @@ class Peer:
         }
 
     def _say(self, text: str) -> None:
-        """Say something beside the answers."""
+        """Print something in addition to the answers."""
         print(text, file=sys.stderr)
 
     def steps(self, message: dict[str, Any]) -> dict[str, Any]:

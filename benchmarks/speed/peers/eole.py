@@ -8,7 +8,7 @@ from benchmarks.speed.peers.family import Family
 from benchmarks.speed.peers.hand import PAD, Rectangles
 
 _NOWHERE: dict[str, list[int]] = {"cid": [], "cid_line_number": []}
-"""Where a sentence stands in its corpus, which only estimators of quality ask."""
+"""Position of a sentence in its corpus, which only quality estimators use."""
 
 
 class Peer(Family):

@@ -16,7 +16,7 @@ class Family:
 
     packages: tuple[str, ...]
     length: int | None = None
-    """Tokens that every translation must have, where that is wished."""
+    """Tokens that every translation must have, if any."""
     model: torch.nn.Module
     optimizer: Any
     trainer: Any

@@ -32,7 +32,7 @@ from dragoman.training.step import train_step
 
 
 class Peer:
-    """Begins anew with each size, so that memory is that of the size alone."""
+    """Starts afresh with each size, so that memory is that of the size alone."""
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make the model and a batch of random sentences, all of one length; count the FLOPs of the first step."""

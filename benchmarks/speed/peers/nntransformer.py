@@ -61,7 +61,7 @@ class Translation(nn.Module):
         )
 
     def greedy(self, source: Tensor, length: int) -> Tensor:
-        """Return the likeliest next token, again and again; all positions are computed anew each time."""
+        """Return the likeliest next token, again and again; all positions are computed again each time."""
         states, padding = self.encode(source), source == PAD
         ids = torch.full((len(source), 1), BOS)
         for _ in range(length):

@@ -52,7 +52,7 @@ OPTIMISER, OTHER, OUTSIDE = "optimiser", "sums and elementwise", "outside of ope
 
 
 class Profiled:
-    """Dragoman as it is measured elsewhere, watched: a trainer, or a translator where it is told batches of `sentences`."""
+    """Dragoman as it is measured elsewhere, watched: a trainer, or a translator where it is given batches of `sentences`."""
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Load what is to be watched."""
