@@ -1,7 +1,7 @@
 """Bahdanau's attention as textbooks write it, after "Dive into Deep Learning" (d2l.ai, section 11.4), written afresh.
 
 The decoder goes step by step: it scores the last hidden state against all source positions (projecting the keys again each time),
-and concatenates the context with the embedding. The book applies its output layer once to all steps; with `each_step` it is applied
+and joins the context to the embedding. The book applies its output layer once to all steps; with `each_step` it is applied
 in the loop, as other tutorials do.
 """
 
