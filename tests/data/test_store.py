@@ -159,6 +159,20 @@ def test_a_store_keeps_links_where_they_are_known(
     assert store.links(3) is None
 
 
+def test_pairs_without_links_get_those_of_an_aligner_where_asked(
+    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    plain, _ = build_store(cache, talks, talks.train, codecs=codecs)
+    aligned, _ = build_store(cache, talks, talks.train, codecs=codecs, align=True)
+    assert aligned.folder != plain.folder and len(aligned) == len(plain)
+    known = [plain.links(index) for index in range(len(plain))]
+    assert any(links is None for links in known)
+    for index, links in enumerate(known):
+        made = aligned.links(index)
+        assert made is not None and (links is None or made.tolist() == links.tolist())
+    assert sum(len(aligned.links(index)) for index, links in enumerate(known) if links is None) > 0
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_an_encoding_broken_off_leaves_nothing(
     error: BaseException, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,25 @@ def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:
     assert (found.width, found.feed_forward) == (200, 800) and 200 % found.heads == 0
 
 
+def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
+    given = recipe("training.guided=auto")
+
+    def guided(**changes: Any) -> Any:
+        return chosen(given, Workload(100, 2500, **{"seen": 5000, **changes})).training.guided
+
+    assert guided().links == "learned" and not guided().shift
+    assert guided(spaced=False) is None and guided(seen=1e9) is None
+    assert guided(layers=1).layer == 1 < guided(layers=6).layer
+
+
+@pytest.mark.parametrize(("target", "spaced"), [("một hai ba", True), ("一二三四五六七八九十一二三四五", False)])
+def test_a_language_without_spaces_is_noticed(tmp_path: Path, target: str, spaced: bool) -> None:
+    (tmp_path / "a.en").write_text("one two three\n" * 3, encoding="utf-8")
+    (tmp_path / "a.zh").write_text(f"{target}\n" * 3, encoding="utf-8")
+    given = recipe(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.zh}]")
+    assert measure_corpus(given).spaced == spaced
+
+
 def test_other_kinds_of_models_keep_their_settings() -> None:
     given = recipe("model={kind: rnn, hidden: 32}")
     found = chosen(given, Workload(100, 2500, 5000))

@@ -132,6 +132,19 @@ def test_corpora_without_links_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_head_learns_from_links_that_no_corpus_has(tmp_path: Path) -> None:
+    sources, targets, gold = corpus(tmp_path)
+    taught = "training.guided={layer: 1, head: 2, weight: 1.0, shift: false, links: learned}"
+    fit(
+        guided_recipe(tmp_path, taught, "training.steps=40", "training.validate_every=40", links=False),
+        tmp_path / "run",
+    )
+    translator = Translator.load(tmp_path / "run")
+    links = [parse_links(line) for line in gold]
+    found = [translator.view.links(one) for one in translator.read(sources, targets)]
+    assert alignment_error_rate(found, links) < 0.4
+
+
 def test_a_model_without_attention_has_no_head_to_teach(tmp_path: Path) -> None:
     corpus(tmp_path)
     plain = "model={kind: rnn, decoder: plain, embedding: 16, hidden: 16}"

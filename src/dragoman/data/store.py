@@ -22,6 +22,8 @@ import numpy as np
 from jaxtyping import Int32
 
 from dragoman.atomic import replacing
+from dragoman.data.aligner import VERSION as ALIGNER_VERSION
+from dragoman.data.aligner import WordAligner, learn_aligner
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
@@ -123,13 +125,14 @@ def build_store(
     *,
     codecs: tuple[Codec, Codec],
     filters: FilterSettings | None = None,
+    align: bool = False,
     workers: int = 1,
 ) -> tuple[Store, FilterSummary]:
     """Return the store of `corpora` in the cache `folder`; build it if it is not there yet.
 
     A changed corpus, filter or codec gives another store; a damaged one is rebuilt, which the summary reports. An unfinished
-    store leaves nothing behind. `filters` are those of `data` unless given. CorpusError where no pair is left, or the disk
-    is full.
+    store leaves nothing behind. `filters` are those of `data` unless given. With `align`, pairs without word alignments get those
+    of a statistical aligner. CorpusError where no pair is left, or the disk is full.
     """
     filters = data.filters if filters is None else filters
     try:
@@ -140,6 +143,7 @@ def build_store(
             "corpora": described,
             "filters": filters.model_dump(mode="json"),
             "codecs": [codec.fingerprint for codec in codecs],
+            **({"aligner": ALIGNER_VERSION} if align else {}),
         }
         place = folder / f"store-{_hash(made_from)}"
         was_there = place.exists()
@@ -150,7 +154,9 @@ def build_store(
         _forget_abandoned(folder)
         pair_filter = PairFilter(filters)
         pair_filter.summary.warnings += repeated_corpora(corpora, described)
-        _make(place, _read_all(data, corpora, pair_filter), codecs, summary=pair_filter.summary, workers=workers)
+        aligner = _learn_aligner(data, corpora, filters) if align else None
+        rows = _read_all(data, corpora, pair_filter, aligner=aligner)
+        _make(place, rows, codecs, summary=pair_filter.summary, workers=workers)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
@@ -180,7 +186,17 @@ def fingerprints(
     return described
 
 
-def _read_all(data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter: PairFilter) -> Iterator[Row]:
+def _learn_aligner(data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings) -> WordAligner:
+    """Learn word alignments from the pairs that pass the filter."""
+    kept = PairFilter(filters)
+    return learn_aligner(
+        (pair.source, pair.target) for corpus in corpora for pair in kept.keep(read_pairs(corpus, data))
+    )
+
+
+def _read_all(
+    data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter: PairFilter, *, aligner: WordAligner | None
+) -> Iterator[Row]:
     """Read the pairs of all corpora that pass the filter, each as often as its corpus says.
 
     Copies of a pair follow one another, so the same copy of the sentence before it is `repeat` rows ahead.
@@ -191,7 +207,10 @@ def _read_all(data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter
         for pair in pair_filter.keep(signs.watch(read_pairs(corpus, data))):
             follows = document is not None and document == pair.document
             document = pair.document
-            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
+            links = pair.links
+            if links is None and aligner is not None:
+                links = aligner.links(pair.source, pair.target)
+            row = Row(pair.source, pair.target, links, corpus.repeat if follows else None)
             yield from repeat(row, corpus.repeat)
         pair_filter.summary.warnings += signs.warnings()
 

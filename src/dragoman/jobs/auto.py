@@ -40,6 +40,10 @@ FILLED = 0.85
 """Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
 TIMED = 3
 """Steps that are timed, after one that is not."""
+LONGEST_WORD = 12
+"""Mean number of characters between spaces above which a language does not put spaces between words."""
+GUIDED_TOKENS = 40e6
+"""Target tokens in the budget up to which links help attention: it finds them by itself with time."""
 PASSES = 30.0
 """Passes over the corpus where the recipe has no budget."""
 VALIDATING = 0.9
@@ -55,6 +59,8 @@ class CorpusSize:
     """Characters of both sides."""
     sample: tuple[str, ...] = ()
     """Target sentences, spread evenly over the corpus."""
+    spaced: bool = True
+    """Whether both languages put spaces between words, which word alignments need."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,10 @@ class Workload:
     """Width of the model, if the recipe says so."""
     batch: int | None = None
     """Tokens of a batch, if the recipe says so."""
+    layers: int | None = None
+    """Layers of the decoder, if the recipe says so."""
+    spaced: bool = True
+    """As in `CorpusSize`."""
     epochs: float | None = None
     """Passes to make where the recipe has no other budget."""
 
@@ -94,7 +104,8 @@ class Workload:
 
 def measure_corpus(recipe: Recipe) -> CorpusSize:
     """Read the training corpora and return their size; each pair counts as often as an epoch has it."""
-    pairs = characters = 0
+    pairs = 0
+    characters, words = [0, 0], [0, 0]
     sample: list[str] = []
     every = 1
     chosen = PairFilter(recipe.data.filters)
@@ -105,8 +116,11 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
                 if len(sample) == 2 * SAMPLE:
                     sample, every = sample[::2], 2 * every
             pairs += corpus.repeat
-            characters += corpus.repeat * (len(pair.source) + len(pair.target))
-    return CorpusSize(pairs, characters, tuple(sample))
+            for side, text in enumerate(pair[:2]):
+                characters[side] += corpus.repeat * len(text)
+                words[side] += corpus.repeat * (1 + text.count(" "))
+    spaced = all(length <= LONGEST_WORD * count for length, count in zip(characters, words, strict=True))
+    return CorpusSize(pairs, sum(characters), tuple(sample), spaced)
 
 
 def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
@@ -151,6 +165,7 @@ def transformer(work: Workload) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", "it learned more than AdamW in the same time")
     rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
     yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
+    yield _guided(work, work.layers or layers)
     yield from _schedule(work, batch)
 
 
@@ -158,7 +173,16 @@ def any_model(work: Workload) -> Iterator[Choice]:
     """Yield the choices for training a model of any other kind, whose section `model` is in the recipe."""
     yield Choice("training.optimizer", "adamw", "")
     yield Choice("training.learning_rate", 0.0015, "")
+    yield Choice("training.guided", None, "")
     yield from _schedule(work, work.batch or 2500)
+
+
+def _guided(work: Workload, layers: int) -> Choice:
+    """Choose whether a statistical aligner teaches a head where to look."""
+    if not work.spaced or work.seen > GUIDED_TOKENS:
+        return Choice("training.guided", None, "" if work.spaced else "words are not separated by spaces")
+    value = {"layer": (layers + 1) // 2, "head": 1, "weight": 0.3, "shift": False, "links": "learned"}
+    return Choice("training.guided", value, "links of a statistical aligner, from which attention learns sooner")
 
 
 def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
@@ -248,7 +272,18 @@ def table(choices: Sequence[Choice], work: Workload) -> Iterator[str]:
     yield f"Chosen by `auto` for {work.pairs:,} pairs, {work.passes:.3g} passes over them in the budget{speed}:"
     for choice in choices:
         if choice.reason:
-            yield f"  {choice.path:28} {choice.value!s:12} {choice.reason}"
+            yield f"  {choice.path:28} {_short(choice.value):12} {choice.reason}"
+
+
+def _short(value: Any) -> str:
+    """Return a value in a few characters.
+
+    >>> _short({"layer": 2, "head": 1, "weight": 0.3}), _short(8000)
+    ('layer 2', '8000')
+    """
+    if isinstance(value, dict):
+        value = "{} {}".format(*next(iter(value.items())))
+    return str(value)
 
 
 def _values(choices: Iterable[Choice]) -> dict[str, Any]:
@@ -283,6 +318,8 @@ def workload(
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
         batch=batch,
+        layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),
+        spaced=size.spaced,
         epochs=PASSES if seen is None else None,
     )
 

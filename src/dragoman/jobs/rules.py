@@ -49,9 +49,11 @@ def _compiles(way: str, works: Works) -> Works:
     return lambda recipe, training: training.compile != way or works(recipe, training)
 
 
-def _linked(recipe: Any, _: Any) -> bool:
-    """Tell whether some training corpus has word alignments."""
-    return any(isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train)
+def _linked(recipe: Any, training: Any) -> bool:
+    """Tell whether word alignments are learned, or some training corpus has them."""
+    return training.guided.links == "learned" or any(
+        isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train
+    )
 
 
 def _all_linked(recipe: Any, text: Any) -> bool:
@@ -133,7 +135,7 @@ OBJECTIVE = (
         "training.guided",
         _linked,
         "learns from word alignments, but no training corpus has any",
-        remedy="set `links` for a corpus in `data.train`, or remove it",
+        remedy="set `links` for a corpus in `data.train`, or `training.guided.links: learned`",
     ),
     *(
         Rule(

@@ -142,8 +142,14 @@ def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener:
 def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
     """Encode the training corpus, check that it fits, and return its batches."""
     recipe, codecs = run.recipe, (run.source, run.target)
+    guided = recipe.training.guided
     store, summary = build_store(
-        run.folder.parent / ".cache", recipe.data, recipe.data.train, codecs=codecs, workers=os.cpu_count() or 1
+        run.folder.parent / ".cache",
+        recipe.data,
+        recipe.data.train,
+        codecs=codecs,
+        align=guided is not None and guided.links == "learned",
+        workers=os.cpu_count() or 1,
     )
     listener.say(str(summary))
     for warning in summary.warnings:

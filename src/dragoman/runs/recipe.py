@@ -47,6 +47,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "validate_every",
         "keep",
         "average",
+        "guided",
     ),
 }
 """Settings that may be `auto`, by section; a section that is `auto` stands for all of its own."""

@@ -25,6 +25,9 @@ class GuidedSettings(Settings):
     """Weight of the alignment loss; the translation loss has weight 1."""
     shift: bool = True
     """Supervise the step that takes a word as input, which knows the word, instead of the step that predicts it."""
+    links: Literal["corpus", "learned"] = "corpus"
+    """Where the alignments are from. corpus: its setting `links`. learned: pairs without any get those of a statistical aligner,
+    learned from the training corpus (as in fast_align, Dyer et al. 2013)."""
 
 
 OWN_TO_PHASES = ("after", "dropout")
