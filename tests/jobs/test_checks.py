@@ -98,6 +98,14 @@ def test_where_nothing_says_how_much_memory_is_free_no_size_is_refused(monkeypat
     check_machine(recipe("rnn", "model.hidden=100000000"), CPU)
 
 
+def test_averaged_weights_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = count_weights(recipe("rnn"))
+    monkeypatch.setattr(checks, "free_memory", lambda _: weights * 4 * 4)
+    check_machine(recipe("rnn"), CPU)
+    with pytest.raises(SettingsError, match=r"GiB of memory are free"):
+        check_machine(recipe("rnn", "training.ema=0.99"), CPU)
+
+
 @pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
 def test_weights_are_counted_as_they_will_be(model: str) -> None:
     made = build_model(recipe(model).model, Vocabularies(300, 300, shared=True))

@@ -69,6 +69,12 @@ def test_training_in_phases_equals_an_unbroken_one(
     laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget=settings, stops=[2, 5])
 
 
+@each(["bahdanau, hard, reinforced", "transformer pre-norm, sinusoidal"])
+def test_training_with_averaged_weights_equals_an_unbroken_one(architecture: Architecture, tmp_path: Path) -> None:
+    settings = {"steps": 6, "ema": 0.9}
+    laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget=settings, stops=[2, 3])
+
+
 @pytest.mark.parametrize("name", laws.CODECS)
 def test_text_survives_the_codec(name: str) -> None:
     laws.law_11_text_survives_the_codec(laws.codec_of(name))

@@ -13,7 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 from dragoman.data.stream import BatchStream
 from dragoman.laws import of_training as laws
 from dragoman.text import words
-from dragoman.training import state, step
+from dragoman.training import ema, state, step
 from dragoman.training.progress import Progress
 
 
@@ -83,6 +83,7 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     ),
     "10: random state not restored": (resuming(), replace(torch, "set_rng_state", does_nothing)),
     "10: optimiser's averages dropped": (resuming(), replace(state, "part_of", drops_the_averages)),
+    "10: average begins anew": (resuming(steps=4, ema=0.9), replace(ema.WeightAverage, "restore", does_nothing)),
     "10: steps counted again": (resuming(), replace(Progress, "from_json", counts_steps_again)),
     "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
     "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),

@@ -121,7 +121,8 @@ def _check_memory(recipe: Any, device: torch.device) -> None:
         weights = count_weights(recipe)
     except (RuntimeError, OverflowError):  # beyond the address space
         raise SettingsError("this `model` is larger than any memory; choose smaller sizes in `model`") from None
-    needed = weights * BYTES * (2 + MOMENTS[recipe.training.optimizer])
+    averaged = 1 if recipe.training.ema else 0
+    needed = weights * BYTES * (2 + MOMENTS[recipe.training.optimizer] + averaged)
     if free is not None and needed > free:
         raise SettingsError(
             f"this `model` has at least {weights:.2g} weights, which take {needed / 2**30:,.1f} GiB with their gradients and the "

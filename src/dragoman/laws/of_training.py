@@ -184,10 +184,12 @@ def _store(folder: Path) -> Store:
 
 
 def _everything(trainer: Trainer) -> dict[str, Tensor]:
-    """Return everything that training changes: weights and optimiser state."""
+    """Return everything that training changes: weights, their average, and optimiser state."""
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(trainer.model).items()}
     for index, entries in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
+    if trainer.average is not None:
+        tensors |= {f"average.{name}": tensor for name, tensor in trainer.average.averages.items()}
     return tensors
 
 

@@ -104,6 +104,9 @@ class OptimisationSettings(Settings):
     """Maximum gradient norm; longer gradients are clipped."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing: probability spread evenly over all tokens (Szegedy et al. 2016)."""
+    ema: float = Field(0.0, ge=0, lt=1)
+    """Exponential moving average of the weights: its decay per step, for example 0.999; 0 turns it off. The averaged weights are
+    validated and kept, training goes on with its own."""
     phases: tuple[OptimisationPhase, ...] = ()
     """Later phases of training with other settings, in order."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"

@@ -12,16 +12,27 @@ from torch.optim import Optimizer
 from dragoman.errors import RunError
 from dragoman.training.checkpoint import fill, own_tensors
 from dragoman.training.contracts import Stream
+from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
 from dragoman.training.progress import Progress
 
 
-def save_state(files: RunFiles, model: nn.Module, optimizer: Optimizer, *, progress: Progress, stream: Stream) -> None:
+def save_state(
+    files: RunFiles,
+    model: nn.Module,
+    optimizer: Optimizer,
+    *,
+    progress: Progress,
+    stream: Stream,
+    average: WeightAverage | None = None,
+) -> None:
     """Write all that resuming needs into one file."""
     device = next(model.parameters()).device
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(model).items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
+    if average is not None:
+        tensors |= {f"average.{name}": tensor for name, tensor in average.averages.items()}
     metadata = {"progress": progress.to_json(), "position": stream.position}
     files.save(files.last, tensors | random_state(device), metadata)
 

@@ -7,6 +7,7 @@ One process trains. Several would each run this loop over their own share of the
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,13 @@ from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
 from dragoman.training.budgets import BUDGETS, check_first_step, shares
 from dragoman.training.contracts import Listener, Objectives, Stream, Validate
+from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
 from dragoman.training.settings import OptimisationSettings
-from dragoman.training.state import load_state, restore_optimizer, restore_random_state, save_state
+from dragoman.training.state import load_state, part_of, restore_optimizer, restore_random_state, save_state
 from dragoman.training.step import NotFiniteError, StepResult, describe, gather, set_learning_rate, train_step
 
 LAST = 1 - 1e-9
@@ -61,6 +63,7 @@ class Trainer:
         self.validate = validate
         self.listener = listener
         self.rates = dropout_rates(model)
+        self.average = WeightAverage(model, settings.ema) if settings.ema else None
         self.metrics = files.metrics
         self.progress = Progress()
         self.stop_requested = False
@@ -98,7 +101,14 @@ class Trainer:
 
     def save(self) -> None:
         """Write everything needed to resume into one file."""
-        save_state(self.files, self.model, self.optimizer, progress=self.progress, stream=self.stream)
+        save_state(
+            self.files,
+            self.model,
+            self.optimizer,
+            progress=self.progress,
+            stream=self.stream,
+            average=self.average,
+        )
 
     def restore(self) -> None:
         """Restore what `save` wrote. Raises RunError if it or the best weights are missing, damaged or from another run."""
@@ -106,6 +116,8 @@ class Trainer:
         self._start_phase(self.progress.phase)
         restore_optimizer(self.optimizer, tensors)
         restore_random_state(tensors, self.device)
+        if self.average is not None:
+            self.average.restore(part_of(tensors, "average."), self.files.last)
         self.progress.finished = self.share() >= 1 or out_of_patience(
             self.progress, self.settings, say=self.listener.say
         )
@@ -147,6 +159,8 @@ class Trainer:
             raise TrainingError(message) from None
         self.progress.step += 1
         self.progress.tokens += result.tokens
+        if self.average is not None:
+            self.average.follow(self.progress.step)
         totals.add(result, batches)
         self.listener.progress(self._numbers(totals, rate))
 
@@ -171,12 +185,13 @@ class Trainer:
         self.listener.record(record)
 
     def _validate(self) -> None:
-        """Measure on dev and keep the weights."""
+        """Measure on dev and keep the weights, or their average if there is one."""
         begin = time.monotonic()
-        try:
-            scores = measure(self.validate, self.model)
-        except TrainingError as error:
-            raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
-        better = select(self.files, self.model, scores, progress=self.progress, settings=self.now)
+        with nullcontext() if self.average is None else self.average.in_use():
+            try:
+                scores = measure(self.validate, self.model)
+            except TrainingError as error:
+                raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
+            better = select(self.files, self.model, scores, progress=self.progress, settings=self.now)
         self.progress.seconds += time.monotonic() - begin
         self._record({"step": self.progress.step, **self.progress.costs(), **scores, "best": better})
