@@ -42,6 +42,8 @@ SECTIONS: Mapping[str, str] = {
     "TrainingSettings": "`training`",
     "PhaseSettings": "`training.phases`, each of them",
     "RewardSettings": "`training.reward`",
+    "RDropSettings": "`training.consistency`, where `kind: r_drop`",
+    "SimCutSettings": "`training.consistency`, where `kind: simcut`",
     "GuidedSettings": "`training.guided`",
     "DecodingSettings": "`decoding`",
 }

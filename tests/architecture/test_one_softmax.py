@@ -19,6 +19,7 @@ ELSEWHERE = {
     "laws/": "reads log-probabilities of target tokens, over the vocabulary",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",
     "layers/cross_entropy.py": "the loss, over the vocabulary",
+    "layers/divergence.py": "the divergence between two predictions, over the vocabulary",
     "layers/mixture.py": "the loss of a sum of predictions, over the vocabulary",
     "layers/experts.py": "the gates' choice, over experts",
 }

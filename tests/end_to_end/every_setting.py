@@ -159,7 +159,7 @@ def _values(annotation: Any, now: Any) -> Iterator[Any]:
     elif annotation in (str, Path):
         yield "x"
     elif isinstance(annotation, type) and issubclass(annotation, Settings):
-        yield from ({}, {"training": "gumbel"}, {"kind": "monotonic"})
+        yield from ({}, {"training": "gumbel"}, {"kind": "monotonic"}, {"kind": "r_drop"})
     elif get_origin(annotation) is tuple and now:
         yield [*now[:-1], now[-1] / 2] if isinstance(now[-1], float) else [*now, now[-1]]
     else:

@@ -84,12 +84,12 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "moe": {"model": small("moe, noisy"), "text": {"kind": "characters"}},
     "convs2s": {"model": small("convs2s dot"), "data.train": [{"jsonl": "a.jsonl"}]},
-    "bytenet": {"model": small("bytenet")},
+    "bytenet": {"model": small("bytenet"), "training": {"consistency": {"kind": "r_drop"}}},
     "transformer": {
         "model": {**SMALL, "kind": "transformer", "encoder_layers": 1, "decoder_layers": 1, "tied": "target"}
         | {"window": {"kind": "monotonic", "reach": 1}, "experts": {"experts": 3, "active": 1}},
         "data.train": [{**LINES, "links": "a.links"}],
-        "training": {"guided": {}},
+        "training": {"guided": {}, "consistency": {"kind": "simcut"}},
     },
     "document": {
         "model": {**SMALL, "kind": "document", "encoder_layers": 1, "decoder_layers": 1, "tied": "target"}

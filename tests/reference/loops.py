@@ -220,3 +220,9 @@ def rotated(vector: Vector, place: int) -> Vector:
         number = complex(vector[2 * pair], vector[2 * pair + 1]) * cmath.exp(1j * place * theta)
         turned += [number.real, number.imag]
     return turned
+
+
+def kl_divergence(first: Vector, second: Vector) -> float:
+    """KL(P || Q) = sum P log(P / Q), where P and Q are the softmax of these logits."""
+    pairs = zip(softmax(first), softmax(second), strict=True)
+    return sum(p * math.log(p / q) for p, q in pairs)

@@ -8,6 +8,7 @@ from dragoman.data.settings import LinesSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.models.capabilities import Capabilities, capabilities_of
 from dragoman.runs.rules import Rule
+from dragoman.training.consistency_settings import SimCutSettings
 from dragoman.training.settings import OptimisationSettings
 
 ADAPTIVE = ("adam", "adamw", "muon")
@@ -64,10 +65,17 @@ def _all_linked(recipe: Any, text: Any) -> bool:
     return all(links)
 
 
+def _drops_units(model: Any) -> bool:
+    """Tell whether a model has dropout of any kind, or is a plugin's, of which nothing is known."""
+    rates = [value for name, value in model if "dropout" in name]
+    return any(rates) or not rates
+
+
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
-    return training.guided is None and training.tokens_per_step is None and all(one is None for one in rewards)
+    others = (training.guided, training.consistency, training.tokens_per_step, *rewards)
+    return all(one is None for one in others)
 
 
 def _bounded(recipe: Any, _: Any) -> bool:
@@ -126,6 +134,20 @@ OBJECTIVE = (
         lambda recipe, _: model_of(recipe).purpose != "fill",
         "cannot replace the loss of `model.kind: {whole.model.kind}`",
     ),
+    *(
+        Rule(
+            f"training.{name}",
+            lambda recipe, training: model_of(recipe).purpose != "fill" and training.objective == "translation",
+            "works only with `training.objective: translation`, and not for `model.kind: masked_lm`",
+        )
+        for name in ("consistency", "word_dropout")
+    ),
+    Rule(
+        "training.consistency",
+        lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _drops_units(recipe.model),
+        "compares two passes that differ by dropout alone, which this `model` does not have",
+        remedy="set `model.dropout`, or `training.consistency.kind: simcut`",
+    ),
     Rule(
         "training.guided",
         _can("attends"),
@@ -178,8 +200,13 @@ COMPUTING = (
     ),
     Rule(
         "training.compile",
+        lambda _, training: not isinstance(training.consistency, SimCutSettings),
+        "does not support `training.consistency.kind: simcut`, which changes what an embedding gives",
+    ),
+    Rule(
+        "training.compile",
         _compiles("graphs", _one_step_a_batch),
-        "does not support `training.guided`, `training.tokens_per_step` or any `reward`",
+        "does not support `training.guided`, `training.consistency`, `training.tokens_per_step` or any `reward`",
     ),
 )
 """Rules on computation."""

@@ -51,11 +51,15 @@ class MixtureHead(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens; logits exist chunk by chunk."""
         total = plain = features.new_zeros(())
-        rows = max(1, PIECE // (features.shape[-1] // self._size()))
+        rows = self.rows_at_once(features)
         for piece, own in zip(features.split(rows), labels.split(rows), strict=True):
             costs = checkpoint(self._costs, piece, own, smoothing, use_reentrant=False)
             total, plain = total + costs[0], plain + costs[1].detach()
         return total, plain
+
+    def rows_at_once(self, features: Float[Tensor, "tokens packed"]) -> int:
+        """Return the number of tokens whose logits may exist at one time."""
+        return max(1, PIECE // (features.shape[-1] // self._size()))
 
     def posterior(
         self, features: Float[Tensor, "batch packed"], labels: Int[Tensor, " batch"]

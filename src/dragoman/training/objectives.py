@@ -1,5 +1,6 @@
 """The training objective: sums over target tokens, divided once by their number."""
 
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -10,11 +11,14 @@ from dragoman.interfaces import Batch, DecoderOutput, Loss
 from dragoman.machine.dtypes import upcast
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.plugins import get
+from dragoman.training.consistency import first_pass, inconsistency, second_pass_cut, twice
+from dragoman.training.consistency_settings import RDropSettings, SimCutSettings
 from dragoman.training.contracts import Objective
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.guided import alignment_loss
 from dragoman.training.settings import GuidedSettings, TrainingSettings
+from dragoman.training.word_dropout import drop_words
 
 
 def build_objective(training: TrainingSettings) -> Objective:
@@ -22,7 +26,14 @@ def build_objective(training: TrainingSettings) -> Objective:
     if training.objective != "translation":
         objective: Objective = get("objective", training.objective).build(training)
         return objective
-    return partial(translation_loss, smoothing=training.label_smoothing, guided=training.guided, reward=training.reward)
+    return partial(
+        translation_loss,
+        smoothing=training.label_smoothing,
+        guided=training.guided,
+        reward=training.reward,
+        consistency=training.consistency,
+        word_dropout=training.word_dropout,
+    )
 
 
 def translation_loss(
@@ -32,28 +43,61 @@ def translation_loss(
     smoothing: float = 0.0,
     guided: GuidedSettings | None = None,
     reward: RewardSettings | None = None,
+    consistency: RDropSettings | SimCutSettings | None = None,
+    word_dropout: float = 0.0,
 ) -> Loss:
     """Return the label-smoothed cross-entropy of the target given the source, summed over real target tokens.
 
     The penalty for imbalanced experts is added once per token, so that a single division remains correct. A guided head adds
     its alignment loss, which needs the weights and so rules out fused attention. Hard attention with sampled positions adds
-    the term that makes its gradient that of the expected cost. With a reward, all this is weighted by its alpha, and the
-    expected reward of sampled translations is maximised as well (Wu et al. 2016, equation 9).
+    the term that makes its gradient that of the expected cost. Consistency training takes all this from two passes (R-Drop:
+    their mean) or from the first of them (SimCut), and adds how much they disagree. With a reward, all this is weighted by its
+    alpha, and the expected reward of sampled translations is maximised as well (Wu et al. 2016, equation 9). Word dropout
+    hides words from every pass.
     """
-    links = batch.links if guided is not None else None
-    output = model(batch.source, batch.inputs, need_weights=links is not None)
-    real, label_positions = batch.real, batch.label_positions
+    if consistency is None:
+        costs = _costs(
+            model, _read(model, batch, guided, word_dropout=word_dropout), batch, smoothing=smoothing, guided=guided
+        )
+    else:
+        both = twice(batch)
+        with second_pass_cut(model, consistency, model.special):
+            output = _read(model, both, guided, word_dropout=word_dropout)
+        if isinstance(consistency, SimCutSettings):
+            costs = _costs(model, first_pass(output), batch, smoothing=smoothing, guided=guided)
+        else:
+            of_both = _costs(model, output, both, smoothing=smoothing, guided=guided)
+            costs = Loss(of_both.total / 2, len(batch.label_positions), of_both.plain / 2)
+        features = rows_at(output.features, both.label_positions)
+        costs = replace(costs, total=costs.total + inconsistency(model, consistency, output=output, features=features))
+    if reward is not None:
+        costs = replace(costs, total=reward.alpha * costs.total + expected_cost(model, batch, reward))
+    return costs
+
+
+def _read(model: Seq2Seq, batch: Batch, guided: GuidedSettings | None, *, word_dropout: float) -> DecoderOutput:
+    """Run the model, with attention weights where a head is guided by the links of the batch."""
+    source, inputs = batch.source, batch.inputs
+    if word_dropout:
+        source = replace(source, ids=drop_words(source.ids, word_dropout, model.special))
+        inputs = drop_words(inputs, word_dropout, model.special)
+    return model(source, inputs, need_weights=guided is not None and batch.links is not None)
+
+
+def _costs(
+    model: Seq2Seq, output: DecoderOutput, batch: Batch, *, smoothing: float, guided: GuidedSettings | None
+) -> Loss:
+    """Return the cross-entropy of one pass, with everything that is added to it."""
+    label_positions = batch.label_positions
     features, labels = rows_at(output.features, label_positions), rows_at(batch.labels, label_positions)
     tokens = len(labels)
     total, plain = output.head.loss(features, labels, smoothing)
     if output.penalty is not None:
         total = total + output.penalty * tokens
     if output.choice is not None and model.reinforcement is not None:
-        total = total + model.reinforcement(token_costs(output, batch), output.choice, real)
-    if guided is not None and links is not None and output.attention is not None:
-        total = total + guided.weight * alignment_loss(output.attention, links, guided)
-    if reward is not None:
-        total = reward.alpha * total + expected_cost(model, batch, reward)
+        total = total + model.reinforcement(token_costs(output, batch), output.choice, batch.real)
+    if guided is not None and batch.links is not None and output.attention is not None:
+        total = total + guided.weight * alignment_loss(output.attention, batch.links, guided)
     return Loss(total, tokens, plain)
 
 

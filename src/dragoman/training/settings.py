@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
 from dragoman.training.budgets import BUDGETS
+from dragoman.training.consistency_settings import ConsistencySettings
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
@@ -189,6 +190,10 @@ class TrainingSettings(OptimisationSettings):
     """The loss. translation: cross-entropy of the target given the source, with the terms below; a plugin may provide others."""
     reward: RewardSettings | None = None
     """Learn from the reward of sampled translations as well as from the likelihood (Wu et al. 2016, section 5)."""
+    consistency: ConsistencySettings | None = None
+    """Train for consistent predictions, which takes two passes per step: `kind: r_drop` or `kind: simcut`."""
+    word_dropout: float = Field(0.0, ge=0, lt=1)
+    """Replace tokens that the model reads, on both sides, by <unk> with this probability (Nguyen and Salazar 2019 use 0.1)."""
     guided: GuidedSettings | None = None
     """Supervise one attention head with word alignments, which a training corpus must have (its setting `links`)."""
     recurrence: Literal["auto", "native", "plain"] = "auto"
@@ -217,3 +222,9 @@ class TrainingSettings(OptimisationSettings):
     def kept_weights(self) -> int:
         """Return how many of the last validations keep their weights, in addition to the best ones."""
         return self.keep
+
+    def in_phase(self, number: int) -> "TrainingSettings":
+        """Return the settings of a phase; 0 is the time before `phases`. One without dropout has no word dropout either."""
+        now = super().in_phase(number)
+        dropping = number == 0 or self.phases[number - 1].dropout
+        return now if dropping else now.model_copy(update={"word_dropout": 0.0})
