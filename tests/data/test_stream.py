@@ -17,6 +17,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.settings import DataSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
+from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
 from dragoman.text import Codec
@@ -42,8 +43,9 @@ def make(store: Store, codecs: tuple[Codec, Codec]) -> Iterator[Any]:
     """Return a function that makes streams, closed when the test ends."""
     made: list[BatchStream] = []
 
-    def stream(tokens: int = 400, seed: int = 1, of: Store = store, **more: Any) -> BatchStream:
-        made.append(BatchStream(of, codecs, tokens, seed=seed, **more))
+    def stream(tokens: int = 400, seed: int = 1, of: Store = store, sampling: float = 0.0, **more: Any) -> BatchStream:
+        variation = more.pop("variation", Variation(sampling, sampling))
+        made.append(BatchStream(of, codecs, tokens, seed=seed, variation=variation, **more))
         return made[-1]
 
     yield stream
@@ -248,3 +250,94 @@ def test_a_closed_stream_leaves_no_thread(make: Any) -> None:
     assert any(thread.name.startswith("batches") for thread in threading.enumerate())
     stream.close()
     assert not any(thread.name.startswith("batches") and thread.is_alive() for thread in threading.enumerate())
+
+
+def joined_of(codecs: tuple[Codec, Codec], batches: list[Batch]) -> Counter[tuple[str, str]]:
+    """Return all rows of batches as text."""
+    return Counter((codecs[0].decode(list(s)), codecs[1].decode(list(t))) for s, t in sentences(batches).elements())
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_joined_pairs_are_two_in_a_row_and_each_is_there_once(
+    sampling: float, pool: str, make: Any, store: Store, codecs: tuple[Codec, Codec]
+) -> None:
+    stream = make(variation=Variation(sampling, sampling, joined=0.5))
+    rows = joined_of(codecs, epoch(stream))
+    assert stream.epochs_done == pytest.approx(1, abs=0.05)
+    texts = [
+        tuple(codec.decode(codec.encode(text)) for codec, text in zip(codecs, store.text(at), strict=True))
+        for at in range(len(store))
+    ]
+    whole = Counter(texts)
+    doubles = rows - whole
+    assert len(store) * 0.2 < doubles.total() < len(store) * 0.3
+    rest = whole - rows
+    starts = {(source, target) for source, target in whole}
+    for (source, target), _ in doubles.items():
+        halves = [
+            ((source[:at], target[:at_target]), (source[at + 1 :], target[at_target + 1 :]))
+            for at in range(len(source))
+            for at_target in range(len(target))
+            if source[at] == target[at_target] == " "
+        ]
+        assert any(first in starts and second in starts for first, second in halves)
+    assert rest.total() == 2 * doubles.total()
+
+
+def test_two_joined_pairs_count_as_two(pool: str, make: Any, store: Store) -> None:
+    stream, done = make(variation=Variation(joined=1.0)), [0.0]
+    while stream.position["epoch"] == 0:
+        next(stream)
+        done.append(stream.epochs_done)
+    assert done == sorted(done) and done[-1] == 1.0
+    assert max(after - before for before, after in itertools.pairwise(done)) < 200 / len(store)
+
+
+def test_other_pairs_are_joined_in_every_epoch(make: Any) -> None:
+    stream = make(variation=Variation(joined=0.5))
+    first, second = epoch(stream), epoch(stream)
+    assert sentences(first) != sentences(second)
+    assert equal(first, epoch(make(variation=Variation(joined=0.5))))
+
+
+def test_joined_pairs_are_no_longer_than_a_batch_or_the_model_allows(make: Any) -> None:
+    tokens, bounds = 40, (30, 25)
+    joined = epoch(make(tokens=tokens, bounds=bounds, variation=Variation(joined=1.0)))
+    plain = epoch(make(tokens=tokens))
+    longest = [max(batch.source.ids.shape[1] for batch in batches) for batches in (plain, joined)]
+    assert sentences(joined).total() < sentences(plain).total()
+    assert longest[1] <= max(longest[0], 31)
+
+
+@pytest.mark.parametrize("done", [7, 60])
+def test_a_stream_of_joined_and_sampled_pairs_goes_on_from_any_position(done: int, pool: str, make: Any) -> None:
+    variation = Variation(0.3, 0.0, epochs=1, joined=0.5)
+    unbroken = make(variation=variation)
+    take(unbroken, done)
+    resumed = make(variation=variation)
+    resumed.seek(json.loads(json.dumps(unbroken.position)))
+    assert resumed.epochs_done == unbroken.epochs_done
+    assert equal(take(resumed, 10), take(unbroken, 10))
+
+
+def test_links_of_joined_pairs_stay_within_each() -> None:
+    one, two = torch.ones(1, 2).bool().numpy(), torch.ones(2, 1).bool().numpy()
+    whole = module.joined_links([one, two])
+    assert whole is not None and whole.astype(int).tolist() == [[1, 1, 0], [0, 0, 1], [0, 0, 1]]
+    assert module.joined_links([one, None]) is None
+    assert (module.joined_links([one]) == one).all()
+
+
+def test_linked_pairs_can_be_joined(make: Any, talk_store: Store) -> None:
+    plain, joined = (epoch(make(of=talk_store, variation=Variation(joined=share))) for share in (0.0, 1.0))
+    for batch in joined:
+        assert batch.links is not None and batch.links.shape == (*batch.labels.shape, batch.source.ids.shape[1])
+    links = [sum(int(batch.links.sum()) for batch in batches) for batches in (plain, joined)]
+    assert 0 < links[1] <= links[0]
+
+
+def test_sampling_may_be_of_one_side_and_end(make: Any) -> None:
+    stream, usual = make(variation=Variation(0.5, 0.0, epochs=1)), sentences(epoch(make()))
+    first, second = sentences(epoch(stream)), sentences(epoch(stream))
+    assert Counter(target for _, target in first.elements()) == Counter(target for _, target in usual.elements())
+    assert first != usual and second == usual

@@ -17,6 +17,15 @@ LONG = (f"training.steps={STEPS}", "training.validate_every=20", "training.save_
 CASES = {
     "rnn": ("rnn",),
     "transformer": ("transformer", "text.sampling=0.1"),
+    "techniques": (
+        "transformer",
+        "text.sampling=0.1",
+        "text.sampling_epochs=1",
+        "data.joined=0.3",
+        "training.ema=0.9",
+        "training.word_dropout=0.1",
+        "training.consistency.kind=simcut",
+    ),
 }
 ENDS = 120
 """Seconds after which a process hangs."""

@@ -38,3 +38,10 @@ def test_words_and_characters_are_never_sampled() -> None:
     assert WordsSettings().sampling == CharactersSettings().sampling == 0
     with pytest.raises(SettingsError, match="has no setting `sampling`"):
         parse(Recipe, {"text": {"kind": "words", "sampling": 0.1}})
+
+
+def test_the_target_may_be_sampled_otherwise_within_the_same_bounds() -> None:
+    text = parse(Recipe, {"text": {"kind": "sentencepiece", "sampling": 0.1, "sampling_target": 0}}).text
+    assert (text.sampling, text.sampling_target, text.sampling_epochs) == (0.1, 0, None)
+    with pytest.raises(SettingsError, match=r"`text\.sampling_target` is 1\.0, but the chance to drop a merge"):
+        parse(Recipe, {"text": {"kind": "sentencepiece", "sampling_target": 1}})

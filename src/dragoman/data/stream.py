@@ -1,16 +1,17 @@
 """An endless stream of training batches that can be resumed at any batch."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from dragoman.data.buckets import Indices, Members, batches, pools
+from dragoman.data.buckets import Indices, Lengths, Members, batches, pools
 from dragoman.data.collate import collate
 from dragoman.data.links import TokenLinks, link_tokens
 from dragoman.data.store import Ids, Store
+from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.text.codec import Codec
@@ -19,13 +20,39 @@ EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
 
 
+def joined(pairs: Sequence[EncodedPair]) -> EncodedPair:
+    """Return one pair or several, one after the other, as one.
+
+    >>> joined([(np.int32([5]), np.int32([6])), (np.int32([7, 8]), np.int32([9]))])[0].tolist()
+    [5, 7, 8]
+    """
+    if len(pairs) == 1:
+        return pairs[0]
+    sources, targets = zip(*pairs, strict=True)
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+def joined_links(links: Sequence[TokenLinks | None]) -> TokenLinks | None:
+    """Return the alignment of pairs that are one after the other, each within itself; None if that of any is unknown."""
+    known = [one for one in links if one is not None]
+    if len(known) < len(links):
+        return None
+    whole = np.zeros(np.sum([one.shape for one in known], 0), bool)
+    row = column = 0
+    for one in known:
+        whole[row : row + one.shape[0], column : column + one.shape[1]] = one
+        row, column = row + one.shape[0], column + one.shape[1]
+    return whole
+
+
 class BatchStream(Iterator[Batch]):
     """Batches of at most `tokens` tokens on either side, padding included; each pair once in an epoch, without end.
 
-    The batches are a function of the store, `tokens`, `seed` and `sampling`: a stream moved to the `position` of another
-    continues identically. `sampling` above 0 tokenises the texts differently in each epoch (see `Codec.sample`), a pool at a
-    time, so that batches are grouped by true lengths. The next batch is made in the background. `tokens` smaller than a
-    sentence gives it a batch of its own.
+    The batches are a function of the store, `tokens`, `seed` and `variation`: a stream moved to the `position` of another
+    continues identically. The variation may tokenise the texts differently in each epoch (see `Codec.sample`), a pool at a
+    time, so that batches are grouped by true lengths, and join some pairs with another: the two sources and the two targets,
+    one after the other, are one pair, which still counts as two. The next batch is made in the background. `tokens` smaller
+    than a sentence gives it a batch of its own.
     """
 
     def __init__(
@@ -35,19 +62,20 @@ class BatchStream(Iterator[Batch]):
         tokens: int,
         *,
         seed: int,
-        sampling: float = 0.0,
+        variation: Variation = PLAIN,
         bounds: tuple[int | None, int | None] = (None, None),
         previous: int = 0,
     ) -> None:
         """Begin at the first batch; where sampling gives more than `bounds` (source, target) tokens, `Codec.encode` is used.
 
-        Each sentence comes with the `previous` ones before it in its document, which are never sampled.
+        Nor do joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes with the `previous` ones
+        before it in its document, which are never sampled.
         """
         self.store = store
         self.codecs = codecs
         self.tokens = tokens
         self.seed = seed
-        self.sampling = sampling
+        self.variation = variation
         self.bounds = bounds
         self.previous = previous
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
@@ -71,8 +99,7 @@ class BatchStream(Iterator[Batch]):
     @property
     def epochs_done(self) -> float:
         """Passes over the corpus so far, in pairs given out."""
-        here = self._plan[: self._batch]
-        return self._epoch + (self._before + sum(len(indices) for indices in here)) / len(self.store)
+        return self._epoch + (self._before + int(self._given[self._batch])) / len(self.store)
 
     def seek(self, position: dict[str, Any]) -> None:
         """Move to a position from a stream over the same corpus. Raises RunError if there is no such position."""
@@ -100,16 +127,23 @@ class BatchStream(Iterator[Batch]):
         runs = pools(len(self.store), np.random.default_rng((self.seed, epoch)))
         chosen = runs[pool]
         indices = np.concatenate([np.arange(run.start, run.stop) for run in chosen])
-        self._sampled = self._sample(indices, epoch, pool) if self.sampling else {}
-        if self.sampling:
+        self._sampled = self._sample(indices, epoch, pool) if any(self.variation.rates(epoch)) else {}
+        if self._sampled:
             source, target = np.array(
                 [[len(side) for side in self._sampled[at]] for at in indices.tolist()], np.int32
             ).T
         else:
             source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
             target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
+        self._partners: dict[int, int] = {}
+        if self.variation.joined:
+            found = self._couples(source, target, place=(epoch, pool))
+            self._partners = dict(indices[found].tolist())
+            indices, source, target = np.delete(indices, found[:, 1]), merged(source, found), merged(target, found)
         rng = np.random.default_rng((self.seed, epoch, pool))
         self._plan: list[Members] = batches(indices, source + 1, target + 1, tokens=self.tokens, rng=rng)
+        sizes = [len(members) + sum(at in self._partners for at in members.tolist()) for members in self._plan]
+        self._given = np.cumsum([0, *sizes])
         self._epoch, self._pool, self._pools = epoch, pool, len(runs)
         self._before = sum(len(run) for before in runs[:pool] for run in before)
 
@@ -128,15 +162,27 @@ class BatchStream(Iterator[Batch]):
 
     def _prepare(self) -> Future[Batch]:
         """Start preparing the next batch."""
-        return self._worker.submit(self._make, self._plan[self._batch], self._sampled)
+        return self._worker.submit(self._make, self._plan[self._batch], self._sampled, self._partners)
 
-    def _make(self, indices: Members, sampled: dict[int, EncodedPair]) -> Batch:
+    def _make(self, indices: Members, sampled: dict[int, EncodedPair], partners: dict[int, int]) -> Batch:
         """Read and pad the pairs of one batch, with what else is known of them."""
-        rows = indices.tolist()
-        pairs = [sampled[at] if sampled else self.store.pair(at) for at in rows]
-        previous = [self.store.previous(at, self.previous) for at in rows] if self.previous else None
-        links = [self._links(at, *pair) for at, pair in zip(rows, pairs, strict=True)] if self.store.linked else None
+        rows = [[at, partners[at]] if at in partners else [at] for at in indices.tolist()]
+        parts = [[sampled[at] if sampled else self.store.pair(at) for at in row] for row in rows]
+        pairs = [joined(row) for row in parts]
+        previous = [self.store.previous(row[0], self.previous) for row in rows] if self.previous else None
+        links = None
+        if self.store.linked:
+            links = [
+                joined_links([self._links(at, *pair) for at, pair in zip(row, part, strict=True)])
+                for row, part in zip(rows, parts, strict=True)
+            ]
         return collate(pairs, previous=previous, links=links)
+
+    def _couples(self, source: Lengths, target: Lengths, *, place: tuple[int, int]) -> Couples:
+        """Return the positions of pairs to be joined; seed, epoch and pool decide."""
+        most = [self.tokens - 1 if bound is None else min(self.tokens - 1, bound) for bound in self.bounds]
+        rng = np.random.default_rng((self.seed, *place, 1))
+        return couples(source, target, self.variation.joined, most=(most[0], most[1]), rng=rng)
 
     def _links(self, index: int, source: Ids, target: Ids) -> TokenLinks | None:
         """Return the alignment between the tokens of a pair as it is encoded here."""
@@ -148,12 +194,12 @@ class BatchStream(Iterator[Batch]):
 
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
         """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
-        rng = random.Random(f"{self.seed} {epoch} {pool}")
+        rng, rates = random.Random(f"{self.seed} {epoch} {pool}"), self.variation.rates(epoch)
         sampled: dict[int, EncodedPair] = {}
         for at in indices.tolist():
             drawn = [
-                codec.sample(text, rng, self.sampling)
-                for codec, text in zip(self.codecs, self.store.text(at), strict=True)
+                codec.sample(text, rng, rate)
+                for codec, text, rate in zip(self.codecs, self.store.text(at), rates, strict=True)
             ]
             fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
             sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)

@@ -212,10 +212,23 @@ COMPUTING = (
 """Rules on computation."""
 
 TEXT = (
+    *(
+        Rule(
+            f"text.{name}",
+            lambda recipe, _: model_of(recipe).purpose != "classify",
+            "does not work for classifiers, whose segmentation is deterministic",
+        )
+        for name in ("sampling", "sampling_target", "sampling_epochs")
+    ),
     Rule(
-        "text.sampling",
-        lambda recipe, _: model_of(recipe).purpose != "classify",
-        "does not work for classifiers, whose segmentation is deterministic",
+        "text.sampling_epochs",
+        lambda _, text: bool(text.sampling or text.sampling_target),
+        "ends sampling, but `text.sampling` is 0",
+    ),
+    Rule(
+        "data.joined",
+        lambda recipe, _: not model_of(recipe).previous,
+        "does not work for `model.kind: {whole.model.kind}`, which reads sentences in the order of their documents",
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),

@@ -18,6 +18,7 @@ from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
+from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
@@ -160,10 +161,17 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
         codecs,
         recipe.training.batch_tokens,
         seed=recipe.seed,
-        sampling=recipe.text.sampling,
+        variation=_variation(recipe),
         bounds=(_most_tokens(model.source_positions), _most_tokens(model.target_positions)),
         previous=capabilities_of(recipe.model).previous,
     )
+
+
+def _variation(recipe: Recipe) -> Variation:
+    """Return how the sentences of one epoch differ from those of another."""
+    text = recipe.text
+    target = text.sampling if text.sampling_target is None else text.sampling_target
+    return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined)
 
 
 def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:

@@ -14,6 +14,7 @@ from torch import Tensor
 from dragoman.data.settings import DataSettings
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
+from dragoman.data.variation import Variation
 from dragoman.interfaces import Batch, Padded
 from dragoman.laws.examples import Architecture, batch, fresh_model
 from dragoman.layers.dropout import Dropout
@@ -159,10 +160,13 @@ def trainer_of(
     state = torch.get_rng_state()
     model = fresh_model(architecture, len(codec))
     torch.set_rng_state(state)
+    variation = Variation(sampling, sampling)
     return Trainer(
         model,
         build_objective,
-        BatchStream(_store(folder.parent / "cache"), (codec, codec), settings.batch_tokens, seed=1, sampling=sampling),
+        BatchStream(
+            _store(folder.parent / "cache"), (codec, codec), settings.batch_tokens, seed=1, variation=variation
+        ),
         settings=settings,
         precision="float32",
         files=RunFiles(folder),

@@ -23,6 +23,10 @@ class SentencePieceSettings(Settings):
     sampling: float = Field(default=0.0, ge=0)
     """Subword regularisation: segment words differently in every epoch. bpe: probability of dropping a merge (Provilkov et al.
     2020 use 0.1). unigram: temperature, the inverse of alpha in Kudo 2018. 0 turns it off."""
+    sampling_target: float | None = Field(default=None, ge=0)
+    """The same for target sentences, if it is another there; 0 samples sources alone."""
+    sampling_epochs: int | None = Field(default=None, ge=1)
+    """Number of epochs with `sampling`; later ones have the usual segmentation, which translation has too."""
     lower: bool = False
     """Lowercase all text."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
@@ -30,8 +34,10 @@ class SentencePieceSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "SentencePieceSettings":
-        if self.algorithm == "bpe" and self.sampling >= 1:
-            raise ValueError(f"`text.sampling` is {self.sampling}, but the chance to drop a merge must be below 1")
+        for name in ("sampling", "sampling_target"):
+            rate = getattr(self, name)
+            if self.algorithm == "bpe" and rate is not None and rate >= 1:
+                raise ValueError(f"`text.{name}` is {rate}, but the chance to drop a merge must be below 1")
         return self
 
 
@@ -39,6 +45,8 @@ class WordsSettings(Settings):
     """Words and punctuation marks."""
 
     sampling: ClassVar[float] = 0.0
+    sampling_target: ClassVar[float | None] = None
+    sampling_epochs: ClassVar[int | None] = None
     kind: Literal["words"] = "words"
     """Tokeniser: sentencepiece, words or characters."""
     size: int | None = Field(default=None, ge=5)
@@ -74,6 +82,8 @@ class CharactersSettings(Settings):
     """Single characters."""
 
     sampling: ClassVar[float] = 0.0
+    sampling_target: ClassVar[float | None] = None
+    sampling_epochs: ClassVar[int | None] = None
     kind: Literal["characters"] = "characters"
     """Tokeniser: sentencepiece, words or characters."""
     size: int | None = Field(default=None, ge=5)
