@@ -100,7 +100,8 @@ def _recipe(corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str,
     base = {part: base[part] for part in ("text", "model", "training")}
     table = merge(base, described.get("set", {}))
     training = {name: value for name, value in table["training"].items() if name not in BUDGETS} | dict(budget)
-    return {**table, "training": training, "data": _data(corpus), "decoding": {"beam": 5}}
+    data = merge(_data(corpus), table.get("data", {}))
+    return {**table, "training": training, "data": data, "decoding": {"beam": 5}}
 
 
 def _data(corpus: str) -> dict[str, Any]:
