@@ -25,6 +25,7 @@ LOOP = ["model.input_feeding=true"]
         ("masked_lm", ["training.consistency.kind=r_drop"], ["`training.consistency`", "masked_lm"]),
         ("masked_lm", ["training.word_dropout=0.1"], ["`training.word_dropout: 0.1`", "masked_lm"]),
         ("rnn", ["training.consistency.kind=r_drop", "model.dropout=0"], ["dropout alone", "simcut"]),
+        ("transformer", ["data.joined=0.3", "model.kind=document"], ["`data.joined: 0.3`", "document"]),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
