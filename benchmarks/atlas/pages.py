@@ -240,10 +240,9 @@ def _views(results: Sequence[Result]) -> str:
 
 def _speed(own: Sequence[Result], results: Sequence[Result], family: str, corpus: str) -> str:
     """Compare the speed of a kind with that of its family's reference."""
-    other = _of(results, REFERENCE[family], corpus)
-    if not own or not other:
-        return "–"
-    return f"{mean(r['tokens_per_second'] for r in own) / mean(r['tokens_per_second'] for r in other):.2f}"
+    reference = _of(results, REFERENCE[family], corpus)
+    own, other = ([r["tokens_per_second"] for r in some if "tokens_per_second" in r] for some in (own, reference))
+    return f"{mean(own) / mean(other):.2f}" if own and other else "–"
 
 
 def _distinct(values: Iterator[str] | Any) -> str:
