@@ -12,7 +12,7 @@ import pytest
 from dragoman.data import encode
 from dragoman.data import store as module
 from dragoman.data.corpus import read_pairs
-from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
+from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings, tags_of
 from dragoman.data.store import Store, build_store, fingerprints
 from dragoman.errors import CorpusError
 from dragoman.text import CharactersSettings, Codec, learn_codecs
@@ -271,3 +271,16 @@ def test_corpora_are_described_by_their_files(data: DataSettings) -> None:
     assert described["settings"]["tsv"] == "train.tsv"
     assert described["languages"] == ["en", "ne"]
     assert len(described["sha256"][0]) == 64
+
+
+def test_sources_of_a_tagged_corpus_start_with_the_tag_alone(data: DataSettings, cache: Path) -> None:
+    corpora = [data.train[0], data.train[0].model_copy(update={"tagged": True, "repeat": 2, "first": 3})]
+    lines = [(pair.source, pair.target) for pair in read_pairs(data.train[0], data)]
+    codecs = learn_codecs(CharactersSettings(joint=True), lambda: lines, tags_of(corpora))
+    (tag,) = codecs[0].tags.values()
+    store, _ = build_store(cache, data, corpora, codecs=codecs)
+    plain, tagged = len(lines), range(len(lines), len(store))
+    assert len(tagged) == 6 and not any(tag in store.pair(index)[0] for index in range(plain))
+    for index in tagged:
+        assert store.pair(index)[0].tolist() == [tag, *codecs[0].encode(store.text(index)[0])]
+        assert tag not in store.pair(index)[1]

@@ -5,6 +5,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from torch import Tensor
 from dragoman.data import buckets
 from dragoman.data import stream as module
 from dragoman.data.corpus import read_pairs
-from dragoman.data.settings import DataSettings
+from dragoman.data.settings import DataSettings, tags_of
 from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
-from dragoman.text import Codec
+from dragoman.text import Codec, SentencePieceSettings, learn_codecs
 from dragoman.tree import map_tensors
 
 
@@ -248,3 +249,20 @@ def test_a_closed_stream_leaves_no_thread(make: Any) -> None:
     assert any(thread.name.startswith("batches") for thread in threading.enumerate())
     stream.close()
     assert not any(thread.name.startswith("batches") and thread.is_alive() for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.5])
+def test_a_tag_stays_before_its_source_however_that_is_segmented(
+    sampling: float, data: DataSettings, tmp_path: Path, make: Any
+) -> None:
+    corpora = [data.train[0].model_copy(update={"first": 40, "tagged": tagged}) for tagged in (True, False)]
+    lines = [(pair.source, pair.target) for pair in read_pairs(data.train[0], data)]
+    codecs = learn_codecs(SentencePieceSettings(size=80), lambda: lines, tags_of(corpora))
+    (tag,) = codecs[0].tags.values()
+    store, _ = build_store(tmp_path, data, corpora, codecs=codecs)
+    stream = BatchStream(store, codecs, 400, seed=1, sampling=sampling)
+    rows = [row for batch in epoch(stream) for row in batch.source.ids.tolist()]
+    stream.close()
+    assert sum(row[0] == tag for row in rows) == 40 == sum(tag not in row for row in rows)
+    texts = sorted(codecs[0].decode(row) for row in rows if row[0] == tag)
+    assert texts == sorted(codecs[0].normalize(source) for source, _ in lines[:40])

@@ -30,6 +30,8 @@ LOOP = ["model.input_feeding=true"]
             ["training.guided.layer=1", "model.decoder=plain", "model.score=additive"],
             ["`training.guided`", "head"],
         ),
+        ("rnn", ["data.dev.0.tagged=true"], ["`data.dev.0.tagged: true`", "training corpora"]),
+        ("decoder_only", ["data.train.0.tagged=true"], ["`data.train.0.tagged: true`", "translation models"]),
         ("masked_lm", ["training.metric=bleu"], ["`training.metric: bleu`", "set `training.metric: loss`"]),
         ("decoder_only", ["training.reward.alpha=0.1"], ["`training.reward`", "`model.kind: decoder_only`"]),
         ("transformer", ["training.momentum=0.5"], ["`training.momentum: 0.5`", "sgd", "`training.momentum: 0.0`"]),

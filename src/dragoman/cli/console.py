@@ -17,10 +17,15 @@ from dragoman.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from dragoman.jobs.translate_corpus import TranslationProgress
     from dragoman.training.progress import Progress
 
 SILENT_SECONDS = 1.0
 """Seconds after which an activity is reported on a terminal."""
+
+
+TRANSLATIONS_SAVED = "The finished translations are saved. Run the same command with --resume to continue."
+"""What is said when the translation of a corpus is interrupted."""
 
 
 class ProgressDisplay:
@@ -130,6 +135,38 @@ def validation_text(record: Mapping[str, Any]) -> str:
     return (
         f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}"
         f"{bleu}{accuracy}{star}{averaged}"
+    )
+
+
+def show_translation(display: ProgressDisplay, translated: "TranslationProgress") -> None:
+    """Show the progress of the translation of a corpus."""
+    display.show(translated_text(translated), final=translated.sentences == translated.total)
+
+
+@contextmanager
+def watching_translation() -> Iterator[Callable[["TranslationProgress"], None]]:
+    """Show the progress of the translation of a corpus, which is reported to the function yielded."""
+    display = ProgressDisplay()
+    try:
+        yield lambda translated: show_translation(display, translated)
+    except KeyboardInterrupt:
+        display.close()
+        note(TRANSLATIONS_SAVED)
+        raise
+    finally:
+        display.close()
+
+
+def translated_text(translated: "TranslationProgress") -> str:
+    """Describe the progress of translation in one line.
+
+    >>> from dragoman.jobs.translate_corpus import TranslationProgress
+    >>> translated_text(TranslationProgress(1024, 29000, 41.5))
+    '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
+    """
+    return (
+        f"{translated.sentences / translated.total:4.0%}  {translated.sentences:,} of {translated.total:,} sentences translated  "
+        f"{translated.rate:.1f} sentences/s  {clock(translated.seconds_left)} left"
     )
 
 

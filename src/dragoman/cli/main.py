@@ -22,6 +22,8 @@ COMMANDS = (
     "demo",
     "train",
     "distill",
+    "backtranslate",
+    "diversify",
     "compare",
     "translate",
     "export",

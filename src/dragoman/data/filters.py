@@ -119,9 +119,9 @@ class PairFilter:
     A duplicate is one of any pair before it, in whichever corpus.
     """
 
-    def __init__(self, settings: FilterSettings) -> None:
+    def __init__(self, settings: FilterSettings, summary: FilterSummary | None = None) -> None:
         self.settings = settings
-        self.summary = FilterSummary()
+        self.summary = FilterSummary() if summary is None else summary
         self._seen = HashSet64()
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:

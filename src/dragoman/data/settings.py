@@ -1,13 +1,14 @@
 """Settings of the corpora that a run reads."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, WrapValidator, model_validator
 
 from dragoman.settings import Settings
+from dragoman.text.tags import SYNTHETIC
 
 
 class HoldOutSettings(Settings):
@@ -34,6 +35,9 @@ class BaseCorpusSettings(Settings):
     """Use only a part of the corpus."""
     first: int | None = Field(default=None, ge=1)
     """Use only the first N pairs (after `hold_out`); by default all."""
+    tagged: bool = False
+    """Put a reserved token at the start of each source, which tells the model that a machine wrote it, as after
+    `dragoman backtranslate` (Caswell et al. 2019). Translation never uses it."""
 
     @property
     @abstractmethod
@@ -186,6 +190,16 @@ CorpusSettings = Annotated[
     LinesSettings | TsvSettings | JsonSettings | MonolingualSettings | PhrasebookSettings, WrapValidator(_choose)
 ]
 """One corpus; its keys name its kind."""
+
+
+def tag_of(corpus: BaseCorpusSettings) -> str | None:
+    """Return the tag at the start of each source of a corpus, if it has one."""
+    return SYNTHETIC if corpus.tagged else None
+
+
+def tags_of(corpora: Iterable[BaseCorpusSettings]) -> tuple[str, ...]:
+    """Return the tags of several corpora, each once."""
+    return tuple(sorted({tag for tag in map(tag_of, corpora) if tag is not None}))
 
 
 class FilterSettings(Settings):

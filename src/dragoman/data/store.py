@@ -27,7 +27,7 @@ from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.links import WordLinks
-from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
+from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, tag_of
 from dragoman.data.warning_signs import WarningSigns, repeated_corpora
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
@@ -191,7 +191,7 @@ def _read_all(data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter
         for pair in pair_filter.keep(signs.watch(read_pairs(corpus, data))):
             follows = document is not None and document == pair.document
             document = pair.document
-            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
+            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None, tag_of(corpus))
             yield from repeat(row, corpus.repeat)
         pair_filter.summary.warnings += signs.warnings()
 

@@ -197,7 +197,17 @@ TEXT = (
         remedy="make them with `dragoman align` and give the file as `links` of the corpus",
     ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
-    *(Rule(f"data.{part}.*.repeat", lambda *_: False, "works only for training corpora") for part in ("dev", "test")),
+    *(
+        Rule(f"data.{part}.*.{name}", lambda *_: False, "works only for training corpora")
+        for part in ("dev", "test")
+        for name in ("repeat", "tagged")
+    ),
+    Rule("data.train.*.tagged", _can("translates"), "works only for translation models, which read a source"),
+    Rule(
+        "data.train.*.tagged",
+        lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain",
+        "would move the source words that `text.unknown: positional` counts",
+    ),
 )
 """Rules on data and text."""
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.data.checksums import Checksums
+from dragoman.data.settings import tags_of
 from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
@@ -38,7 +39,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
     `text.joint`, and in language models, which have one language, one vocabulary serves both sides.
     """
-    given = _runs(recipe.model)
+    given, tags = _runs(recipe.model), tags_of(recipe.data.train)
     source = next((run.source for part, run in given.items() if part != "decoder"), None)
     target = next((run.target for part, run in given.items() if part != "encoder"), None)
     if recipe.text.joint or purpose_of(recipe.model) != "translate":
@@ -51,9 +52,9 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     if source is not None and target is not None:
         _check_text(recipe, given)
     if source is None and target is None:
-        return learn_codecs(recipe.text, pairs)
+        return learn_codecs(recipe.text, pairs, tags)
     return (
-        source or learn_codec(recipe.text, (source for source, _ in pairs())),
+        source or learn_codec(recipe.text, (source for source, _ in pairs()), tags),
         target or learn_codec(recipe.text, (target for _, target in pairs())),
     )
 

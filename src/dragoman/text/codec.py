@@ -15,6 +15,7 @@ from dragoman.special_ids import SpecialIds
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
+from dragoman.text.tags import is_tag
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
@@ -60,6 +61,8 @@ class Codec:
         self.tokenizer = tokenizer
         self.lower = lower
         self.fingerprint: str = _fingerprint(_describe(self))
+        self.tags = {piece: at for at, piece in enumerate(tokenizer.vocabulary) if is_tag(piece)}
+        """The ids of reserved tokens that may stand at the start of a source (`text/tags.py`), by their names."""
 
     @property
     def special(self) -> SpecialIds:
@@ -92,10 +95,11 @@ class Codec:
         return self.tokenizer.sample(self.normalize(text), rng, rate)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown token becomes "<unk>"."""
+        """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
         special = self.special
         before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
-        return self.join(self.pieces([index for index in before_end if index not in (special.pad, special.bos)]))
+        hidden = (special.pad, special.bos, *self.tags.values())
+        return self.join(self.pieces([index for index in before_end if index not in hidden]))
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
@@ -116,9 +120,9 @@ class Codec:
     def piece_words(self, ids: Sequence[int]) -> list[int]:
         """Return for each id which space-separated word of the text it belongs to, counted from 0.
 
-        PAD, BOS and EOS belong to none: -1. A token that is only a space belongs to the next word.
+        PAD, BOS, EOS and tags belong to none: -1. A token that is only a space belongs to the next word.
         """
-        of_no_word = (self.special.pad, self.special.bos, self.special.eos)
+        of_no_word = (self.special.pad, self.special.bos, self.special.eos, *self.tags.values())
         real = [index for index in ids if index not in of_no_word]
         owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
         return [-1 if index in of_no_word else next(owners) for index in ids]
@@ -167,29 +171,29 @@ def encode_within(
     return encoded
 
 
-def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
+def learn_codecs(settings: TextSettings, pairs: Pairs, tags: Sequence[str] = ()) -> tuple[Codec, Codec]:
     """Learn the codecs of source and target from a corpus; if `settings.joint`, both are the same object.
 
-    The corpus is read once for a joint vocabulary and twice otherwise. Raises TextError if the text does not allow the
-    requested vocabulary.
+    `tags` are reserved in the source's vocabulary. The corpus is read once for a joint vocabulary and twice otherwise.
+    Raises TextError if the text does not allow the requested vocabulary.
     """
     if settings.joint:
-        codec = learn_codec(settings, chain.from_iterable(pairs()))
+        codec = learn_codec(settings, chain.from_iterable(pairs()), tags)
         return codec, codec
-    source, target = (learn_codec(settings, (pair[side] for pair in pairs())) for side in (0, 1))
-    return source, target
+    source = learn_codec(settings, (source for source, _ in pairs()), tags)
+    return source, learn_codec(settings, (target for _, target in pairs()))
 
 
-def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec from texts. Raises TextError if they do not allow the requested vocabulary."""
+def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str] = ()) -> Codec:
+    """Learn one codec from texts, with `tags` reserved. Raises TextError if they do not allow the requested vocabulary."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
-            return Codec(learn_pieces(normalized, settings), lower=settings.lower)
+            return Codec(learn_pieces(normalized, settings, tags), lower=settings.lower)
         case WordsSettings():
-            return Codec(learn_words(normalized, settings), lower=settings.lower)
+            return Codec(learn_words(normalized, settings, tags), lower=settings.lower)
         case CharactersSettings():
-            return Codec(learn_characters(normalized, settings), lower=settings.lower)
+            return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
 
 
 def _describe(codec: Codec) -> dict[str, Any]:

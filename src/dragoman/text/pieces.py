@@ -65,8 +65,8 @@ class SentencePiece:
         return [piece.replace(SPACE, " ") for piece in pieces]
 
 
-def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
-    """Learn a vocabulary from normalised texts; the same texts give the same model.
+def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Sequence[str] = ()) -> SentencePiece:
+    """Learn a vocabulary from normalised texts, with `tags` reserved; the same texts give the same model.
 
     Raises TextError if the texts are empty or their vocabulary cannot have the requested size.
     """
@@ -94,6 +94,7 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
             bos_piece=SPECIAL[1],
             eos_piece=SPECIAL[2],
             unk_piece=SPECIAL[3],
+            control_symbols=list(tags),
         )
     except (RuntimeError, OSError) as error:
         if broken:

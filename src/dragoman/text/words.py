@@ -87,18 +87,24 @@ def join_words(pieces: Sequence[str]) -> list[str]:
     return surfaces
 
 
-def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
-    """Build a vocabulary of frequent words, the most frequent first, after the tokens that `unknown` needs."""
+def learn_words(texts: Iterable[str], settings: WordsSettings, tags: Sequence[str] = ()) -> Words:
+    """Build a vocabulary of frequent words, the most frequent first, after `tags` and the tokens that `unknown` needs."""
     counts = Counter(piece for text in texts for piece in split_words(text))
-    special = settings.positional
-    size = None if settings.size is None else settings.size - len(special)
-    return Words(Vocabulary([*special, *_frequent(counts, settings.minimum_count, size)]))
+    return Words(_vocabulary([*tags, *settings.positional], counts, settings))
 
 
-def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Characters:
-    """Build a vocabulary of frequent characters, the most frequent first."""
+def learn_characters(texts: Iterable[str], settings: CharactersSettings, tags: Sequence[str] = ()) -> Characters:
+    """Build a vocabulary of frequent characters, the most frequent first, after `tags`."""
     counts = Counter(piece for text in texts for piece in text.replace(" ", SPACE))
-    return Characters(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
+    return Characters(_vocabulary(tags, counts, settings))
+
+
+def _vocabulary(
+    reserved: Sequence[str], counts: Counter[str], settings: WordsSettings | CharactersSettings
+) -> Vocabulary:
+    """Return the reserved tokens, and the frequent ones after them."""
+    size = None if settings.size is None else max(settings.size - len(reserved), len(SPECIAL))
+    return Vocabulary([*reserved, *_frequent(counts, settings.minimum_count, size)])
 
 
 def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
