@@ -63,6 +63,7 @@ SETTABLE = {
     "generate",
     "backtranslate",
     "diversify",
+    "tune",
 }
 """Commands with `--set`; the first five read recipes, the others the section `decoding`."""
 

@@ -10,7 +10,7 @@ import typer
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
 from dragoman.cli.loading import load_translator
-from dragoman.cli.options import Beam, Device, Documents, JsonObject, Mbr, Run, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, Documents, JsonObject, Mbr, Rerank, Run, SearchSettings, decoding_options
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 
 
@@ -22,6 +22,7 @@ def evaluate(
     ],
     beam: Beam = None,
     mbr: Mbr = False,
+    rerank: Rerank = None,
     settings: SearchSettings = None,
     documents: Documents = None,
     output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
@@ -31,7 +32,7 @@ def evaluate(
     """Translate a test set and print BLEU, chrF and TER."""
     from dragoman.inference.checks import refuse_alternatives
 
-    options = decoding_options(settings, beam=beam, mbr=mbr)
+    options = decoding_options(settings, beam=beam, mbr=mbr, rerank=rerank)
     refuse_alternatives(options, "evaluate")
     translator = load_translator(run, device=device, **options)
     check_languages(translator.languages, source, references[0])

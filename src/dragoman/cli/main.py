@@ -32,6 +32,7 @@ COMMANDS = (
     "generate",
     "score",
     "evaluate",
+    "tune",
     "bleu",
     "attend",
     "align",

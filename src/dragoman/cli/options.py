@@ -41,6 +41,14 @@ Mbr = Annotated[
         "--mbr", help="Choose the translation most similar to the beam and to samples (minimum Bayes risk); slower."
     ),
 ]
+Rerank = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rerank",
+        metavar="RUN",
+        help="Let another run rank the beam too: one of the opposite direction, or a language model; may be repeated.",
+    ),
+]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Documents = Annotated[
     Path | None,
@@ -52,7 +60,12 @@ Documents = Annotated[
 
 
 def decoding_options(
-    settings: list[str] | None, *, beam: int | None, n_best: int | None = None, mbr: bool = False
+    settings: list[str] | None,
+    *,
+    beam: int | None,
+    n_best: int | None = None,
+    mbr: bool = False,
+    rerank: list[Path] | None = None,
 ) -> dict[str, Any]:
     """Turn options into settings of the decoding section; --beam 1 with nothing else is greedy search."""
     from dragoman.settings import override
@@ -65,4 +78,6 @@ def decoding_options(
         options["n_best"] = n_best
     if mbr:
         options.setdefault("mbr_samples", MBR_SAMPLES)
+    if rerank:
+        options["rerank"] = [str(run) for run in rerank]
     return options

@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
-from dragoman.cli.options import CHUNK, Beam, Device, Mbr, SearchSettings, decoding_options
+from dragoman.cli.options import CHUNK, Beam, Device, Mbr, Rerank, SearchSettings, decoding_options
 
 
 def translate(
@@ -21,6 +21,7 @@ def translate(
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
     mbr: Mbr = False,
+    rerank: Rerank = None,
     settings: SearchSettings = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per translation, with scores.")
@@ -43,7 +44,7 @@ def translate(
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
-    options = decoding_options(settings, beam=beam, n_best=n_best, mbr=mbr)
+    options = decoding_options(settings, beam=beam, n_best=n_best, mbr=mbr, rerank=rerank)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 

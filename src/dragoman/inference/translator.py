@@ -14,6 +14,7 @@ from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
 from dragoman.inference.checks import lay_over
 from dragoman.inference.minimum_risk import least_risk
+from dragoman.inference.noisy_channel import Scorer, features, rerank
 from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
 from dragoman.inference.session import Session, open_runs
 from dragoman.inference.spelling import Speller
@@ -71,6 +72,7 @@ class Translator:
         """Maximum number of previous sentences that are read."""
         self._sources = tuple(sources or [source] * len(self.models))
         self._speller = Speller(source, target, dictionary or {})
+        self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
 
     @classmethod
     def load(
@@ -108,6 +110,10 @@ class Translator:
         """Load what settings need in advance. Errors say what is missing."""
         for search in settings.searches:
             self.engine.prepare(search, len(self.target))
+        if settings.rerank and settings.rerank not in self._scorers:
+            from dragoman.inference.scorers import load_scorers  # translators themselves
+
+            self._scorers[settings.rerank] = load_scorers(settings.rerank, self.languages, self.device.type)
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
 
@@ -228,13 +234,27 @@ class Translator:
     """The former name of `attention_maps`."""
 
     def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each request, best first: the most probable ones, or those of least Bayes risk."""
+        """Return the hypotheses of each request, best first: the most probable, reranked ones, or those of least Bayes risk."""
         found = [self.engine.search(requests, search) for search in settings.searches]
+        if settings.rerank:
+            return self._reranked(requests, found[0], settings)
         if len(found) == 1:
             return found[0]
         return [
             least_risk([*chain(*candidates)], self.target.decode, utility=settings.mbr_utility, n_best=settings.n_best)
             for candidates in zip(*found, strict=True)
+        ]
+
+    def _reranked(
+        self, requests: Sequence[EncodedRequest], found: Sequence[list[Hypothesis]], settings: DecodingSettings
+    ) -> list[list[Hypothesis]]:
+        """Rank the hypotheses of each request anew, with the runs that `settings` name."""
+        sources = [request.request.source for request in requests]
+        texts = [[self.target.decode(one.ids) for one in some] for some in found]
+        scores = features(sources, texts, self._scorers[settings.rerank])
+        return [
+            rerank(some, others, settings.weights, n_best=settings.n_best)
+            for some, others in zip(found, scores, strict=True)
         ]
 
     def _check_dictionary(self, settings: DecodingSettings) -> None:

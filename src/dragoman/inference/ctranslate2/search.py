@@ -182,6 +182,8 @@ def obstacle(settings: DecodingSettings) -> str | None:
         return "decoding.method: sample"
     if settings.mbr_samples:
         return "decoding.mbr_samples"
+    if settings.rerank:
+        return "decoding.rerank"
     if settings.shortlist:
         return "decoding.shortlist"
     if settings.coverage_penalty > 0:
