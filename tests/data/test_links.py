@@ -41,8 +41,8 @@ def test_pieces_are_linked_where_their_words_are() -> None:
 
 
 def test_pieces_of_no_word_are_linked_to_nothing() -> None:
-    linked = link_tokens(np.array([[0, 0], [1, 1]], np.int32), [-1, 0, 1], [0, 1])
-    assert linked.tolist() == [[False, True, False], [False, False, True]]
+    linked = link_tokens(np.array([[0, 0], [1, 1]], np.int32), [-1, 0, 1], [0, 1, -1])
+    assert linked.tolist() == [[False, True, False], [False, False, True], [False, False, False]]
 
 
 def test_a_link_to_a_word_without_pieces_links_nothing() -> None:

@@ -32,6 +32,12 @@ LOOP = ["model.input_feeding=true"]
         ),
         ("rnn", ["data.dev.0.tagged=true"], ["`data.dev.0.tagged: true`", "training corpora"]),
         ("decoder_only", ["data.train.0.tagged=true"], ["`data.train.0.tagged: true`", "translation models"]),
+        ("masked_lm", ["text.right_to_left=true"], ["`text.right_to_left: true`", "translation models"]),
+        (
+            "transformer",
+            ["text={kind: words, unknown: positional, right_to_left: true}"],
+            ["`text.right_to_left: true`", "`text.unknown: positional`"],
+        ),
         ("masked_lm", ["training.metric=bleu"], ["`training.metric: bleu`", "set `training.metric: loss`"]),
         ("decoder_only", ["training.reward.alpha=0.1"], ["`training.reward`", "`model.kind: decoder_only`"]),
         ("transformer", ["training.momentum=0.5"], ["`training.momentum: 0.5`", "sgd", "`training.momentum: 0.0`"]),

@@ -32,8 +32,9 @@ def test_the_best_weights_are_those_of_trying_every_combination_with_corpus_bleu
     for one, two in product(GRID, GRID):
         chosen = []
         for row, some in enumerate(texts):
-            ranked = [scores[row, at, 0] + one * scores[row, at, 1] + two * scores[row, at, 2] for at in range(3)]
-            chosen.append(some[max(range(2 if row == 0 else 3), key=lambda at: (ranked[at], -at))])
+            there = range(2 if row == 0 else 3)
+            ranked = [scores[row, at, 0] + one * scores[row, at, 1] + two * scores[row, at, 2] for at in there]
+            chosen.append(some[ranked.index(max(ranked))])
         results[one, two] = bleu(chosen, [references]).score
     best = max(results.values())
     assert found.bleu == pytest.approx(best) and best > results[0.0, 0.0]

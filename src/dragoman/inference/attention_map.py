@@ -154,10 +154,10 @@ def with_words(codec: Codec, text: str, words: Sequence[str]) -> Side:
     Together the words spell the sentence. A token belongs to the word that contains its first letter.
     """
     pieces = codec.split(text)
-    surfaces = codec.tokenizer.surfaces(pieces)
+    surfaces = codec.tokenizer.surfaces(codec.ordered(pieces))
     if "".join("".join(surfaces).split()) != "".join("".join(words).split()):
         raise InputError(f"the words `{' '.join(words)}` do not spell the sentence `{text}`")
     ends = list(accumulate(len("".join(word.split())) for word in words))
     starts = [0, *accumulate(len("".join(surface.split())) for surface in surfaces)]
     owners: list[int | None] = [next((w for w, end in enumerate(ends) if start < end), None) for start in starts[:-1]]
-    return Side([*pieces, "</s>"], list(words), [*owners, None])
+    return Side([*pieces, "</s>"], list(words), [*codec.ordered(owners), None])

@@ -302,7 +302,12 @@ def _check_same_text(first: Run, other: Run) -> None:
     if documents:
         sides.append(("source", first.source, other.source))
     for side, one, two in sides:
-        if one.fingerprint != two.fingerprint:
+        if one.shares(two) and one != two:
+            raise InputError(
+                f"one of {first.folder} and {other.folder} writes from right to left, so they cannot translate together; let it "
+                "rank the other's translations: `--rerank`"
+            )
+        if one != two:
             raise InputError(
                 f"{first.folder} and {other.folder} have different {side} vocabularies, so they cannot translate together; "
                 "train both with the same data and text sections"

@@ -98,10 +98,10 @@ def backtranslate(
     lines = partial(_lines, run, translator.models[0].source_positions, text)
     with run_lock(work):
         remember(work / ORIGIN, origin([folder], translator, [text]), resume=resume)
-        corpus = CorpusTranslation(lambda: lines(FilterSummary()), work / "1.jsonl")
+        corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl")
         translate_corpora(translator, [corpus], lambda best, _: [best], report=report or (lambda _: None))
         summary = FilterSummary()
-        translated = sum(1 for _ in lines(summary))
+        translated = sum(1 for _ in lines(summary=summary))
         scores = [row["score"] for row in _rows(corpus.path)]
         kept = _chosen(scores, settings)
         write_output(
@@ -117,7 +117,7 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
     return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
 
 
-def _lines(run: Run, bound: int | None, text: Path, summary: FilterSummary) -> Iterator[Pair]:
+def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
     """Yield the lines to translate, each as a pair with itself; count them, and those left out, in `summary`."""
     data = run.recipe.data
     pair_filter = PairFilter(data.filters.model_copy(update={"drop_duplicates": True}), summary)

@@ -64,7 +64,7 @@ def diversify(
     if (data.source, data.target) != opened[0].languages:
         wanted = " to ".join(opened[0].languages)
         raise InputError(f"{original} is not of the direction of {runs[0]}; give a run from {wanted} with --original")
-    plans = [_corpora(run, number, data, folder) for number, run in enumerate(opened, 1)]
+    plans = [_corpora(run, number, data, folder=folder) for number, run in enumerate(opened, 1)]
     recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise RunError(f"{folder} is not empty; add --resume to continue, or choose another folder with --out")
@@ -96,7 +96,7 @@ def _check(runs: Sequence[Run]) -> None:
             )
 
 
-def _corpora(run: Run, number: int, data: DataSettings, folder: Path) -> list[CorpusTranslation]:
+def _corpora(run: Run, number: int, data: DataSettings, *, folder: Path) -> list[CorpusTranslation]:
     """Return what a run translates: the sources of each training corpus, or its targets, with the files for them."""
     swapped = run.languages != (data.source, data.target)
     return [

@@ -190,6 +190,12 @@ TEXT = (
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),
+    Rule("text.right_to_left", _can("translates"), "works only for translation models"),
+    Rule(
+        "text.right_to_left",
+        lambda _, text: getattr(text, "unknown", "plain") == "plain",
+        "does not work with `text.unknown: positional`, which counts from left to right",
+    ),
     Rule(
         "text.unknown",
         _all_linked,

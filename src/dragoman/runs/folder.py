@@ -63,7 +63,7 @@ class Run:
     def fresh_model(self) -> Model:
         """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
-        shared = self.source.fingerprint == self.target.fingerprint
+        shared = self.source.shares(self.target)
         return build_model(
             self.recipe.model, Vocabularies(len(self.source), len(self.target), shared, special=self.target.special)
         )

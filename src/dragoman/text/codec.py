@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
 
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
@@ -25,6 +25,9 @@ FORMAT = 1
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Iterates over a corpus from the start: source and target of each pair."""
+
+Item = TypeVar("Item")
+"""A token, or what belongs to one."""
 
 
 @runtime_checkable
@@ -54,12 +57,13 @@ class Codec:
     """Turns text into ids and ids into text.
 
     `decode(encode(text)) == normalize(text, lower)` for every text whose tokens are known. Codecs with equal fingerprints
-    are equal.
+    are equal. With `right_to_left`, tokens are in reverse order, wherever they are in a row: the last one of the text first.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, lower: bool = False) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, lower: bool = False, right_to_left: bool = False) -> None:
         self.tokenizer = tokenizer
         self.lower = lower
+        self.right_to_left = right_to_left
         self.fingerprint: str = _fingerprint(_describe(self))
         self.tags = {piece: at for at, piece in enumerate(tokenizer.vocabulary) if is_tag(piece)}
         """The ids of reserved tokens that may stand at the start of a source (`text/tags.py`), by their names."""
@@ -78,13 +82,27 @@ class Codec:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def shares(self, other: "Codec") -> bool:
+        """Tell whether another codec has the same vocabulary, perhaps in the other direction."""
+        return self.directed(False) == other.directed(False)
+
+    def directed(self, right_to_left: bool) -> "Codec":
+        """Return the codec with the same vocabulary in a direction."""
+        if right_to_left == self.right_to_left:
+            return self
+        return Codec(self.tokenizer, lower=self.lower, right_to_left=right_to_left)
+
+    def ordered(self, tokens: Sequence[Item]) -> list[Item]:
+        """Put tokens, or what belongs to each, from the order of the text into that of the ids, or back."""
+        return list(tokens[::-1] if self.right_to_left else tokens)
+
     def normalize(self, text: str) -> str:
         """Return `text` as it will be decoded."""
         return normalize(text, self.lower)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
-        return self.tokenizer.encode(self.normalize(text))
+        return self.ordered(self.tokenizer.encode(self.normalize(text)))
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.
@@ -92,7 +110,7 @@ class Codec:
         Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
         characters have only one segmentation.
         """
-        return self.tokenizer.sample(self.normalize(text), rng, rate)
+        return self.ordered(self.tokenizer.sample(self.normalize(text), rng, rate))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
@@ -103,11 +121,11 @@ class Codec:
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
-        return self.tokenizer.split(self.normalize(text))
+        return self.ordered(self.tokenizer.split(self.normalize(text)))
 
     def join(self, pieces: Sequence[str]) -> str:
         """Join tokens, in the vocabulary or not, to text: `join(split(text)) == normalize(text)`."""
-        return " ".join("".join(self.tokenizer.surfaces(pieces)).split())
+        return " ".join("".join(self.tokenizer.surfaces(self.ordered(pieces))).split())
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the token of each id, special ones by their names."""
@@ -124,12 +142,16 @@ class Codec:
         """
         of_no_word = (self.special.pad, self.special.bos, self.special.eos, *self.tags.values())
         real = [index for index in ids if index not in of_no_word]
-        owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
+        owners = iter(self._owners(self.pieces(real)))
         return [-1 if index in of_no_word else next(owners) for index in ids]
 
     def owners(self, text: str) -> list[int]:
         """Return for each token of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
-        return _owners(self.tokenizer.surfaces(self.split(text)))
+        return self._owners(self.split(text))
+
+    def _owners(self, pieces: Sequence[str]) -> list[int]:
+        """Return for each token, in the order of the ids, which word of the text it belongs to."""
+        return self.ordered(_owners(self.tokenizer.surfaces(self.ordered(pieces))))
 
     @property
     def positional(self) -> bool:
@@ -172,16 +194,16 @@ def encode_within(
 
 
 def learn_codecs(settings: TextSettings, pairs: Pairs, tags: Sequence[str] = ()) -> tuple[Codec, Codec]:
-    """Learn the codecs of source and target from a corpus; if `settings.joint`, both are the same object.
+    """Learn the codecs of source and target from a corpus; if `settings.joint`, both have the same vocabulary.
 
     `tags` are reserved in the source's vocabulary. The corpus is read once for a joint vocabulary and twice otherwise.
     Raises TextError if the text does not allow the requested vocabulary.
     """
     if settings.joint:
         codec = learn_codec(settings, chain.from_iterable(pairs()), tags)
-        return codec, codec
+        return codec, codec.directed(settings.right_to_left)
     source = learn_codec(settings, (source for source, _ in pairs()), tags)
-    return source, learn_codec(settings, (target for _, target in pairs()))
+    return source, learn_codec(settings, (target for _, target in pairs())).directed(settings.right_to_left)
 
 
 def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str] = ()) -> Codec:
@@ -199,27 +221,29 @@ def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str
 def _describe(codec: Codec) -> dict[str, Any]:
     """Return the complete description of a codec, ready for JSON."""
     tokenizer = codec.tokenizer
+    common = {"lower": codec.lower} | ({"right_to_left": True} if codec.right_to_left else {})
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")
-        return {"kind": "sentencepiece", "lower": codec.lower, "algorithm": tokenizer.algorithm, "model": model}
+        return {"kind": "sentencepiece", **common, "algorithm": tokenizer.algorithm, "model": model}
     kind = "words" if isinstance(tokenizer, Words) else "characters"
-    return {"kind": kind, "lower": codec.lower, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
+    return {"kind": kind, **common, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
 
 
 def _build(table: dict[str, Any]) -> Codec:
     """Make the codec that `_describe` described. KeyError, TypeError, ValueError or TextError if it describes none."""
     if not isinstance(table["lower"], bool):
         raise TypeError("lower")
+    options: dict[str, bool] = {"lower": table["lower"], "right_to_left": table.get("right_to_left") is True}
     match table["kind"]:
         case "sentencepiece":
             if table["algorithm"] not in get_args(Algorithm):
                 raise ValueError(table["algorithm"])
             model = base64.b64decode(table["model"], validate=True)
-            return Codec(SentencePiece(model, table["algorithm"]), lower=table["lower"])
+            return Codec(SentencePiece(model, table["algorithm"]), **options)
         case "words":
-            return Codec(Words(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
+            return Codec(Words(Vocabulary(_texts(table["pieces"]))), **options)
         case "characters":
-            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
+            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), **options)
     raise ValueError(table["kind"])
 
 

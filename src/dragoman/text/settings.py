@@ -25,6 +25,8 @@ class SentencePieceSettings(Settings):
     2020 use 0.1). unigram: temperature, the inverse of alpha in Kudo 2018. 0 turns it off."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
     """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
@@ -54,6 +56,8 @@ class WordsSettings(Settings):
     """Share one vocabulary between both languages."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -84,6 +88,8 @@ class CharactersSettings(Settings):
     """Share one vocabulary between both languages."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
 
 
 TextSettings = Annotated[SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")]
