@@ -65,8 +65,9 @@ def test_what_it_does_not_work_with_is_refused(trained: Trained) -> None:
         ({"rerank_weights": [1, 2]}, "`rerank_weights` has 2 numbers, but `rerank` has 1 runs"),
         ({"rerank_weights": [-1]}, "at least 0"),
     ):
-        with pytest.raises(SettingsError, match=named):
+        with pytest.raises(SettingsError, match=named) as refused:
             Translator.load(run, rerank=[other], **changes)  # type: ignore[arg-type]  # many kinds of values
+        assert "PosixPath" not in str(refused.value)
     with pytest.raises(SettingsError, match="`rerank_weights` has 1 numbers, but `rerank` has 0 runs"):
         Translator.load(run, rerank_weights=[1])
     assert "`decoding.rerank` works only for translation models" in refusal(

@@ -62,6 +62,6 @@ def backtranslate(
             report=report,
         )
     note(str(made))
-    note(f"Train on them with this line in `data.train`:  - {{tsv: {out}, tagged: true}}")
+    note(f"Train on them with this line in `data.train`:  - {{tsv: {out.absolute()}, tagged: true}}")
     note(f"All translations are in {folder_of(out)}: --resume keeps others of them, for example with --keep-best 0.5.")
     print_path(out)
