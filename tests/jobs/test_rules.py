@@ -93,3 +93,8 @@ def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy
 )
 def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
     assert refusals(RULES, recipe(model, *assignments)) == []
+
+
+def test_tags_do_not_work_with_positional_unknown_words() -> None:
+    found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional}", "data.train.0.tagged=true"))
+    assert any("`data.train.0.tagged: true` would move" in one and "`text.unknown: positional`" in one for one in found)
