@@ -83,6 +83,23 @@ class Codec:
         """Return the ids of `text`, without BOS and EOS."""
         return self.tokenizer.encode(self.normalize(text))
 
+    def tag(self, language: str | None) -> list[int]:
+        """Return the ids that ask for a translation into `language`, which go before a source: its tag; none for None.
+
+        Raises TextError if the vocabulary has no tag of the language.
+        """
+        tags = self.tokenizer.vocabulary.tags
+        if language is not None and language not in tags:
+            known = f"only of {', '.join(tags)}" if tags else "nor of any other language"
+            raise TextError(
+                f"the vocabulary has no tag of `{language}`, {known}; learn it from a recipe whose `data.languages` has them all"
+            )
+        return [] if language is None else [tags[language]]
+
+    def leading_tag(self, ids: Sequence[int]) -> list[int]:
+        """Return the tag that a source begins with, or nothing."""
+        return [index for index in ids[:1] if index in self.special.tags]
+
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.
 
@@ -92,10 +109,10 @@ class Codec:
         return self.tokenizer.sample(self.normalize(text), rng, rate)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown token becomes "<unk>"."""
+        """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
         special = self.special
         before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
-        return self.join(self.pieces([index for index in before_end if index not in (special.pad, special.bos)]))
+        return self.join(self.pieces([index for index in before_end if index not in special.unwritten]))
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
@@ -116,9 +133,9 @@ class Codec:
     def piece_words(self, ids: Sequence[int]) -> list[int]:
         """Return for each id which space-separated word of the text it belongs to, counted from 0.
 
-        PAD, BOS and EOS belong to none: -1. A token that is only a space belongs to the next word.
+        PAD, BOS, EOS and tags belong to none: -1. A token that is only a space belongs to the next word.
         """
-        of_no_word = (self.special.pad, self.special.bos, self.special.eos)
+        of_no_word = (*self.special.unwritten, self.special.eos)
         real = [index for index in ids if index not in of_no_word]
         owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
         return [-1 if index in of_no_word else next(owners) for index in ids]
@@ -154,10 +171,21 @@ class Codec:
 
 
 def encode_within(
-    codec: Codec, sentences: Sequence[str], bound: int | None, *, name: str = "sentence", first: int = 1
+    codec: Codec,
+    sentences: Sequence[str],
+    bound: int | None,
+    *,
+    name: str = "sentence",
+    first: int = 1,
+    languages: Sequence[str | None] | None = None,
 ) -> list[list[int]]:
-    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`."""
+    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`.
+
+    Where `languages` are given, each sentence that is not empty begins with the tag of its own.
+    """
     encoded = [codec.encode(sentence) for sentence in sentences]
+    if languages is not None:
+        encoded = [codec.tag(to) + ids if ids else ids for to, ids in zip(languages, encoded, strict=True)]
     for number, ids in enumerate(encoded, first):
         if bound is not None and len(ids) + 1 > bound:
             raise InputError(
@@ -167,29 +195,29 @@ def encode_within(
     return encoded
 
 
-def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
+def learn_codecs(settings: TextSettings, pairs: Pairs, languages: Sequence[str] = ()) -> tuple[Codec, Codec]:
     """Learn the codecs of source and target from a corpus; if `settings.joint`, both are the same object.
 
-    The corpus is read once for a joint vocabulary and twice otherwise. Raises TextError if the text does not allow the
-    requested vocabulary.
+    That of the source has the tags of `languages`. The corpus is read once for a joint vocabulary and twice otherwise. Raises
+    TextError if the text does not allow the requested vocabulary.
     """
     if settings.joint:
-        codec = learn_codec(settings, chain.from_iterable(pairs()))
+        codec = learn_codec(settings, chain.from_iterable(pairs()), languages)
         return codec, codec
-    source, target = (learn_codec(settings, (pair[side] for pair in pairs())) for side in (0, 1))
-    return source, target
+    source = learn_codec(settings, (pair[0] for pair in pairs()), languages)
+    return source, learn_codec(settings, (pair[1] for pair in pairs()))
 
 
-def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec from texts. Raises TextError if they do not allow the requested vocabulary."""
+def learn_codec(settings: TextSettings, texts: Iterable[str], languages: Sequence[str] = ()) -> Codec:
+    """Learn one codec from texts, with the tags of `languages`. TextError if they do not allow the requested vocabulary."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
-            return Codec(learn_pieces(normalized, settings), lower=settings.lower)
+            return Codec(learn_pieces(normalized, settings, languages), lower=settings.lower)
         case WordsSettings():
-            return Codec(learn_words(normalized, settings), lower=settings.lower)
+            return Codec(learn_words(normalized, settings, languages), lower=settings.lower)
         case CharactersSettings():
-            return Codec(learn_characters(normalized, settings), lower=settings.lower)
+            return Codec(learn_characters(normalized, settings, languages), lower=settings.lower)
 
 
 def _describe(codec: Codec) -> dict[str, Any]:

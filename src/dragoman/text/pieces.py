@@ -9,6 +9,7 @@ from typing import Any, Literal
 from dragoman.errors import TextError
 from dragoman.text.sampling import BpeDropout, CutWord, UnigramSampler
 from dragoman.text.settings import SentencePieceSettings
+from dragoman.text.tags import tag_pieces
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 
 SPACE = "▁"
@@ -65,9 +66,10 @@ class SentencePiece:
         return [piece.replace(SPACE, " ") for piece in pieces]
 
 
-def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
+def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, languages: Sequence[str] = ()) -> SentencePiece:
     """Learn a vocabulary from normalised texts; the same texts give the same model.
 
+    The tags of `languages` are control symbols of the model, which SentencePiece never finds in text; they count as tokens.
     Raises TextError if the texts are empty or their vocabulary cannot have the requested size.
     """
     from sentencepiece import SentencePieceTrainer
@@ -94,6 +96,7 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
             bos_piece=SPECIAL[1],
             eos_piece=SPECIAL[2],
             unk_piece=SPECIAL[3],
+            control_symbols=tag_pieces(languages),
         )
     except (RuntimeError, OSError) as error:
         if broken:
