@@ -5,6 +5,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from dragoman.data.store import Store, build_store
 from dragoman.data.stream import BatchStream
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
-from dragoman.text import Codec
+from dragoman.settings import parse
+from dragoman.text import Codec, SentencePieceSettings, learn_codecs
 from dragoman.tree import map_tensors
 
 
@@ -248,3 +250,23 @@ def test_a_closed_stream_leaves_no_thread(make: Any) -> None:
     assert any(thread.name.startswith("batches") for thread in threading.enumerate())
     stream.close()
     assert not any(thread.name.startswith("batches") and thread.is_alive() for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_each_source_begins_with_the_tag_of_its_target(sampling: float, tmp_path: Path) -> None:
+    lines = "".join(f"<to en> a cat number {n}\tun chat <to fr> {n}\n" for n in range(40))
+    (tmp_path / "a.tsv").write_text(lines, encoding="utf-8")
+    table = {"source": "en", "target": "fr", "root": tmp_path, "dev": [{"tsv": "a.tsv"}]}
+    data = parse(DataSettings, table | {"train": [{"tsv": "a.tsv", "both_ways": True}]})
+    pairs = list(read_pairs(data.train[0], data))
+    own = learn_codecs(SentencePieceSettings(size=60), lambda: [pair[:2] for pair in pairs], data.tags)
+    store = build_store(tmp_path / "cache", data, data.train, codecs=own)[0]
+    stream = BatchStream(store, own, 300, seed=1, sampling=sampling)
+    found = Counter()
+    for batch in epoch(stream):
+        for source, target in zip(batch.source.ids.tolist(), batch.target.ids.tolist(), strict=True):
+            (tag,) = own[0].leading_tag(source)
+            assert not {*source[1:], *target} & set(own[0].special.tags)
+            found[own[0].pieces([tag])[0], own[0].decode(source), own[1].decode(target)] += 1
+    stream.close()
+    assert found == Counter((f"<to {pair.to}>", pair.source, pair.target) for pair in pairs)

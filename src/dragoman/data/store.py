@@ -140,6 +140,7 @@ def build_store(
             "corpora": described,
             "filters": filters.model_dump(mode="json"),
             "codecs": [codec.fingerprint for codec in codecs],
+            **({"tagged": True} if data.tagged else {}),
         }
         place = folder / f"store-{_hash(made_from)}"
         was_there = place.exists()
@@ -170,8 +171,8 @@ def fingerprints(
     checksums = Checksums(memory)
     described = [
         {
-            "settings": corpus.model_dump(mode="json"),
-            "languages": [data.source, data.target],
+            "settings": corpus.what,
+            "languages": list(data.direction(corpus)),
             "sha256": [checksums.of(path) for path in corpus_files(corpus, data)],
         }
         for corpus in corpora
@@ -191,7 +192,7 @@ def _read_all(data: DataSettings, corpora: Sequence[CorpusSettings], pair_filter
         for pair in pair_filter.keep(signs.watch(read_pairs(corpus, data))):
             follows = document is not None and document == pair.document
             document = pair.document
-            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None)
+            row = Row(pair.source, pair.target, pair.links, corpus.repeat if follows else None, pair.to)
             yield from repeat(row, corpus.repeat)
         pair_filter.summary.warnings += signs.warnings()
 

@@ -10,6 +10,7 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.directions import Direction
 from dragoman.data.filters import PairFilter
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
@@ -58,14 +59,15 @@ def student_recipe(
     Each training corpus is replaced by the file of its translations in `folder`; `assignments` (`a.b=value`) override
     everything. Raises SettingsError if the student cannot learn from translations.
     """
-    own = teacher.recipe.model_dump(mode="json")
+    own, data = teacher.recipe.model_dump(mode="json"), teacher.recipe.data
     taught = [
         {"jsonl": str(_translations(folder, number)), "fields": list(FIELDS), "repeat": corpus.repeat}
-        for number, corpus in enumerate(teacher.recipe.data.train, 1)
+        | ({"languages": list(direction)} if data.tagged else {})
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
     train = [*taught, *own["data"]["train"]] if teaching.original else taught
     table = reduce(merge, tables_of(find_recipe(str(name))))
-    table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
+    table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
     if capabilities_of(recipe.model).previous:
@@ -200,14 +202,22 @@ def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
     """Return the teacher's training corpora, with the files for its translations of them."""
     data = teacher.recipe.data
     return [
-        CorpusTranslation(partial(_sentences, corpus, data), _translations(folder, number))
-        for number, corpus in enumerate(data.train, 1)
+        CorpusTranslation(partial(_sentences, corpus, data, direction), _translations(folder, number))
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
 
 
-def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
-    """Yield the pairs of a corpus that the teacher was trained on."""
-    return PairFilter(data.filters).keep(read_pairs(corpus, data))
+def _parts(data: DataSettings) -> Iterator[tuple[CorpusSettings, Direction]]:
+    """Yield each training corpus with its direction, twice if it is used in both."""
+    for corpus in data.train:
+        for direction in data.directions_of(corpus):
+            yield corpus, direction
+
+
+def _sentences(corpus: CorpusSettings, data: DataSettings, direction: Direction) -> Iterator[Pair]:
+    """Yield the pairs of a corpus in one direction that the teacher was trained on."""
+    kept = PairFilter(data.filters).keep(read_pairs(corpus, data))
+    return (pair for pair in kept if pair.languages in (None, direction))
 
 
 def _translations(folder: Path, number: int) -> Path:

@@ -50,10 +50,13 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
         )
     if source is not None and target is not None:
         _check_text(recipe, given)
+    if source is not None:
+        for language in recipe.data.tags:
+            source.tag(language)  # refuses one that it has no tag of
     if source is None and target is None:
-        return learn_codecs(recipe.text, pairs)
+        return learn_codecs(recipe.text, pairs, recipe.data.tags)
     return (
-        source or learn_codec(recipe.text, (source for source, _ in pairs())),
+        source or learn_codec(recipe.text, (source for source, _ in pairs()), recipe.data.tags),
         target or learn_codec(recipe.text, (target for _, target in pairs())),
     )
 
