@@ -298,7 +298,9 @@ class DataSettings(Settings):
         for name in ("source", "target"):
             own = getattr(self, name)
             if self.languages and own not in (None, *self.languages):
-                raise ValueError(f"`data.{name}` is `{own}`, which is not one of `data.languages`{self._known}")
+                raise ValueError(
+                    f"`data.{name}` is `{own}`, which is not one of `data.languages`{self._known}; set one of them, or null"
+                )
         for language in self.tags:
             if re.fullmatch(r"\w[\w-]*", language) is None:
                 raise ValueError(f"the language `{language}` cannot have a tag; use letters, digits, `_` and `-` only")

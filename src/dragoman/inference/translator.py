@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.data.directions import Directions
+from dragoman.data.directions import Direction, Directions
 from dragoman.data.documents import preceding
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
@@ -53,7 +53,7 @@ class Translator:
         target: Codec,
         *,
         settings: DecodingSettings | None = None,
-        directions: Directions | None = None,
+        languages: Direction | Directions = ("source", "target"),
         view: HeadSelection | None = None,
         sources: Sequence[Codec] | None = None,
         dictionary: Mapping[str, str] | None = None,
@@ -70,7 +70,7 @@ class Translator:
         self.source = source
         self.target = target
         self.settings = settings or DecodingSettings()
-        self.directions = directions or Directions((("source", "target"),))
+        self.directions = languages if isinstance(languages, Directions) else Directions((languages,))
         """The languages between which it translates."""
         self.view = view or HeadSelection()
         self.device = self.engine.session.device
@@ -103,13 +103,18 @@ class Translator:
             first.source,
             first.target,
             settings=chosen,
-            directions=first.directions,
+            languages=first.directions,
             view=None if guided is None else HeadSelection(guided.layer, guided.head, guided.shift),
             sources=[run.source for run in opened],
             dictionary=first.dictionary,
         )
         translator.prepare(chosen)
         return translator
+
+    @property
+    def languages(self) -> Direction:
+        """Return the codes of the source and the target language, those of the first direction if there are several."""
+        return self.directions.trained[0]
 
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""

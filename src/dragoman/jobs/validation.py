@@ -56,7 +56,7 @@ class Validation:
             self.run.source,
             self.run.target,
             settings=self.greedy,
-            directions=self.run.directions,
+            languages=self.run.directions,
             dictionary=self.run.dictionary,
         )
         translator.encode(self.sources, "source", to=self.languages)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.directions import Directions
+from dragoman.data.directions import Direction, Directions
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
@@ -50,6 +50,11 @@ class Run:
     manifest: Mapping[str, Any]
     dictionary: Mapping[str, str] = field(default_factory=dict)
     """Translations of single words, learned from word alignments; empty unless unknown words are positional."""
+
+    @property
+    def languages(self) -> Direction:
+        """Return the codes of the source and the target language, those of the first direction if there are several."""
+        return self.directions.trained[0]
 
     @property
     def directions(self) -> Directions:
