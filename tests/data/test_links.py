@@ -48,3 +48,9 @@ def test_pieces_of_no_word_are_linked_to_nothing() -> None:
 def test_a_link_to_a_word_without_pieces_links_nothing() -> None:
     assert not link_tokens(np.array([[5, 7]], np.int32), [0, 1], [0]).any()
     assert link_tokens(np.zeros((0, 2), np.int32), [], [0]).shape == (1, 0)
+
+
+def test_a_token_of_no_word_is_linked_to_none() -> None:
+    links = np.array([[0, 0], [1, 1]], np.int32)
+    assert link_tokens(links, [-1, 0, 1], [0, 1]).astype(int).tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert not link_tokens(links, [-1], [-1]).any()

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.errors import TextError
@@ -65,6 +65,8 @@ def test_every_piece_of_any_text_has_its_spelling(codec: Codec, text: str) -> No
 
 
 @given(text=st.text(), seed=st.integers(0, 9))
+@example(text="<s>", seed=0)
+@example(text="</s> <unk><pad>", seed=1)
 def test_samples_decode_as_the_usual_cut_does(codec: Codec, text: str, seed: int) -> None:
     assert codec.decode(codec.sample(text, random.Random(seed), 0.4)) == codec.decode(codec.encode(text))
     assert codec.sample(text, random.Random(seed), 0.0) == codec.encode(text)

@@ -131,6 +131,12 @@ def validation_text(record: Mapping[str, Any]) -> str:
     star = "  best so far" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
     bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
+    each = [
+        f"{name.removeprefix('dev_bleu_')} {score:.1f}"
+        for name, score in record.items()
+        if name.startswith("dev_bleu_")
+    ]
+    bleu += f" ({', '.join(each)})" if each else ""
     accuracy = f"  dev accuracy {record['dev_accuracy']:.1%}" if "dev_accuracy" in record else ""
     return (
         f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}"

@@ -27,8 +27,8 @@ class Row(NamedTuple):
     links: Links | None = None
     back: int | None = None
     """None for the first sentence of a document."""
-    tag: str | None = None
-    """Reserved token at the start of the source (`text/tags.py`)."""
+    tags: tuple[str, ...] = ()
+    """The tags that the source begins with (`text/tags.py`)."""
 
 
 def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
@@ -41,7 +41,9 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     linked = [None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs]
     return pyarrow.record_batch(
         {
-            "source": pyarrow.array([_encode_source(pair, codecs[0]) for pair in pairs], ids),
+            "source": pyarrow.array(
+                [[*codecs[0].tags(pair.tags), *codecs[0].encode(pair.source)] for pair in pairs], ids
+            ),
             "target": pyarrow.array([_encode_target(pair, codecs) for pair in pairs], ids),
             "source_text": pyarrow.array(sources, text),
             "target_text": pyarrow.array(targets, text),
@@ -49,12 +51,6 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
             "back": pyarrow.array([pair.back for pair in pairs], pyarrow.int32()),
         }
     )
-
-
-def _encode_source(pair: Row, codec: Codec) -> list[int]:
-    """Encode a source, after its tag if it has one."""
-    ids = codec.encode(pair.source)
-    return ids if pair.tag is None else [codec.tags[pair.tag], *ids]
 
 
 def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:

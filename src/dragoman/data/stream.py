@@ -150,14 +150,13 @@ class BatchStream(Iterator[Batch]):
         """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
         rng = random.Random(f"{self.seed} {epoch} {pool}")
         sampled: dict[int, EncodedPair] = {}
-        tags = set(self.codecs[0].tags.values())
         for at in indices.tolist():
             drawn = [
                 codec.sample(text, rng, self.sampling)
                 for codec, text in zip(self.codecs, self.store.text(at), strict=True)
             ]
-            if tags:
-                drawn[0] = [*(token for token in self.store.pair(at)[0][:1].tolist() if token in tags), *drawn[0]]
+            if self.codecs[0].special.tags:
+                drawn[0] = self.codecs[0].leading_tags(self.store.pair(at)[0].tolist()) + drawn[0]
             fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
             sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
         return sampled

@@ -23,6 +23,7 @@ def load_scorers(runs: Sequence[Path], languages: tuple[str, str], device: str =
 def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
     """Load one run."""
     run = open_run(folder)
+    run.directions.require_one(str(folder))
     if purpose_of(run.recipe.model) == "generate" and run.languages[1] == languages[1]:
         generator = TextGenerator.load(folder, device=device)
         return lambda sources, texts: _each(folder, lambda: generator.score(texts))

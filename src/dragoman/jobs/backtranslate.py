@@ -84,6 +84,7 @@ def backtranslate(
     """
     run, work = open_run(folder), folder_of(out)
     run.require("translate")
+    run.directions.require_one(str(folder))
     if capabilities_of(run.recipe.model).previous:
         raise InputError(
             f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dragoman.data.settings import tag_of
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.inference.checks import MODEL, Use
 from dragoman.jobs.rules import RULES, model_of
@@ -25,7 +24,6 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
-from dragoman.text.codec import Codec
 from dragoman.training.settings import OptimisationSettings
 
 MOMENTS = {"adam": 2, "adamw": 2, "muon": 2, "nesterov": 1, "sgd": 0}
@@ -140,16 +138,6 @@ def count_weights(recipe: Any) -> int:
         else:
             model = build_model(recipe.model, Vocabularies(size, size, shared=True))
         return sum(weight.numel() for weight in model.parameters())
-
-
-def check_tags(recipe: Recipe, source: Codec) -> None:
-    """Raise SettingsError if the vocabulary of the source, which may be that of another run, lacks the tag of a corpus."""
-    for number, corpus in enumerate(recipe.data.train):
-        if tag_of(corpus) not in (None, *source.tags):
-            raise SettingsError(
-                f"`data.train.{number}.tagged: true` needs a token that this vocabulary does not have, because it is that of "
-                "another run; remove the setting, or start without that run"
-            )
 
 
 @runtime_checkable

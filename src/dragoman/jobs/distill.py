@@ -1,13 +1,14 @@
 """Distillation: a small student learns from a teacher's translations of the corpus that the teacher was trained on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import corpus_files
+from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.directions import Direction
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import RunError, SettingsError
 from dragoman.inference.checks import lay_over
@@ -61,7 +62,7 @@ def student_recipe(
     Each training corpus is replaced by the file of its translations in `folder`; `assignments` (`a.b=value`) override
     everything. Raises SettingsError if the student cannot learn from translations.
     """
-    own = teacher.recipe.model_dump(mode="json")
+    own, data = teacher.recipe.model_dump(mode="json"), teacher.recipe.data
     taught = [
         {
             "jsonl": str(_translations(folder, number)),
@@ -69,11 +70,12 @@ def student_recipe(
             "repeat": corpus.repeat,
             "tagged": corpus.tagged,
         }
-        for number, corpus in enumerate(teacher.recipe.data.train, 1)
+        | ({"languages": list(direction)} if data.tagged else {})
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
     train = [*taught, *own["data"]["train"]] if teaching.original else taught
     table = reduce(merge, tables_of(find_recipe(str(name))))
-    table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
+    table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
     if capabilities_of(recipe.model).previous:
@@ -178,9 +180,21 @@ def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
     """Return the teacher's training corpora, with the files for its translations of them."""
     data = teacher.recipe.data
     return [
-        CorpusTranslation(partial(sentences, corpus, data), _translations(folder, number))
-        for number, corpus in enumerate(data.train, 1)
+        CorpusTranslation(partial(_sentences, corpus, data, direction), _translations(folder, number))
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
+
+
+def _parts(data: DataSettings) -> Iterator[tuple[CorpusSettings, Direction]]:
+    """Yield each training corpus with its direction, twice if it is used in both."""
+    for corpus in data.train:
+        for direction in data.directions_of(corpus):
+            yield corpus, direction
+
+
+def _sentences(corpus: CorpusSettings, data: DataSettings, direction: Direction) -> Iterator[Pair]:
+    """Yield the pairs of a corpus in one direction that the teacher was trained on."""
+    return (pair for pair in sentences(corpus, data) if pair.languages in (None, direction))
 
 
 def _translations(folder: Path, number: int) -> Path:

@@ -85,6 +85,7 @@ def _check(runs: Sequence[Run]) -> None:
     """Raise InputError for a run that cannot translate the corpora of the first one, in either direction."""
     for run in runs:
         run.require("translate")
+        run.directions.require_one(str(run.folder))
         if run.languages not in (runs[0].languages, runs[0].languages[::-1]):
             raise InputError(
                 f"{run.folder} translates from {' to '.join(run.languages)} but {runs[0].folder} from "

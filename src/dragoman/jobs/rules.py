@@ -62,6 +62,11 @@ def _all_linked(recipe: Any, text: Any) -> bool:
     return all(links)
 
 
+def _tells_languages_apart(recipe: Any, _: Any) -> bool:
+    """Tell whether the model translates sentence by sentence, so that a tag at the start of each says into what."""
+    return model_of(recipe).translates and not model_of(recipe).previous
+
+
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
@@ -213,6 +218,19 @@ TEXT = (
         "data.train.*.tagged",
         lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain",
         "would move the source words that `text.unknown: positional` counts",
+    ),
+    Rule(
+        "text.unknown",
+        lambda recipe, text: text.unknown == "plain" or not recipe.data.tagged,
+        "needs one dictionary, and so one direction, but `data` has several",
+    ),
+    *(
+        Rule(
+            setting,
+            _tells_languages_apart,
+            "needs a model that translates sentence by sentence, not {whole.model.kind}",
+        )
+        for setting in ("data.languages", "data.train.*.both_ways")
     ),
 )
 """Rules on data and text."""

@@ -20,7 +20,7 @@ from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import RunError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, check_tags, remarks
+from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
 from dragoman.jobs.validation import build_validation
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
@@ -229,7 +229,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     for sentence in remarks(recipe):
         listener.say(sentence)
     codecs = learn(recipe)
-    check_tags(recipe, codecs[0])
+    codecs[0].tags(recipe.data.tag_pieces)  # refuses what another run's vocabulary lacks
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)

@@ -191,7 +191,8 @@ def _chunks(
             continue
         previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
         sources = [pair.source for pair in chunk]
-        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :])
+        to = [pair.to for pair in chunk]
+        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :], to=to)
         rows = [
             {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}
             for at, (pair, one) in enumerate(zip(chunk, found, strict=True), first)

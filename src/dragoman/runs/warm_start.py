@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.settings import tags_of
 from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
@@ -39,7 +38,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
     `text.joint`, and in language models, which have one language, one vocabulary serves both sides.
     """
-    given, tags = _runs(recipe.model), tags_of(recipe.data.train)
+    given, tags = _runs(recipe.model), recipe.data.tag_pieces
     source = next((run.source for part, run in given.items() if part != "decoder"), None)
     target = next((run.target for part, run in given.items() if part != "encoder"), None)
     if recipe.text.joint or purpose_of(recipe.model) != "translate":
@@ -52,6 +51,8 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
         )
     if source is not None and target is not None:
         _check_text(recipe, given)
+    if source is not None:
+        source.tags(tags)  # refuses one that it does not have
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs, tags)
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
 
@@ -15,7 +15,7 @@ from dragoman.special_ids import SpecialIds
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
-from dragoman.text.tags import is_tag
+from dragoman.text.tags import refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
@@ -65,8 +65,6 @@ class Codec:
         self.lower = lower
         self.right_to_left = right_to_left
         self.fingerprint: str = _fingerprint(_describe(self))
-        self.tags = {piece: at for at, piece in enumerate(tokenizer.vocabulary) if is_tag(piece)}
-        """The ids of reserved tokens that may stand at the start of a source (`text/tags.py`), by their names."""
 
     @property
     def special(self) -> SpecialIds:
@@ -104,6 +102,25 @@ class Codec:
         """Return the ids of `text`, without BOS and EOS."""
         return self.ordered(self.tokenizer.encode(self.normalize(text)))
 
+    def tag(self, language: str | None) -> list[int]:
+        """Return the ids that ask for a translation into `language`, which go before a source: its tag; none for None.
+
+        Raises TextError if the vocabulary has no tag of the language.
+        """
+        return [] if language is None else self.tags([tag_piece(language)])
+
+    def tags(self, pieces: Sequence[str]) -> list[int]:
+        """Return the ids of tags (`text/tags.py`). Raises TextError for the first that the vocabulary does not have."""
+        known = self.tokenizer.vocabulary.tags
+        missing = next((piece for piece in pieces if piece not in known), None)
+        if missing is not None:
+            raise TextError(refusal(missing, known))
+        return [known[piece] for piece in pieces]
+
+    def leading_tags(self, ids: Sequence[int]) -> list[int]:
+        """Return the tags that a source begins with."""
+        return list(takewhile(lambda index: index in self.special.tags, ids))
+
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.
 
@@ -116,8 +133,7 @@ class Codec:
         """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
         special = self.special
         before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
-        hidden = (special.pad, special.bos, *self.tags.values())
-        return self.join(self.pieces([index for index in before_end if index not in hidden]))
+        return self.join(self.pieces([index for index in before_end if index not in special.unwritten]))
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
@@ -140,7 +156,7 @@ class Codec:
 
         PAD, BOS, EOS and tags belong to none: -1. A token that is only a space belongs to the next word.
         """
-        of_no_word = (self.special.pad, self.special.bos, self.special.eos, *self.tags.values())
+        of_no_word = (*self.special.unwritten, self.special.eos)
         real = [index for index in ids if index not in of_no_word]
         owners = iter(self._owners(self.pieces(real)))
         return [-1 if index in of_no_word else next(owners) for index in ids]
@@ -180,10 +196,21 @@ class Codec:
 
 
 def encode_within(
-    codec: Codec, sentences: Sequence[str], bound: int | None, *, name: str = "sentence", first: int = 1
+    codec: Codec,
+    sentences: Sequence[str],
+    bound: int | None,
+    *,
+    name: str = "sentence",
+    first: int = 1,
+    languages: Sequence[str | None] | None = None,
 ) -> list[list[int]]:
-    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`."""
+    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`.
+
+    Where `languages` are given, each sentence that is not empty begins with the tag of its own.
+    """
     encoded = [codec.encode(sentence) for sentence in sentences]
+    if languages is not None:
+        encoded = [codec.tag(to) + ids if ids else ids for to, ids in zip(languages, encoded, strict=True)]
     for number, ids in enumerate(encoded, first):
         if bound is not None and len(ids) + 1 > bound:
             raise InputError(

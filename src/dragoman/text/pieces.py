@@ -68,6 +68,7 @@ class SentencePiece:
 def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Sequence[str] = ()) -> SentencePiece:
     """Learn a vocabulary from normalised texts, with `tags` reserved; the same texts give the same model.
 
+    The `tags` are control symbols of the model, which SentencePiece never finds in text; they count as tokens.
     Raises TextError if the texts are empty or their vocabulary cannot have the requested size.
     """
     from sentencepiece import SentencePieceTrainer

@@ -88,33 +88,32 @@ def join_words(pieces: Sequence[str]) -> list[str]:
 
 
 def learn_words(texts: Iterable[str], settings: WordsSettings, tags: Sequence[str] = ()) -> Words:
-    """Build a vocabulary of frequent words, the most frequent first, after `tags` and the tokens that `unknown` needs."""
+    """Build a vocabulary of frequent words, after the tokens that `unknown` needs and `tags`."""
     counts = Counter(piece for text in texts for piece in split_words(text))
-    return Words(_vocabulary([*tags, *settings.positional], counts, settings))
+    return Words(Vocabulary(_frequent(counts, settings, [*settings.positional, *tags])))
 
 
 def learn_characters(texts: Iterable[str], settings: CharactersSettings, tags: Sequence[str] = ()) -> Characters:
-    """Build a vocabulary of frequent characters, the most frequent first, after `tags`."""
+    """Build a vocabulary of frequent characters, after `tags`."""
     counts = Counter(piece for text in texts for piece in text.replace(" ", SPACE))
-    return Characters(_vocabulary(tags, counts, settings))
+    return Characters(Vocabulary(_frequent(counts, settings, tags)))
 
 
-def _vocabulary(
-    reserved: Sequence[str], counts: Counter[str], settings: WordsSettings | CharactersSettings
-) -> Vocabulary:
-    """Return the reserved tokens, and the frequent ones after them."""
-    size = None if settings.size is None else max(settings.size - len(reserved), len(SPECIAL))
-    return Vocabulary([*reserved, *_frequent(counts, settings.minimum_count, size)])
-
-
-def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
-    """Return the tokens with at least `minimum` occurrences, at most `size` including the special ones."""
+def _frequent(counts: Counter[str], settings: WordsSettings | CharactersSettings, before: Sequence[str]) -> list[str]:
+    """Return the tokens `before`, then the frequent ones, the most frequent first; at most `size` with the special ones."""
+    minimum, size = settings.minimum_count, settings.size
     if not counts:
         raise TextError("there is no text to learn a vocabulary from; are the training files empty?")
     kept = sorted((piece for piece, count in counts.items() if count >= minimum), key=lambda p: (-counts[p], p))
     if not kept:
         raise TextError(f"no token of the text occurs {minimum} times; set text.minimum_count to 1")
-    return kept if size is None else kept[: size - len(SPECIAL)]
+    room = len(kept) if size is None else size - len(SPECIAL) - len(before)
+    if room < 1:
+        raise TextError(
+            f"text.size is {size}, but {len(SPECIAL) + len(before)} tokens come before the first of the text; set at least "
+            f"{len(SPECIAL) + len(before) + 1}"
+        )
+    return [*before, *kept[:room]]
 
 
 @lru_cache(maxsize=1 << 16)
