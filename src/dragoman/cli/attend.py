@@ -26,7 +26,7 @@ def attend(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Draw what a run attends to, layer by layer and head by head.
+    """Draw what a run attends to, by layer and head.
 
     With --previous, two more pictures show how the model attended to the earlier sentences: to their words, and to each sentence.
     """

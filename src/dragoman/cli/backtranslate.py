@@ -38,10 +38,11 @@ def backtranslate(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Make training pairs from monolingual text in the target language (back-translation).
+    """Make training pairs from monolingual text.
 
-    To improve a translator from English to Vietnamese, translate Vietnamese text with a run from Vietnamese to English: the
-    pairs have a synthetic English source and a real Vietnamese target. Train on them and on your real pairs.
+    This is back-translation: to improve a translator from English to Vietnamese, translate Vietnamese text with a run from
+    Vietnamese to English. The pairs have a synthetic English source and a real Vietnamese target; train on them and on your
+    real pairs.
 
     Empty, repeated and too long lines are left out. Ctrl-C keeps what is translated; --resume continues.
     """

@@ -26,10 +26,11 @@ def diversify(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Let runs of both directions translate their training corpus, for a better model that learns from everything.
+    """Translate a corpus with runs trained on it.
 
-    The folder gets all translations and recipe.yaml: that of the first run, with the translations added to its corpora
-    (data diversification). Ctrl-C keeps what is translated; --resume continues.
+    This is data diversification: runs of both directions translate their training corpus, and a better model learns from
+    everything. The folder gets all translations and recipe.yaml: that of the first run, with the translations added to its
+    corpora. Ctrl-C keeps what is translated; --resume continues.
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):
