@@ -17,6 +17,13 @@ class SpecialIds:
     unk: int = 3
     mask: int = 1
     """[MASK] of a masked language model. In Dragoman's own vocabularies it is the id of BOS, which an encoder never reads."""
+    tags: tuple[int, ...] = ()
+    """Tags, with which sources may begin (`text/tags.py`)."""
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """Return the ids that no translation contains, whatever a model says: a search never chooses them."""
+        return (self.pad, self.bos, *self.tags)
 
     @property
     def all(self) -> tuple[int, ...]:
@@ -25,7 +32,7 @@ class SpecialIds:
         >>> SpecialIds().all
         (0, 1, 2, 3)
         """
-        return tuple(sorted({self.pad, self.bos, self.eos, self.unk, self.mask}))
+        return tuple(sorted({self.pad, self.bos, self.eos, self.unk, self.mask, *self.tags}))
 
 
 SPECIAL_IDS = SpecialIds()

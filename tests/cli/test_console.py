@@ -79,6 +79,11 @@ def test_the_best_validation_and_averages_are_marked():
     assert validation_text(VALIDATION | {"averaged": 5}).endswith("  average of 5 checkpoints")
 
 
+def test_each_direction_has_its_score():
+    text = validation_text(VALIDATION | {"dev_bleu": 30.0, "dev_bleu_en-fr": 20.0, "dev_bleu_fr-en": 40.04})
+    assert text.endswith("dev BLEU 30.0 (en-fr 20.0, fr-en 40.0)")
+
+
 def test_sentences_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]):
     ConsoleListener().say("Resuming [step] 5 of data/:cat:.en")
     assert capsys.readouterr().err == "Resuming [step] 5 of data/:cat:.en\n"

@@ -1,8 +1,11 @@
 """Options become settings of the decoding section."""
 
+from inspect import signature
+from pathlib import Path
+
 import pytest
 
-from dragoman.cli.options import decoding_options
+from dragoman.cli.options import Languages, Search, decoding_options, spread
 from dragoman.errors import SettingsError
 
 
@@ -24,3 +27,18 @@ def test_options_go_before_settings() -> None:
 def test_a_setting_without_a_value_is_refused() -> None:
     with pytest.raises(SettingsError, match="beam"):
         decoding_options(["beam"], beam=None)
+
+
+def test_a_group_of_options_is_spread_out_and_put_together_again() -> None:
+    given: list[object] = []
+
+    def command(run: Path, languages: Languages, search: Search, number: int = 3) -> None:
+        given.append((run, languages, search, number))
+
+    spread_out = spread(command)
+    assert list(signature(spread_out).parameters) == [
+        "run", "source_language", "to", "beam", "mbr", "rerank", "settings", "number",
+    ]  # fmt: skip
+    spread_out(run="a", source_language=None, to="fr", beam=4, mbr=True, rerank=None, settings=None, number=5)
+    assert given == [("a", Languages(to="fr"), Search(beam=4, mbr=True), 5)]
+    assert spread(test_a_setting_without_a_value_is_refused) is test_a_setting_without_a_value_is_refused

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.data.corpus import Pair, corpus_files, is_kept, read_pairs, require_documents
+from dragoman.data.corpus import Pair, corpus_files, first_of_each_direction, is_kept, read_pairs, require_documents
 from dragoman.data.settings import DataSettings, HoldOutSettings
 from dragoman.errors import CorpusError, InputError
 from dragoman.settings import parse
@@ -157,9 +157,9 @@ def test_the_phrasebook_is_read_in_one_language(language: str) -> None:
 def test_each_line_of_one_file_is_its_own_translation(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "one\ttwo\r\n\nthree\n")
     assert read(tmp_path, text="a.txt") == [
-        ("one\ttwo", "one\ttwo", f"{tmp_path}/a.txt, line 1", None, None),
-        ("", "", f"{tmp_path}/a.txt, line 2", None, None),
-        ("three", "three", f"{tmp_path}/a.txt, line 3", None, None),
+        Pair("one\ttwo", "one\ttwo", f"{tmp_path}/a.txt, line 1"),
+        Pair("", "", f"{tmp_path}/a.txt, line 2"),
+        Pair("three", "three", f"{tmp_path}/a.txt, line 3"),
     ]
 
 
@@ -327,3 +327,38 @@ def test_a_real_corpus_has_documents_and_links() -> None:
 )
 def test_real_corpora_are_read_whole(corpus: dict[str, Any], count: int) -> None:
     assert len(read(SHARED, **corpus)) == count
+
+
+def test_a_corpus_is_read_in_both_directions(tmp_path: Path) -> None:
+    write(tmp_path / "a.en", "the cat\nyes\n")
+    write(tmp_path / "a.fr", "le chat\noui\n")
+    write(tmp_path / "a.links", "0-0 1p1\n\n")
+    write(tmp_path / "a.ids", "talk\ntalk\n")
+    corpus = {"source": "a.{source}", "target": "a.{target}", "documents": "a.ids", "links": "a.links"}
+    there, yes, back, oui = read(tmp_path, **corpus, both_ways=True)
+    assert (there.source, there.target, there.languages, there.to) == ("the cat", "le chat", ("en", "fr"), "fr")
+    assert (back.source, back.target, back.languages, back.to) == ("le chat", "the cat", ("fr", "en"), "en")
+    assert back.links == parse_links("0-0 1p1") and back.place == there.place
+    assert (yes.document, oui.document) == ("talk", "fr-en talk"), (
+        "the last sentence does not come before the first, turned round"
+    )
+    assert read(tmp_path, **corpus)[0] == there._replace(languages=None)
+
+
+def test_both_directions_hold_out_the_same_pairs(tmp_path: Path) -> None:
+    write(tmp_path / "a.tsv", "".join(f"one {n}\tun {n}\n" for n in range(100)))
+    kept = read(tmp_path, tsv="a.tsv", hold_out={"modulo": 3, "keep": "held"}, both_ways=True)
+    assert 0 < len(kept) < 150
+    assert {(pair.target, pair.source) for pair in kept if pair.to == "en"} == {
+        pair[:2] for pair in kept if pair.to == "fr"
+    }
+    assert len(read(tmp_path, tsv="a.tsv", first=7, both_ways=True)) == 14
+
+
+def test_the_first_pairs_are_of_each_direction() -> None:
+    pairs = [Pair(str(n), str(n), "", languages=("en", "fr") if n < 10 else ("fr", "en")) for n in range(14)]
+    assert [pair.source for pair in first_of_each_direction(pairs, 6)] == ["0", "1", "2", "10", "11", "12"]
+    assert len(first_of_each_direction(pairs, 1)) == 2
+    alone = [pair._replace(languages=None) for pair in pairs]
+    assert first_of_each_direction(alone, 6) == alone[:6]
+    assert first_of_each_direction([], 6) == []

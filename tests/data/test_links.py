@@ -40,6 +40,17 @@ def test_pieces_are_linked_where_their_words_are() -> None:
     assert linked.tolist() == [[(i, j) in expected for i in source] for j in target]
 
 
+def test_pieces_of_no_word_are_linked_to_nothing() -> None:
+    linked = link_tokens(np.array([[0, 0], [1, 1]], np.int32), [-1, 0, 1], [0, 1, -1])
+    assert linked.tolist() == [[False, True, False], [False, False, True], [False, False, False]]
+
+
 def test_a_link_to_a_word_without_pieces_links_nothing() -> None:
     assert not link_tokens(np.array([[5, 7]], np.int32), [0, 1], [0]).any()
     assert link_tokens(np.zeros((0, 2), np.int32), [], [0]).shape == (1, 0)
+
+
+def test_a_token_of_no_word_is_linked_to_none() -> None:
+    links = np.array([[0, 0], [1, 1]], np.int32)
+    assert link_tokens(links, [-1, 0, 1], [0, 1]).astype(int).tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert not link_tokens(links, [-1], [-1]).any()

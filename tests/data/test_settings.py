@@ -113,5 +113,93 @@ def test_a_misfit_is_named_with_its_place(table: dict[str, Any], message: str) -
         parse(Recipe, {"data": table})
 
 
+def several(*train: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a table of settings with three languages."""
+    dev = [{"tsv": "dev.tsv", "languages": ["en", "fr"]}]
+    return {"languages": ["en", "fr", "de"], "train": list(train), "dev": dev, **changes}
+
+
+EN_FR = {"tsv": "a", "languages": ["en", "fr"]}
+EN_DE = {"tsv": "a", "languages": ["en", "de"]}
+
+
+def test_corpora_name_their_languages() -> None:
+    found = parse(DataSettings, several({**EN_FR, "both_ways": True}, EN_DE))
+    assert found.tagged and found.tags == ("en", "fr", "de")
+    assert found.directions.trained == (("en", "fr"), ("fr", "en"), ("en", "de"))
+    assert found.place(Path("train.{source}-{target}"), found.train[1]) == Path("train.en-de")
+
+
+def test_by_default_a_corpus_has_the_languages_of_the_data() -> None:
+    found = parse(DataSettings, several({"tsv": "a"}, EN_DE, source="en", target="fr"))
+    assert found.directions.trained == (("en", "fr"), ("en", "de"))
+
+
+def test_both_ways_needs_no_list_of_languages() -> None:
+    found = parse(DataSettings, data({"tsv": "a", "both_ways": True}))
+    assert found.tagged and found.tags == ("en", "fr")
+    assert found.directions.trained == (("en", "fr"), ("fr", "en"))
+
+
+def test_one_direction_has_no_tags() -> None:
+    found = parse(DataSettings, data({"tsv": "a"}))
+    assert not found.tagged and found.tags == () and found.directions.trained == (("en", "fr"),)
+    assert set(found.train[0].what) == {"repeat", "hold_out", "first", "tsv", "columns", "document"}, (
+        "stores keep their names"
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            several({"tsv": "a"}),
+            r"`data\.train\.0` does not say which languages it has; add `languages: .*\(en, fr, de\)",
+        ),
+        (
+            several({**EN_FR, "languages": ["en", "ff"]}),
+            r"`data\.train\.0\.languages` names `ff`, not one of `data\.languages`",
+        ),
+        (several(EN_FR, languages=["en"]), r"`data\.languages` is \['en'\], but it must name at least two"),
+        (several(EN_FR, languages=["en", "fr", "en"]), r"must name at least two different ones"),
+        (several(EN_FR, languages=["en", "f r"], dev=[EN_FR]), r"the language `f r` cannot have a tag"),
+        (several(EN_FR, source="vi", target="fr"), r"`data\.source` is `vi`, which is not one of `data\.languages`"),
+        (data(EN_FR), r"`data\.train\.0\.languages` needs `data\.languages`"),
+        (
+            data({"tsv": "a"}, dev=[{"tsv": "a", "both_ways": True}]),
+            r"`data\.dev\.0\.both_ways` needs a training corpus that",
+        ),
+        (data({"tsv": "a", "both_ways": True}, target="en"), r"`data\.train\.0\.both_ways` needs two languages"),
+        (several(EN_DE), r"`data\.dev\.0` is from `en` to `fr`, but no corpus in `data\.train` teaches these"),
+        (
+            several(EN_FR, test=[{"tsv": "a", "languages": ["de", "fr"]}]),
+            r"`data\.test\.0` is from `de` to `fr`, but no corpus",
+        ),
+        (
+            several({"text": "a", "languages": ["en", "fr"]}),
+            r"text of one language; name it twice, such as `languages: \[en, en\]`",
+        ),
+        (
+            several({"phrasebook": "train", "pairs": 1, "languages": ["fr", "de"]}),
+            r"the phrasebook is between .* but `data\.train\.0\.languages` is \['fr', 'de'\]",
+        ),
+        (
+            {"source": "en", "train": [{"tsv": "a"}], "dev": [{"tsv": "a"}]},
+            r"`data\.target` is missing; add it, or `data\.languages`",
+        ),
+        ({"target": "en", "train": [{"tsv": "a"}], "dev": [{"tsv": "a"}]}, r"`data\.source` is missing"),
+    ],
+)
+def test_languages_that_do_not_fit_are_named(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        parse(Recipe, {"data": table})
+
+
+def test_a_pair_that_is_only_tested_is_fine() -> None:
+    zero_shot = [{"tsv": "a", "languages": ["de", "fr"]}]
+    both = [{**EN_FR, "both_ways": True}, {**EN_DE, "both_ways": True}]
+    assert parse(DataSettings, several(*both, test=zero_shot)).directions.remark(("de", "fr")) is not None
+
+
 def test_settings_have_a_schema() -> None:
     assert "columns" in str(Recipe.model_json_schema())

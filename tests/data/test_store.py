@@ -15,7 +15,9 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
 from dragoman.data.store import Store, build_store, fingerprints
 from dragoman.errors import CorpusError
+from dragoman.settings import parse
 from dragoman.text import CharactersSettings, Codec, learn_codecs
+from dragoman.text.tags import SYNTHETIC
 
 
 @pytest.fixture
@@ -285,3 +287,29 @@ def test_corpora_are_described_by_their_files(data: DataSettings) -> None:
     assert described["settings"]["tsv"] == "train.tsv"
     assert described["languages"] == ["en", "ne"]
     assert len(described["sha256"][0]) == 64
+
+
+def test_sources_of_a_tagged_corpus_start_with_the_tag_alone(data: DataSettings, cache: Path) -> None:
+    corpora = [data.train[0], data.train[0].model_copy(update={"tagged": True, "repeat": 2, "first": 3})]
+    lines = [(pair.source, pair.target) for pair in read_pairs(data.train[0], data)]
+    codecs = learn_codecs(CharactersSettings(joint=True), lambda: lines, [SYNTHETIC])
+    (tag,) = codecs[0].special.tags
+    store, _ = build_store(cache, data, corpora, codecs=codecs)
+    plain, tagged = len(lines), range(len(lines), len(store))
+    assert len(tagged) == 6 and not any(tag in store.pair(index)[0] for index in range(plain))
+    for index in tagged:
+        assert store.pair(index)[0].tolist() == [tag, *codecs[0].encode(store.text(index)[0])]
+        assert tag not in store.pair(index)[1]
+
+
+def test_the_tag_of_a_language_comes_before_that_of_synthetic_sources(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a cat\tun chat\na dog\tun chien\n", encoding="utf-8")
+    corpus = {"tsv": "a.tsv", "both_ways": True}
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": [corpus], "dev": [corpus]})
+    data = data.model_copy(update={"train": (data.train[0].model_copy(update={"tagged": True}),)})
+    pairs = [pair[:2] for pair in read_pairs(data.train[0], data)]
+    codecs = learn_codecs(CharactersSettings(joint=True), lambda: pairs, data.tag_pieces)
+    assert codecs[0].pieces(codecs[0].special.tags) == ["<to en>", "<to fr>", SYNTHETIC]
+    store, _ = build_store(tmp_path / "cache", data, data.train, codecs=codecs)
+    begun = [codecs[0].pieces(codecs[0].leading_tags(store.pair(index)[0].tolist())) for index in range(len(store))]
+    assert begun == [["<to fr>", SYNTHETIC]] * 2 + [["<to en>", SYNTHETIC]] * 2

@@ -5,6 +5,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ from dragoman.data.stream import BatchStream
 from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
-from dragoman.text import Codec
+from dragoman.settings import parse
+from dragoman.text import Codec, SentencePieceSettings, learn_codecs
+from dragoman.text.tags import SYNTHETIC
 from dragoman.tree import map_tensors
 
 
@@ -341,3 +344,40 @@ def test_sampling_may_be_of_one_side_and_end(make: Any) -> None:
     first, second = sentences(epoch(stream)), sentences(epoch(stream))
     assert Counter(target for _, target in first.elements()) == Counter(target for _, target in usual.elements())
     assert first != usual and second == usual
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.5])
+def test_a_tag_stays_before_its_source_however_that_is_segmented(
+    sampling: float, data: DataSettings, tmp_path: Path, make: Any
+) -> None:
+    corpora = [data.train[0].model_copy(update={"first": 40, "tagged": tagged}) for tagged in (True, False)]
+    lines = [(pair.source, pair.target) for pair in read_pairs(data.train[0], data)]
+    codecs = learn_codecs(SentencePieceSettings(size=80), lambda: lines, [SYNTHETIC])
+    (tag,) = codecs[0].special.tags
+    store, _ = build_store(tmp_path, data, corpora, codecs=codecs)
+    stream = BatchStream(store, codecs, 400, seed=1, variation=Variation(sampling, sampling))
+    rows = [row for batch in epoch(stream) for row in batch.source.ids.tolist()]
+    stream.close()
+    assert sum(row[0] == tag for row in rows) == 40 == sum(tag not in row for row in rows)
+    texts = sorted(codecs[0].decode(row) for row in rows if row[0] == tag)
+    assert texts == sorted(codecs[0].normalize(source) for source, _ in lines[:40])
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_each_source_begins_with_the_tag_of_its_target(sampling: float, tmp_path: Path) -> None:
+    lines = "".join(f"<to en> a cat number {n}\tun chat <to fr> {n}\n" for n in range(40))
+    (tmp_path / "a.tsv").write_text(lines, encoding="utf-8")
+    table = {"source": "en", "target": "fr", "root": tmp_path, "dev": [{"tsv": "a.tsv"}]}
+    data = parse(DataSettings, table | {"train": [{"tsv": "a.tsv", "both_ways": True}]})
+    pairs = list(read_pairs(data.train[0], data))
+    own = learn_codecs(SentencePieceSettings(size=60), lambda: [pair[:2] for pair in pairs], data.tag_pieces)
+    store = build_store(tmp_path / "cache", data, data.train, codecs=own)[0]
+    stream = BatchStream(store, own, 300, seed=1, variation=Variation(sampling, sampling))
+    found = Counter()
+    for batch in epoch(stream):
+        for source, target in zip(batch.source.ids.tolist(), batch.target.ids.tolist(), strict=True):
+            (tag,) = own[0].leading_tags(source)
+            assert not {*source[1:], *target} & set(own[0].special.tags)
+            found[own[0].pieces([tag])[0], own[0].decode(source), own[1].decode(target)] += 1
+    stream.close()
+    assert found == Counter((f"<to {pair.to}>", pair.source, pair.target) for pair in pairs)

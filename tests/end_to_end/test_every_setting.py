@@ -52,7 +52,19 @@ WORDS = {"kind": "words", "minimum_count": 1}
 SMALL: dict[str, Any] = {"heads": 2, "width": 8, "feed_forward": 12, "dropout": 0.1}
 LINES = {"source": "a.en", "target": "a.vi"}
 DECODING = ("decoding.",)
-SETTABLE = {"train", "demo", "distill", "compare", "classify train", "translate", "evaluate", "generate"}
+SETTABLE = {
+    "train",
+    "demo",
+    "distill",
+    "compare",
+    "classify train",
+    "translate",
+    "evaluate",
+    "generate",
+    "backtranslate",
+    "diversify",
+    "tune",
+}
 """Commands with `--set`; the first five read recipes, the others the section `decoding`."""
 
 

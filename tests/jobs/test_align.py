@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.tiny import Trained
 
+from dragoman.data.directions import Directions
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, Side
 from dragoman.inference.translator import Translator
@@ -70,11 +71,12 @@ def test_the_other_direction_is_turned_round() -> None:
 def test_runs_of_one_direction_are_not_joined(trained: Trained) -> None:
     translator = Translator.load(trained("rnn"))
     with pytest.raises(InputError) as caught:
-        check_reverse(translator, translator)
+        check_reverse(translator.directions, ("en", "vi"))
     assert str(caught.value) == (
         "the first run translates from en to vi, so the reverse run must translate from vi to en, but it translates from en "
         "to vi; give a run of the other direction"
     )
-    check_reverse(
-        translator, Translator(translator.models, translator.target, translator.source, languages=("vi", "en"))
-    )
+    check_reverse(Directions((("vi", "en"),)), ("en", "vi"))
+    check_reverse(Directions((("vi", "en"), ("en", "vi")), tagged=True), ("en", "vi"))
+    with pytest.raises(InputError, match=r"--from"):
+        check_reverse(translator.directions, (None, "vi"))

@@ -26,6 +26,7 @@ LOOP = ["model.input_feeding=true"]
         ("masked_lm", ["training.word_dropout=0.1"], ["`training.word_dropout: 0.1`", "masked_lm"]),
         ("rnn", ["training.consistency.kind=r_drop", "model.dropout=0"], ["dropout alone", "simcut"]),
         ("transformer", ["data.joined=0.3", "model.kind=document"], ["`data.joined: 0.3`", "document"]),
+        ("transformer", ["data.joined=0.3", "data.train.0.tagged=true"], ["`data.joined: 0.3`", "tag"]),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
@@ -36,6 +37,14 @@ LOOP = ["model.input_feeding=true"]
             "rnn",
             ["training.guided.layer=1", "model.decoder=plain", "model.score=additive"],
             ["`training.guided`", "head"],
+        ),
+        ("rnn", ["data.dev.0.tagged=true"], ["`data.dev.0.tagged: true`", "training corpora"]),
+        ("decoder_only", ["data.train.0.tagged=true"], ["`data.train.0.tagged: true`", "translation models"]),
+        ("masked_lm", ["text.right_to_left=true"], ["`text.right_to_left: true`", "translation models"]),
+        (
+            "transformer",
+            ["text={kind: words, unknown: positional, right_to_left: true}"],
+            ["`text.right_to_left: true`", "`text.unknown: positional`"],
         ),
         ("masked_lm", ["training.metric=bleu"], ["`training.metric: bleu`", "set `training.metric: loss`"]),
         ("decoder_only", ["training.reward.alpha=0.1"], ["`training.reward`", "`model.kind: decoder_only`"]),
@@ -92,3 +101,8 @@ def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy
 )
 def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
     assert refusals(RULES, recipe(model, *assignments)) == []
+
+
+def test_tags_do_not_work_with_positional_unknown_words() -> None:
+    found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional}", "data.train.0.tagged=true"))
+    assert any("`data.train.0.tagged: true` would move" in one and "`text.unknown: positional`" in one for one in found)

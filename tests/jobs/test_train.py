@@ -128,7 +128,7 @@ def test_a_second_training_on_one_folder_is_refused(tmp_path: Path, resume: bool
     class Second(Ear):
         def progress(self, record: Mapping[str, Any]) -> None:
             super().progress(record)
-            with pytest.raises(RunError, match=r"is in use: process .* is training into it; .* --out"):
+            with pytest.raises(RunError, match=r"is in use: process .* is working in it; .* --out"):
                 fit(recipe("rnn"), tmp_path / "run", resume=resume)
 
     listener = Second()

@@ -26,9 +26,9 @@ def corpus(path: Path, *words: str) -> CorpusTranslation:
     return CorpusTranslation(pairs, path)
 
 
-def both(translation: Translation, pair: Pair) -> list[str]:
+def both(translation: Translation, pair: Pair) -> list[Translation]:
     """Keep the translation and the reference."""
-    return [translation.text, pair.target]
+    return [translation, Translation(pair.target, 0.0, 0.0)]
 
 
 @pytest.fixture

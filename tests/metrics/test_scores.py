@@ -7,6 +7,7 @@ import sacrebleu
 
 from dragoman.errors import InputError
 from dragoman.metrics import Score, bleu, chrf, ter
+from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics
 
 HYPOTHESES = ["the fast brown fox jumped over the sleepy dog", "", "A cat, sitting on the mat."]
 REFERENCES = [
@@ -75,3 +76,15 @@ def test_an_unknown_tokeniser_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         bleu(HYPOTHESES, REFERENCES, tokenize="13")
     assert str(caught.value) == "BLEU has no tokeniser `13`; did you mean `13a`?"
+
+
+def test_statistics_of_sentences_add_up_to_corpus_bleu() -> None:
+    hypotheses = ["The cat sat on the mat.", "A dog", "", "on the (old) mat sat a cat"]
+    references = [
+        ["The cat sat on a mat.", "The dog barks.", "Yes.", "a cat sat on the (old) mat"],
+        ["The cat is on the mat today.", "A dog barks at night.", "No.", "on the mat sat a cat"],
+    ]
+    for sets in (references[:1], references):
+        rows = zip(hypotheses, zip(*sets, strict=True), strict=True)
+        summed = [sum(column) for column in zip(*(bleu_statistics(*row) for row in rows), strict=True)]
+        assert bleu_of_statistics(summed) == pytest.approx(bleu(hypotheses, sets).score)

@@ -8,6 +8,7 @@ import torch
 from tests.tiny import Trained, recipe
 
 from dragoman.atomic import write_text
+from dragoman.data.directions import Directions
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.runs import folder as module
@@ -65,7 +66,7 @@ def test_a_trained_model_is_ready_to_translate(trained: Trained):
     run = open_run(trained("transformer"))
     model = run.load_model(CPU)
     assert not model.training
-    assert run.languages == ("en", "vi")
+    assert run.directions == Directions((("en", "vi"),)) and run.languages == ("en", "vi")
     fresh = run.fresh_model()
     assert any(not torch.equal(a, b) for a, b in zip(model.parameters(), fresh.parameters(), strict=True))
 

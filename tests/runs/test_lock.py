@@ -95,7 +95,7 @@ def test_a_damaged_lock_is_taken_over_after_a_while(tmp_path: Path, text: str):
 
 
 def test_one_process_alone_trains_into_a_run(tmp_path: Path):
-    refused = pytest.raises(RunError, match=f"process {os.getpid()} on .* is training into it")
+    refused = pytest.raises(RunError, match=f"process {os.getpid()} on .* is working in it")
     with run_lock(tmp_path / "run"), refused, run_lock(tmp_path / "run"):
         pass
     assert not (tmp_path / "run").exists()

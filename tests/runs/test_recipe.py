@@ -24,7 +24,8 @@ def test_assignments_are_laid_over_it(tmp_path: Path):
 def test_every_shipped_recipe_is_complete_and_says_what_it_is_for(name):
     found = load_recipe(name)
     assert len(found.about) > 20
-    assert (found.data.source != found.data.target) == (purpose_of(found.model) == "translate")
+    (source, target), *_ = found.data.directions.trained
+    assert (source != target) == (purpose_of(found.model) == "translate")
 
 
 def test_a_shipped_recipe_is_found_by_its_name_and_by_its_path():

@@ -9,7 +9,7 @@ from tests.jobs.test_train import Ear
 from tests.tiny import Trained, dragoman, recipe, recipe_file, refusal
 from torch import Tensor
 
-from dragoman.errors import RunError, SettingsError
+from dragoman.errors import RunError, SettingsError, TextError
 from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe
@@ -218,3 +218,12 @@ def test_the_command_says_what_a_language_model_is_for(tmp_path: Path) -> None:
     assert f"Use it with: dragoman generate {tmp_path / 'run'} < FILE" in found.errors
     assert "phrasebook test: perplexity" in found.errors
     assert Recipe.model_validate(open_run(tmp_path / "run").recipe.model_dump())
+
+
+def test_a_tag_that_the_other_vocabulary_lacks_is_refused(trained: Trained, tmp_path: Path) -> None:
+    run = trained("transformer")
+    with pytest.raises(
+        TextError, match=r"no tag of sources that a machine wrote.*`tagged: true`.*start without that run"
+    ):
+        started(tmp_path, f"model.start_from.whole={run}", "data.train.0.tagged=true")
+    assert not (tmp_path / "run").exists()

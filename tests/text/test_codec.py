@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.errors import TextError
@@ -65,6 +65,8 @@ def test_every_piece_of_any_text_has_its_spelling(codec: Codec, text: str) -> No
 
 
 @given(text=st.text(), seed=st.integers(0, 9))
+@example(text="<s>", seed=0)
+@example(text="</s> <unk><pad>", seed=1)
 def test_samples_decode_as_the_usual_cut_does(codec: Codec, text: str, seed: int) -> None:
     assert codec.decode(codec.sample(text, random.Random(seed), 0.4)) == codec.decode(codec.encode(text))
     assert codec.sample(text, random.Random(seed), 0.0) == codec.encode(text)
@@ -201,3 +203,31 @@ def test_a_codec_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "source.json").mkdir()
     with pytest.raises(TextError, match=r"source\.json cannot be read \(Is a directory\)"):
         Codec.load(tmp_path, "source")
+
+
+@given(text=st.lists(st.sampled_from([*ALPHABET, " ", "e\u0302\u0301"])).map("".join))
+def test_from_right_to_left_everything_is_the_other_way_round_but_the_text(codec: Codec, text: str) -> None:
+    other = codec.directed(True)
+    assert other.encode(text) == codec.encode(text)[::-1]
+    assert other.split(text) == codec.split(text)[::-1]
+    assert other.owners(text) == codec.owners(text)[::-1]
+    assert other.sample(text, random.Random(1), 0.5) == codec.sample(text, random.Random(1), 0.5)[::-1]
+    ids = other.encode(text)
+    assert other.decode([*ids, EOS, PAD]) == codec.decode(ids[::-1])
+    assert other.join(other.split(text)) == codec.normalize(text)
+    assert other.piece_words([BOS, *ids, EOS]) == [-1, *codec.piece_words(ids[::-1])[::-1], -1]
+
+
+def test_a_direction_is_part_of_a_codec_but_not_of_its_vocabulary(codec: Codec, tmp_path: Path) -> None:
+    other = codec.directed(True)
+    assert other != codec and other.shares(codec) and codec.shares(other) and other.directed(False) == codec
+    other.save(tmp_path, "target")
+    loaded = Codec.load(tmp_path, "target")
+    assert loaded == other and loaded.right_to_left and codec.directed(False) is codec
+
+
+def test_only_the_target_is_written_from_right_to_left() -> None:
+    for joint in (True, False):
+        settings = WordsSettings(minimum_count=1, joint=joint, right_to_left=True)
+        source, target = learn_codecs(settings, lambda: PAIRS)
+        assert (source.right_to_left, target.right_to_left, source.shares(target)) == (False, True, joint)

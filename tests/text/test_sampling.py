@@ -11,7 +11,7 @@ from dragoman.text import sampling
 from dragoman.text.pieces import SentencePiece, learn_pieces
 from dragoman.text.sampling import BpeDropout, UnigramSampler
 from dragoman.text.settings import SentencePieceSettings
-from dragoman.text.vocabulary import Vocabulary
+from dragoman.text.vocabulary import SPECIAL, Vocabulary
 
 TEXT = [
     "the cat sat on the mat",
@@ -115,3 +115,13 @@ def test_unigram_cuts_come_as_often_as_their_probability_says(temperature: float
     for pieces, weight in weights.items():
         chance = weight / sum(weights.values())
         assert seen[pieces] / count == pytest.approx(chance, abs=4 * math.sqrt(chance / count) + 1e-9)
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_text_that_spells_a_special_token_is_text(name: str) -> None:
+    pieces = ["▁", *name, name[:-1], name[1:]]
+    vocabulary = Vocabulary(list(dict.fromkeys(pieces)))
+    cuts = (BpeDropout(vocabulary), UnigramSampler(vocabulary, [-1.0] * len(vocabulary)))
+    for cut, rate in itertools.product(cuts, (0.1, 0.9)):
+        for seed in range(20):
+            assert not set(cut("▁" + name, random.Random(seed), rate)) & set(vocabulary.special.all)

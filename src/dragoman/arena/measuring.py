@@ -25,7 +25,8 @@ def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sen
     sources, references = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
     previous = translator.preceding(sources, [pair.document for pair in pairs])
     begin = time.monotonic()
-    hypotheses = [" ".join(one.text.split()) for one in translator.translate(sources, previous=previous)]
+    found = translator.translate(sources, previous=previous, to=[pair.to for pair in pairs])
+    hypotheses = [" ".join(one.text.split()) for one in found]
     seconds = time.monotonic() - begin
     write_text(folder / "hypotheses.txt", "".join(f"{hypothesis}\n" for hypothesis in hypotheses))
     score, characters = bleu(hypotheses, references), chrf(hypotheses, references)
@@ -38,7 +39,7 @@ def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sen
         "signatures": {"BLEU": score.signature, "chrF": characters.signature},
         "sentences": len(pairs),
         "measuring_seconds": round(seconds, 1),
-        "attention": _attention(translator, sentence or sources[0]) if len(runs) == 1 else None,
+        "attention": _attention(translator, sentence or sources[0], pairs[0].to) if len(runs) == 1 else None,
     }
 
 
@@ -47,14 +48,14 @@ def tested_pairs(recipe: Recipe) -> list[Pair]:
     return [pair for corpus in recipe.data.test for pair in read_pairs(corpus, recipe.data)]
 
 
-def _attention(translator: Translator, sentence: str) -> dict[str, Any] | None:
+def _attention(translator: Translator, sentence: str, to: str | None) -> dict[str, Any] | None:
     """Return the words of a sentence and of its translation, and the weights of each layer and head.
 
     None without attention; empty if the translation is empty.
     """
     if not translator.attends:
         return None
-    found = translator.translate([sentence], attention=True)[0]
+    found = translator.translate([sentence], attention=True, to=to)[0]
     if found.reading is None or not found.text.strip():
         return {}
     picture = found.reading.picture()

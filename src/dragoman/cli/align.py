@@ -8,8 +8,8 @@ import typer
 
 from dragoman.cli.console import note
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.loading import load_translator
-from dragoman.cli.options import Device, Run
+from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.options import Device, Languages, Run
 from dragoman.cli.word_links import check_lines, parse_lines
 from dragoman.errors import InputError
 
@@ -38,6 +38,7 @@ def align(
         tuple[Path, Path],
         typer.Argument(metavar="SOURCE TARGET", help="Sentences and their translations, words separated by spaces."),
     ],
+    languages: Languages,
     layer: Annotated[int | None, typer.Option(min=1, help="Use this layer, from 1. [default: mean of all]")] = None,
     head: Annotated[int | None, typer.Option(min=1, help="Use this head, from 1. [default: mean of all]")] = None,
     shift: Annotated[
@@ -76,16 +77,18 @@ def align(
         raise InputError("--symmetrise combines two directions; add a run for the opposite direction with --reverse")
     forward = load_translator(run, device=device)
     backward = load_translator(reverse, device=device) if reverse is not None else None
-    if backward is not None:
-        check_reverse(forward, backward)
     source, target = texts
-    check_languages(forward.languages, source, target)
+    direction = choose_languages(forward, languages)
+    if backward is not None:
+        check_reverse(backward.directions, direction)
+    check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)
-    known = _read_gold(*choose_on, languages=forward.languages) if choose_on is not None else None
-    links = _links(run, forward, (sources, targets), requested=requested, known=known)
+    known = _read_gold(*choose_on, languages=direction) if choose_on is not None else None
+    links = _links(run, forward, (sources, targets), to=direction[1], requested=requested, known=known)
     if backward is not None and reverse is not None:
         known = known and known.flipped()
-        reverse_links = _links(reverse, backward, (targets, sources), requested=requested, known=known)
+        turned = (targets, sources)
+        reverse_links = _links(reverse, backward, turned, to=direction[0], requested=requested, known=known)
         links = align_both_ways(links, reverse_links, symmetrise or "grow-diag-final-and")
     for one_pair in links:
         print(format_links(one_pair))
@@ -96,6 +99,7 @@ def _links(
     translator: "Translator",
     texts: tuple[list[str], list[str]],
     *,
+    to: str | None,
     requested: "HeadSelection",
     known: Aligned | None,
 ) -> list["Links"]:
@@ -106,14 +110,14 @@ def _links(
 
     view = translator.view if requested == HeadSelection() else requested
     if known is not None:
-        readings = translator.read(known.sources, known.targets)
+        readings = translator.read(known.sources, known.targets, to=to)
         view = choose_head(readings, known.gold)
         rate = alignment_error_rate([view.links(reading) for reading in readings], known.gold)
         note(f"{run}: {view} (alignment error rate {rate:.3f} on the links it was chosen on)")
-    return [view.links(reading) for reading in translator.read(*texts)]
+    return [view.links(reading) for reading in translator.read(*texts, to=to)]
 
 
-def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str, str]) -> Aligned:
+def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str]) -> Aligned:
     """Read texts and their manual word alignments."""
     check_languages(languages, source, target)
     sources, targets, lines = read_aligned(source, target, gold)

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.console import note, print_path
-from dragoman.cli.loading import load_translator
-from dragoman.cli.options import Device, Run
+from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.options import Device, Languages, Run
 from dragoman.errors import InputError
 
 
@@ -15,6 +15,7 @@ def attend(
     run: Run,
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="Source sentence.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture to write: .png, .svg or .html.")],
+    languages: Languages,
     target: Annotated[str | None, typer.Option(help="Translation. [default: the model's own]")] = None,
     previous: Annotated[
         list[str] | None,
@@ -25,7 +26,7 @@ def attend(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Draw what a run attends to, layer by layer and head by head.
+    """Draw what a run attends to, by layer and head.
 
     With --previous, two more pictures show how the model attended to the earlier sentences: to their words, and to each sentence.
     """
@@ -34,16 +35,17 @@ def attend(
     if not sentence.strip():
         raise InputError("the sentence is empty; give at least one word")
     translator = load_translator(run, device=device)
+    _, to = choose_languages(translator, languages)
     document = None
     if previous:
         from dragoman.inference.context_attention import read_previous
 
         document = read_previous(translator.models[0], translator.source, sentence, previous=previous)
     context = [previous or []]
-    translation = target if target is not None else translator.translate([sentence], previous=context)[0].text
+    translation = target if target is not None else translator.translate([sentence], previous=context, to=to)[0].text
     if not translation.strip():
         raise InputError("the translation is empty, so there is nothing to draw; give one with --target")
-    (reading,) = translator.read([sentence], [translation], previous=context)
+    (reading,) = translator.read([sentence], [translation], previous=context, to=to)
     draw(reading.picture(f"{sentence}  →  {translation}", pieces=pieces), output)
     note(f"{sentence}  →  {translation}")
     print_path(output)

@@ -70,7 +70,7 @@ def compare(
         list[str] | None, typer.Option("--only", metavar="SYSTEM", help="Run only this system; may be repeated.")
     ] = None,
 ) -> None:
-    """Train systems on one corpus with one budget and compare them.
+    """Train systems on one corpus and budget, and compare them.
 
     Run the same command to resume."""
     from dragoman.arena.folder import Folder

@@ -17,10 +17,15 @@ from dragoman.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from dragoman.jobs.translate_corpus import TranslationProgress
     from dragoman.training.progress import Progress
 
 SILENT_SECONDS = 1.0
 """Seconds after which an activity is reported on a terminal."""
+
+
+TRANSLATIONS_SAVED = "The finished translations are saved. Run the same command with --resume to continue."
+"""What is said when the translation of a corpus is interrupted."""
 
 
 class ProgressDisplay:
@@ -126,10 +131,48 @@ def validation_text(record: Mapping[str, Any]) -> str:
     star = "  best so far" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
     bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
+    each = [
+        f"{name.removeprefix('dev_bleu_')} {score:.1f}"
+        for name, score in record.items()
+        if name.startswith("dev_bleu_")
+    ]
+    bleu += f" ({', '.join(each)})" if each else ""
     accuracy = f"  dev accuracy {record['dev_accuracy']:.1%}" if "dev_accuracy" in record else ""
     return (
         f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}"
         f"{bleu}{accuracy}{star}{averaged}"
+    )
+
+
+def show_translation(display: ProgressDisplay, translated: "TranslationProgress") -> None:
+    """Show the progress of the translation of a corpus."""
+    display.show(translated_text(translated), final=translated.sentences == translated.total)
+
+
+@contextmanager
+def watching_translation() -> Iterator[Callable[["TranslationProgress"], None]]:
+    """Show the progress of the translation of a corpus, which is reported to the function yielded."""
+    display = ProgressDisplay()
+    try:
+        yield lambda translated: show_translation(display, translated)
+    except KeyboardInterrupt:
+        display.close()
+        note(TRANSLATIONS_SAVED)
+        raise
+    finally:
+        display.close()
+
+
+def translated_text(translated: "TranslationProgress") -> str:
+    """Describe the progress of translation in one line.
+
+    >>> from dragoman.jobs.translate_corpus import TranslationProgress
+    >>> translated_text(TranslationProgress(1024, 29000, 41.5))
+    '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
+    """
+    return (
+        f"{translated.sentences / translated.total:4.0%}  {translated.sentences:,} of {translated.total:,} sentences translated  "
+        f"{translated.rate:.1f} sentences/s  {clock(translated.seconds_left)} left"
     )
 
 

@@ -1,16 +1,13 @@
 """`dragoman distill`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import clock, note, print_path, watch_training
+from dragoman.cli.console import TRANSLATIONS_SAVED, clock, note, print_path, show_translation, watch_training
 from dragoman.cli.options import TrainingDevice
 from dragoman.cli.quality import note_test_scores
-
-if TYPE_CHECKING:
-    from dragoman.jobs.translate_corpus import TranslationProgress
 
 TEACHER = "teacher."
 """Prefix of settings of the teacher's search."""
@@ -66,29 +63,14 @@ def distill(
                 assignments=assignments,
                 resume=resume,
                 listener=listener,
-                report=lambda translated: listener.display.show(
-                    translated_text(translated), final=translated.sentences == translated.total
-                ),
+                report=lambda translated: show_translation(listener.display, translated),
             ),
             out,
             resume,
         )
     except KeyboardInterrupt:
-        note("The finished translations are saved. Run the same command with --resume to continue.")
+        note(TRANSLATIONS_SAVED)
         raise
     note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: dragoman translate {out} < FILE")
     note_test_scores(out)
     print_path(out)
-
-
-def translated_text(translated: "TranslationProgress") -> str:
-    """Describe the progress of translation in one line.
-
-    >>> from dragoman.jobs.translate_corpus import TranslationProgress
-    >>> translated_text(TranslationProgress(1024, 29000, 41.5))
-    '  4%  1,024 of 29,000 sentences translated  41.5 sentences/s  11:14 left'
-    """
-    return (
-        f"{translated.sentences / translated.total:4.0%}  {translated.sentences:,} of {translated.total:,} sentences translated  "
-        f"{translated.rate:.1f} sentences/s  {clock(translated.seconds_left)} left"
-    )

@@ -9,8 +9,8 @@ import typer
 
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
-from dragoman.cli.loading import load_translator
-from dragoman.cli.options import Beam, Device, Documents, JsonObject, Mbr, Run, SearchSettings, decoding_options
+from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search, decoding_options
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 
 
@@ -20,9 +20,8 @@ def evaluate(
     references: Annotated[
         list[Path], typer.Argument(metavar="REFERENCE", help="One or more files of reference translations.")
     ],
-    beam: Beam = None,
-    mbr: Mbr = False,
-    settings: SearchSettings = None,
+    languages: Languages,
+    search: Search,
     documents: Documents = None,
     output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: JsonObject = False,
@@ -31,15 +30,17 @@ def evaluate(
     """Translate a test set and print BLEU, chrF and TER."""
     from dragoman.inference.checks import refuse_alternatives
 
-    options = decoding_options(settings, beam=beam, mbr=mbr)
+    options = decoding_options(search.settings, beam=search.beam, mbr=search.mbr, rerank=search.rerank)
     refuse_alternatives(options, "evaluate")
     translator = load_translator(run, device=device, **options)
-    check_languages(translator.languages, source, references[0])
+    direction = choose_languages(translator, languages)
+    check_languages(direction, source, references[0])
     sources, *sets = read_aligned(source, *references)
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
     with announced(f"Translating {len(sources):,} sentences"):
-        hypotheses = [translation.text for translation in translator.translate(sources, previous=previous)]
+        translations = translator.translate(sources, previous=previous, to=direction[1])
+    hypotheses = [translation.text for translation in translations]
     seconds = time.monotonic() - begin
     if output is not None:
         write_lines(output, hypotheses)

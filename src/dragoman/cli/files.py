@@ -40,7 +40,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
     return read
 
 
-def check_languages(languages: tuple[str, str], source: Path | None, target: Path | None) -> None:
+def check_languages(languages: tuple[str | None, str], source: Path | None, target: Path | None) -> None:
     """Refuse files whose names say that they are in the other language of the run.
 
     >>> check_languages(("en", "fr"), Path("test.fr.gz"), Path("test.en"))
@@ -49,9 +49,12 @@ def check_languages(languages: tuple[str, str], source: Path | None, target: Pat
     """
     for path, own, other in ((source, *languages), (target, *reversed(languages))):
         if path is not None and own != other and _language(Path(path)) == other:
-            raise InputError(
-                f"{path} looks like `{other}`, but this run translates from `{languages[0]}` to `{languages[1]}`; swap the files"
-            )
+            raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; swap the files")
+
+
+def _translates(source: str | None, target: str) -> str:
+    """Say between which languages is translated; that of the source may be unknown."""
+    return f"this run translates{'' if source is None else f' from `{source}`'} to `{target}`"
 
 
 def standard_input(most: int) -> Iterator[list[str]]:

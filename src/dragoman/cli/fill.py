@@ -28,7 +28,7 @@ def fill(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Fill each [MASK] of a sentence with the most probable token.
+    """Fill each [MASK] with the most probable token.
 
     The run is a masked language model.
     The completed sentence is printed first, then the most probable tokens for each [MASK] with their probabilities.

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.cli.console import announced
+from dragoman.cli.console import announced, note
+from dragoman.cli.options import Languages
 
 if TYPE_CHECKING:
+    from dragoman.inference.ctranslate2.translator import ExportedTranslator
     from dragoman.inference.translator import Translator
 
 
@@ -15,3 +17,11 @@ def load_translator(run: Path, *, device: str, **decoding: Any) -> "Translator":
         from dragoman.inference.translator import Translator
 
         return Translator.load(run, device=device, **decoding)
+
+
+def choose_languages(translator: "Translator | ExportedTranslator", languages: Languages) -> tuple[str | None, str]:
+    """Return the source language, where it is known, and the target language; note what to expect of an unseen pair."""
+    direction = translator.directions.choose(languages.source_language, languages.to)
+    if remark := translator.directions.remark(direction):
+        note(remark)
+    return direction

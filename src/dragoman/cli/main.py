@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.cli.console import note
+from dragoman.cli.options import spread
 from dragoman.cli.signals import INTERRUPTED, signals_as_interrupts
 from dragoman.errors import DragomanError, InputError
 from dragoman.machine.openmp import load_average, set_wait_policy
@@ -22,6 +23,8 @@ COMMANDS = (
     "demo",
     "train",
     "distill",
+    "backtranslate",
+    "diversify",
     "compare",
     "translate",
     "export",
@@ -30,6 +33,7 @@ COMMANDS = (
     "generate",
     "score",
     "evaluate",
+    "tune",
     "bleu",
     "attend",
     "align",
@@ -61,7 +65,7 @@ class CommandFiles(Mapping[str, Any]):
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(found)
+        app.command(name)(spread(found))
         return typer.main.get_command(app)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,7 +1,11 @@
 """Arguments and options that several commands share, and what is made of them."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -41,6 +45,22 @@ Mbr = Annotated[
         "--mbr", help="Choose the translation most similar to the beam and to samples (minimum Bayes risk); slower."
     ),
 ]
+Rerank = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rerank",
+        metavar="RUN",
+        help="Let another run rank the beam too: one of the opposite direction, or a language model; may be repeated.",
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="LANGUAGE", help="Language of the source, for a run of several languages."),
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="LANGUAGE", help="Language to translate into; needed for a run of several languages."),
+]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Documents = Annotated[
     Path | None,
@@ -51,8 +71,58 @@ Documents = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Languages:
+    """Between which languages to translate."""
+
+    source_language: From = None
+    to: To = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search."""
+
+    beam: Beam = None
+    mbr: Mbr = False
+    rerank: Rerank = None
+    settings: SearchSettings = None
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command in which each parameter that is a group of options, a class above, is spread out into these options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
+    if not groups:
+        return command
+    options: list[Parameter] = []
+    for name, own in signature(command).parameters.items():
+        if name in groups:
+            inside = get_type_hints(groups[name], include_extras=True)
+            options += [
+                Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=inside[one.name])
+                for one in fields(groups[name])
+            ]
+        else:
+            options.append(own.replace(kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        made = {name: kind(**{one.name: values.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()}
+        command(**values, **made)
+
+    run.__signature__ = signature(command).replace(parameters=options)  # type: ignore[attr-defined]  # read by typer
+    run.__annotations__ = {one.name: one.annotation for one in options}
+    return run
+
+
 def decoding_options(
-    settings: list[str] | None, *, beam: int | None, n_best: int | None = None, mbr: bool = False
+    settings: list[str] | None,
+    *,
+    beam: int | None,
+    n_best: int | None = None,
+    mbr: bool = False,
+    rerank: list[Path] | None = None,
 ) -> dict[str, Any]:
     """Turn options into settings of the decoding section; --beam 1 with nothing else is greedy search."""
     from dragoman.settings import override
@@ -65,4 +135,6 @@ def decoding_options(
         options["n_best"] = n_best
     if mbr:
         options.setdefault("mbr_samples", MBR_SAMPLES)
+    if rerank:
+        options["rerank"] = [str(run) for run in rerank]
     return options

@@ -7,14 +7,15 @@ import typer
 
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned
-from dragoman.cli.loading import load_translator
-from dragoman.cli.options import Device, Documents, Run
+from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.options import Device, Documents, Languages, Run
 
 
 def score(
     run: Run,
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Source sentences, one per line.")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="Their translations, one per line.")],
+    languages: Languages,
     per_token: Annotated[
         bool, typer.Option("--per-token", help="Divide by the number of tokens of the translation.")
     ] = False,
@@ -23,10 +24,11 @@ def score(
 ) -> None:
     """Print the log-probability of each translation."""
     translator = load_translator(run, device=device)
-    check_languages(translator.languages, source, target)
+    direction = choose_languages(translator, languages)
+    check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)
     previous = previous_sentences(translator, source, documents)
     with announced(f"Scoring {len(sources):,} translations"):
-        scores = translator.score(sources, targets, previous=previous)
+        scores = translator.score(sources, targets, previous=previous, to=direction[1])
     for log_prob, tokens in scores:
         print(f"{log_prob / tokens if per_token else log_prob:.6f}")

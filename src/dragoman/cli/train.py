@@ -34,10 +34,11 @@ def train(
         folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
     loaded = load_recipe(name, settings or [])
     progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
+    several = " --to LANGUAGE" if len(loaded.data.directions.targets) > 1 else ""
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
         f"{loaded.training.metric} at step {progress.best_step:,}. "
-        f"Use it with: dragoman {purpose_of(loaded.model)} {folder} < FILE"
+        f"Use it with: dragoman {purpose_of(loaded.model)} {folder}{several} < FILE"
     )
     note_test_scores(folder)
     print_path(folder)

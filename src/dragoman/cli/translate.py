@@ -9,7 +9,8 @@ import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
-from dragoman.cli.options import CHUNK, Beam, Device, Mbr, SearchSettings, decoding_options
+from dragoman.cli.loading import choose_languages
+from dragoman.cli.options import CHUNK, Device, Languages, Search, decoding_options
 
 
 def translate(
@@ -17,11 +18,10 @@ def translate(
         list[Path],
         typer.Argument(metavar="RUN", help="A run or an export, or several runs that translate as an ensemble."),
     ],
-    beam: Beam = None,
+    languages: Languages,
+    search: Search,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
-    mbr: Mbr = False,
-    settings: SearchSettings = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per translation, with scores.")
     ] = False,
@@ -43,13 +43,14 @@ def translate(
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
-    options = decoding_options(settings, beam=beam, n_best=n_best, mbr=mbr)
+    options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 
         translator = load_translator(
             *runs, engine=engine, attention=align or unknown == "replace", device=device, **options
         )
+    _, to = choose_languages(translator, languages)
     numbered = translator.settings.n_best > 1
     number = 0
     before: list[str] = []
@@ -63,6 +64,7 @@ def translate(
                 replace_unknowns=unknown == "replace",
                 first=number + 1,
                 previous=translator.preceding(lines)[len(before) :],
+                to=to,
             )
         before = lines[len(lines) - translator.previous :]
         for index, best in enumerate(translations, number):

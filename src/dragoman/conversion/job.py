@@ -4,19 +4,20 @@ import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.atomic import replacing
 from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
-from dragoman.data.corpus import read_pairs
+from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.errors import DragomanError, ExportError, RunError
 from dragoman.inference.ctranslate2.folder import (
     EXPORTS,
     FORMAT,
     MANIFEST,
+    UNTAGGED,
     checksums,
     is_export,
     open_export,
@@ -69,7 +70,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
         shutil.copy(run.folder / DICTIONARY, folder / DICTIONARY)
     source, target = (list(codec.tokenizer.vocabulary) for codec in (run.source, run.target))
     guided = run.recipe.training.guided
-    sources, targets = sample(run, settings)
+    pairs = sample(run, settings)
     kinds: tuple[Quantization, ...] = ("float32",) if quantization == "float32" else ("float32", quantization)
     for kind in kinds:
         layer = None if guided is None else guided.layer
@@ -78,26 +79,28 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
         spec.save(str(folder))
         manifest = _manifest(run, settings, kind)
         _write_manifest(folder, manifest)
-        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), sources, targets=targets)
+        agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), pairs)
         require(agreement, beyond, kind)
     _write_manifest(folder, {**manifest, "agreement": agreement.table()})
     return agreement
 
 
-def sample(run: Run, settings: TransformerSettings) -> tuple[list[str], list[str]]:
+def sample(run: Run, settings: TransformerSettings) -> list[Pair]:
     """Return sentences from the run's dev corpora or, if these cannot be read, random sequences of its tokens."""
-    found: list[tuple[str, str]] = []
-    for corpus in run.recipe.data.dev:
+    found: list[Pair] = []
+    data = run.recipe.data
+    for corpus in data.dev:
         with suppress(DragomanError):
-            found += [(pair.source, pair.target) for pair in islice(read_pairs(corpus, run.recipe.data), SAMPLE)]
+            found += islice(read_pairs(corpus, data), None if data.tagged else SAMPLE)
     longest = positions_of(settings)
     fitting = [
-        (source, target)
-        for source, target in found
-        if run.source.normalize(source)
-        and max(len(run.source.encode(source)), len(run.target.encode(target))) < longest
-    ][:SAMPLE]
-    return ([one for one, _ in fitting], [two for _, two in fitting]) if fitting else _generated(run, longest)
+        pair
+        for pair in found
+        if run.source.normalize(pair.source)
+        and len(run.source.tag(pair.to)) + len(run.source.encode(pair.source)) < longest
+        and len(run.target.encode(pair.target)) < longest
+    ]
+    return first_of_each_direction(fitting, SAMPLE) or _generated(run, longest)
 
 
 def positions_of(settings: TransformerSettings) -> int:
@@ -105,31 +108,39 @@ def positions_of(settings: TransformerSettings) -> int:
     return POSITIONS if settings.bound is None else settings.bound
 
 
-def _generated(run: Run, longest: int) -> tuple[list[str], list[str]]:
+def _generated(run: Run, longest: int) -> list[Pair]:
     """Return sentences of 1 to 20 tokens, fewer than `longest`, drawn at random."""
     import random
 
     rng = random.Random(run.recipe.seed)
-    made = []
+    directions = run.directions
+    tags = int(directions.tagged)
+    made: list[list[str]] = []
     for codec in (run.source, run.target):
         ids = range(4, len(codec))
         texts = (codec.decode(rng.choices(ids, k=length)) for length in range(1, SAMPLE // 2 + 1))
-        made.append([text for text in texts if len(codec.encode(text)) < longest])
-    count = min(map(len, made))
-    made = [texts[:count] for texts in made]
-    return made[0], made[1]
+        made.append([text for text in texts if len(codec.encode(text)) + tags < longest])
+    return [
+        Pair(source, target, "", languages=direction)
+        for source, target, direction in zip(
+            *made, cycle(directions.trained if directions.tagged else [None]), strict=False
+        )
+    ]
 
 
 def _manifest(run: Run, settings: TransformerSettings, quantization: Quantization) -> dict[str, Any]:
     """Return the manifest of an export without checksums."""
     from importlib.metadata import version
 
+    directions = run.directions
+    trained = [list(direction) for direction in directions.trained]
     return {
-        "format": FORMAT,
+        "format": FORMAT if directions.tagged else UNTAGGED,
         "task": "translate",
         "engine": "ctranslate2",
         "quantization": quantization,
-        "languages": list(run.languages),
+        "languages": trained[0],
+        **({"directions": trained} if directions.tagged else {}),
         "positions": positions_of(settings),
         "decoding": run.recipe.decoding.model_dump(mode="json"),
         "weights": weights_digest(run.weights),

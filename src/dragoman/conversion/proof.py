@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dragoman.data.corpus import Pair
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import ExportError
 from dragoman.inference.ctranslate2.search import Engine
@@ -40,17 +41,16 @@ class Agreement:
         return {name: round(value, 9) for name, value in asdict(self).items()}
 
 
-def compare(
-    own: Translator, other: ExportedTranslator, sources: Sequence[str], *, targets: Sequence[str]
-) -> tuple[Agreement, list[str]]:
-    """Translate `sources` with both engines and score `targets`; return the agreement, and differences beyond rounding.
+def compare(own: Translator, other: ExportedTranslator, sample: Sequence[Pair]) -> tuple[Agreement, list[str]]:
+    """Translate a sample with both engines and score its targets; return the agreement, and differences beyond rounding.
 
     Two translations may differ if both models score them the same up to rounding: a tie can be broken either way.
     """
-    differences = token_differences(own, other.engine, sources, targets=targets)
+    sources, to = [pair.source for pair in sample], [pair.to for pair in sample]
+    differences = token_differences(own, other.engine, sample)
     shares, beyond = [], []
     for settings in SEARCHES:
-        found = [own.translate(sources, settings=settings), other.translate(sources, settings=settings)]
+        found = [one.translate(sources, settings=settings, to=to) for one in (own, other)]
         pairs = list(zip(*found, strict=True))
         shares.append(sum(_texts(one) == _texts(two) for one, two in pairs) / max(len(pairs), 1))
         differing = [
@@ -79,18 +79,17 @@ def require(agreement: Agreement, beyond: Sequence[str], quantization: str) -> N
         )
 
 
-def token_differences(
-    own: Translator, engine: Engine, sources: Sequence[str], *, targets: Sequence[str]
-) -> list[float]:
+def token_differences(own: Translator, engine: Engine, sample: Sequence[Pair]) -> list[float]:
     """Return the difference in log-probability of each token of the targets, including </s>."""
     from dragoman.data.collate import collate
     from dragoman.decoding.score import score_target
 
     differences: list[float] = []
-    for first in range(0, len(sources), 16):
-        texts = zip(sources[first : first + 16], targets[first : first + 16], strict=True)
-        pairs = [(own.source.encode(source), own.target.encode(target)) for source, target in texts]
-        pairs = [pair for pair in pairs if pair[0]]
+    for first in range(0, len(sample), 16):
+        chunk = [pair for pair in sample[first : first + 16] if own.source.normalize(pair.source)]
+        pairs = [
+            (own.source.tag(pair.to) + own.source.encode(pair.source), own.target.encode(pair.target)) for pair in chunk
+        ]
         batch = collate(pairs).to(own.device)
         model = own.models[0]
         tokens = score_target(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()

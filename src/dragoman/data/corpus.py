@@ -8,6 +8,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dragoman.data.directions import Direction
 from dragoman.data.lines import read_lines
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
@@ -38,13 +39,39 @@ class Pair(NamedTuple):
     """Name of the document that the sentence is from, the same for all of its sentences, which are neighbours."""
     links: Links | None = None
     """Word alignment, with words counted between spaces, if the corpus has it."""
+    languages: Direction | None = None
+    """Codes of the source and the target language, where there are several directions."""
+
+    @property
+    def to(self) -> str | None:
+        """The language whose tag the source begins with, if there are several directions."""
+        return None if self.languages is None else self.languages[1]
+
+    def swapped(self) -> "Pair":
+        """Return the pair for the opposite direction; its document is another one."""
+        source, target = self.languages or ("", "")
+        document = self.document and f"{target}-{source} {self.document}"
+        links = self.links and self.links.flipped()
+        return Pair(self.target, self.source, self.place, document, links, (target, source))
 
 
 def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Read a corpus pair by pair, in constant memory; `corpus.repeat` is left to the reader.
 
-    CorpusError names file and line where the corpus is missing, unreadable, not parallel or empty.
+    Pairs used in both directions come once in that of the corpus, all of them, then swapped. CorpusError names file and line
+    where the corpus is missing, unreadable, not parallel or empty.
     """
+    if not data.tagged:
+        yield from _read_part(corpus, data)
+        return
+    for swap in (False, True) if corpus.both_ways else (False,):
+        for pair in _read_part(corpus, data):
+            tagged = pair._replace(languages=data.direction(corpus))
+            yield tagged.swapped() if swap else tagged
+
+
+def _read_part(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+    """Read the part of a corpus that its settings ask for, as it is written."""
     count = kept = 0
     for pair in _read(corpus, data):
         count += 1
@@ -55,6 +82,15 @@ def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
             break
     if count == 0:
         raise CorpusError(f"{corpus.name} contains no sentence pairs; give a corpus that does")
+
+
+def first_of_each_direction(pairs: Iterable[Pair], count: int) -> list[Pair]:
+    """Return the first `count` pairs or, if there are several directions, equally many of each, about `count` in all."""
+    groups: dict[Direction | None, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.languages, []).append(pair)
+    each = max(count // max(len(groups), 1), 1)
+    return [pair for group in groups.values() for pair in group[:each]]
 
 
 def is_kept(source: str, settings: HoldOutSettings) -> bool:
@@ -69,7 +105,7 @@ def is_kept(source: str, settings: HoldOutSettings) -> bool:
 
 def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
     """Return the files that a corpus is made from; those of the phrasebook are its words and its grammar."""
-    return [data.place(path) for path in corpus.paths]
+    return [data.place(path, corpus) for path in corpus.paths]
 
 
 def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
@@ -91,7 +127,7 @@ def _read(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
         case TsvSettings():
             return _read_tsv(files[0], corpus.columns, corpus.document)
         case JsonSettings():
-            return _read_json(files[0], corpus.fields or (data.source, data.target), corpus.document)
+            return _read_json(files[0], corpus.fields or data.direction(corpus), corpus.document)
         case MonolingualSettings():
             return _read_sentences(files[0])
         case PhrasebookSettings():
@@ -208,7 +244,8 @@ def _read_phrasebook(corpus: PhrasebookSettings, data: DataSettings) -> Iterator
     """Derive pairs of the built-in corpus, in the requested direction or in one language."""
     from dragoman.data.phrasebook import derive
 
-    other = next((language for language in (data.target, data.source) if language != "en"), "vi")
+    source, target = data.direction(corpus)
+    other = next((language for language in (target, source) if language != "en"), "vi")
     for number, example in enumerate(derive(other, corpus.phrasebook, corpus.pairs, seed=corpus.seed), 1):
         texts = {"en": example.source, other: example.target}
-        yield Pair(texts[data.source], texts[data.target], f"{corpus.name}, sentence {number}")
+        yield Pair(texts[source], texts[target], f"{corpus.name}, sentence {number}")

@@ -27,6 +27,8 @@ class Row(NamedTuple):
     links: Links | None = None
     back: int | None = None
     """None for the first sentence of a document."""
+    tags: tuple[str, ...] = ()
+    """The tags that the source begins with (`text/tags.py`)."""
 
 
 def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
@@ -39,7 +41,9 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     linked = [None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs]
     return pyarrow.record_batch(
         {
-            "source": pyarrow.array([codecs[0].encode(source) for source in sources], ids),
+            "source": pyarrow.array(
+                [[*codecs[0].tags(pair.tags), *codecs[0].encode(pair.source)] for pair in pairs], ids
+            ),
             "target": pyarrow.array([_encode_target(pair, codecs) for pair in pairs], ids),
             "source_text": pyarrow.array(sources, text),
             "target_text": pyarrow.array(targets, text),

@@ -119,9 +119,9 @@ class PairFilter:
     A duplicate is one of any pair before it, in whichever corpus.
     """
 
-    def __init__(self, settings: FilterSettings) -> None:
+    def __init__(self, settings: FilterSettings, summary: FilterSummary | None = None) -> None:
         self.settings = settings
-        self.summary = FilterSummary()
+        self.summary = FilterSummary() if summary is None else summary
         self._seen = HashSet64()
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -129,7 +129,7 @@ class PairFilter:
         for pair in pairs:
             source, target = normalize(pair.source), normalize(pair.target)
             reason = rejection_reason(source, target, self.settings)
-            if reason is None and self.settings.drop_duplicates and not self._seen.add(_hash(source, target)):
+            if reason is None and self.settings.drop_duplicates and not self._seen.add(_hash(source, target, pair.to)):
                 reason = "seen before"
             if reason is None:
                 self.summary.kept += 1
@@ -138,7 +138,8 @@ class PairFilter:
                 self.summary.drop(reason, pair.place)
 
 
-def _hash(source: str, target: str) -> int:
-    """Hash a pair to 64 bits, never 0."""
-    digest = hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
+def _hash(source: str, target: str, to: str | None) -> int:
+    """Hash a pair, and its target language where there are several, to 64 bits, never 0."""
+    tag = "" if to is None else f"\n{to}"
+    digest = hashlib.blake2b(f"{source}\n{target}{tag}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1

@@ -35,12 +35,13 @@ def normalized_links(links: Links, texts: tuple[str, str], codecs: tuple[Codec, 
 
 
 def link_tokens(links: WordLinks, source: Sequence[int], target: Sequence[int]) -> Bool[np.ndarray, "target source"]:
-    """Align tokens whose words are aligned; `source` and `target` hold the word of each token.
+    """Align tokens whose words are aligned; `source` and `target` hold the word of each token, -1 for one of no word.
 
     >>> link_tokens(np.int32([[0, 1]]), source=[0, 0, 1], target=[0, 1]).astype(int).tolist()
     [[0, 0, 0], [1, 1, 0]]
     """
-    words = np.zeros((1 + max([*target, *links[:, 1]], default=0), 1 + max([*source, *links[:, 0]], default=0)), bool)
+    counts = (2 + max([*target, *links[:, 1]], default=0), 2 + max([*source, *links[:, 0]], default=0))
+    words = np.zeros(counts, bool)  # the last of each side is no word
     words[links[:, 1], links[:, 0]] = True
     return words[np.ix_(np.array(target, int), np.array(source, int))]
 

@@ -1,13 +1,18 @@
 """Settings of the corpora that a run reads."""
 
+import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, WrapValidator, model_validator
 
+from dragoman.data.directions import Direction, Directions
 from dragoman.settings import Settings
+from dragoman.text.tags import SYNTHETIC, tag_pieces
+
+Language = Annotated[str, Field(min_length=1)]
 
 
 class HoldOutSettings(Settings):
@@ -34,6 +39,19 @@ class BaseCorpusSettings(Settings):
     """Use only a part of the corpus."""
     first: int | None = Field(default=None, ge=1)
     """Use only the first N pairs (after `hold_out`); by default all."""
+    tagged: bool = False
+    """Put a reserved token at the start of each source, which tells the model that a machine wrote it, as after
+    `dragoman backtranslate` (Caswell et al. 2019). Translation never uses it."""
+    languages: tuple[str, str] | None = None
+    """Source and target language, of those in `data.languages`; by default `data.source` and `data.target`."""
+    both_ways: bool = False
+    """Use every pair in both directions: first the whole corpus as it is, then with its sides swapped."""
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """Return what determines the pairs besides the files, ready for JSON; as before there were several languages."""
+        added = {name for name in ("languages", "both_ways", "tagged") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude=added)
 
     @property
     @abstractmethod
@@ -188,6 +206,11 @@ CorpusSettings = Annotated[
 """One corpus; its keys name its kind."""
 
 
+def corpus_tags(corpus: BaseCorpusSettings) -> tuple[str, ...]:
+    """Return the tags of the sources of a corpus, besides that of a language."""
+    return (SYNTHETIC,) if corpus.tagged else ()
+
+
 class FilterSettings(Settings):
     """Which pairs are excluded from training. Pairs with an empty side always are."""
 
@@ -204,12 +227,15 @@ class FilterSettings(Settings):
 class DataSettings(Settings):
     """The corpora of a run."""
 
-    source: str = Field(min_length=1)
-    """Code of the source language, such as `en`."""
-    target: str = Field(min_length=1)
+    source: Language | None = None
+    """Code of the source language, such as `en`; needed unless every corpus names its `languages`."""
+    target: Language | None = None
     """Code of the target language."""
+    languages: tuple[Language, ...] = ()
+    """All languages of one model for several directions, where corpora name theirs: each source sentence then begins with the
+    tag of its target language (Johnson et al. 2017). A corpus used in `both_ways` needs no more than `source` and `target`."""
     root: Path = Path(".")
-    """Folder that paths of corpora are relative to. In paths, {source} and {target} are replaced by the language codes."""
+    """Folder that paths of corpora are relative to. In paths, {source} and {target} are replaced by the corpus's languages."""
     train: tuple[CorpusSettings, ...] = Field(min_length=1)
     """Training corpora."""
     dev: tuple[CorpusSettings, ...] = Field(min_length=1)
@@ -224,22 +250,125 @@ class DataSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":
-        languages = {self.source, self.target}
-        corpora = (*self.train, *self.dev, *self.test)
-        reads_phrasebook = any(isinstance(corpus, PhrasebookSettings) for corpus in corpora)
-        if reads_phrasebook and not (languages <= {"en", "vi"} or languages <= {"en", "fr"}):
-            raise ValueError(
-                f"the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but `data.source` is "
-                f"`{self.source}` and `data.target` is `{self.target}`"
-            )
+        for name in ("source", "target"):
+            if getattr(self, name) is None and not self.languages:
+                raise ValueError(f"`data.{name}` is missing; add it, or `data.languages` for several languages")
+        self._check_tags()
+        for place, corpus in self._places():
+            self._check_corpus(f"data.{place}", corpus)
         return self
 
-    def place(self, path: Path) -> Path:
-        """Return where a corpus file is: below `root`, with the codes of the languages in it filled in.
+    @property
+    def tagged(self) -> bool:
+        """Whether there are several directions, so that sources begin with the tag of their target language."""
+        return bool(self.languages) or any(corpus.both_ways for corpus in self.train)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the languages that have tags."""
+        both = (language for language in (self.source, self.target) if language is not None)
+        return (self.languages or tuple(both)) if self.tagged else ()
+
+    @property
+    def tag_pieces(self) -> tuple[str, ...]:
+        """Return all tags that training sources may begin with."""
+        return (*tag_pieces(self.tags), *dict.fromkeys(tag for corpus in self.train for tag in corpus_tags(corpus)))
+
+    @property
+    def directions(self) -> Directions:
+        """Return the directions of the training corpora."""
+        every = (direction for corpus in self.train for direction in self.directions_of(corpus))
+        return Directions(tuple(dict.fromkeys(every)), self.tagged)
+
+    def direction(self, corpus: BaseCorpusSettings) -> Direction:
+        """Return the languages of a corpus, source first."""
+        return corpus.languages or (self.source or "", self.target or "")
+
+    def directions_of(self, corpus: BaseCorpusSettings) -> list[Direction]:
+        """Return the directions in which a corpus is used: its own, and the opposite one if it is used in both."""
+        source, target = self.direction(corpus)
+        return [(source, target), (target, source)] if corpus.both_ways else [(source, target)]
+
+    def place(self, path: Path, corpus: BaseCorpusSettings) -> Path:
+        """Return where a file of a corpus is: below `root`, with the codes of its languages filled in.
 
         >>> data = DataSettings(source="en", target="vi", root="texts", train=[{"tsv": "a"}], dev=[{"tsv": "b"}])
-        >>> data.place(Path("train.{target}")).as_posix()
+        >>> data.place(Path("train.{target}"), data.train[0]).as_posix()
         'texts/train.vi'
         """
         name = str(self.root / path)
-        return Path(name.replace("{source}", self.source).replace("{target}", self.target))
+        source, target = self.direction(corpus)
+        return Path(name.replace("{source}", source).replace("{target}", target))
+
+    def _places(self) -> Iterator[tuple[str, BaseCorpusSettings]]:
+        """Yield all corpora, training corpora first, each with its place."""
+        for part in ("train", "dev", "test"):
+            for number, corpus in enumerate(getattr(self, part)):
+                yield f"{part}.{number}", corpus
+
+    def _check_tags(self) -> None:
+        """Raise ValueError for languages that cannot have tags."""
+        if len(self.languages) == 1 or len(set(self.languages)) < len(self.languages):
+            raise ValueError(
+                f"`data.languages` is {list(self.languages)}, but it must name at least two different ones"
+            )
+        for name in ("source", "target"):
+            own = getattr(self, name)
+            if self.languages and own not in (None, *self.languages):
+                raise ValueError(
+                    f"`data.{name}` is `{own}`, which is not one of `data.languages`{self._known}; set one of them, or null"
+                )
+        for language in self.tags:
+            if re.fullmatch(r"\w[\w-]*", language) is None:
+                raise ValueError(f"the language `{language}` cannot have a tag; use letters, digits, `_` and `-` only")
+
+    def _check_corpus(self, place: str, corpus: BaseCorpusSettings) -> None:
+        """Raise ValueError for a corpus whose languages are missing, unknown, or not those of any training corpus."""
+        source, target = self.direction(corpus)
+        if corpus.languages is not None and not self.languages:
+            raise ValueError(f"`{place}.languages` needs `data.languages`, a list of all languages; add it")
+        if not source or not target:
+            raise ValueError(
+                f"`{place}` does not say which languages it has; add `languages: [SOURCE, TARGET]`{self._known}"
+            )
+        for language in corpus.languages or ():
+            if language not in self.languages:
+                raise ValueError(f"`{place}.languages` names `{language}`, not one of `data.languages`{self._known}")
+        if corpus.both_ways and source == target:
+            raise ValueError(f"`{place}.both_ways` needs two languages, but both sides are `{source}`; remove it")
+        self._check_phrasebook(place, corpus)
+        if self.tagged and isinstance(corpus, MonolingualSettings) and source != target:
+            raise ValueError(
+                f"`{place}` has text of one language; name it twice, such as `languages: [{source}, {source}]`"
+            )
+        self._check_trained(place, corpus)
+
+    def _check_phrasebook(self, place: str, corpus: BaseCorpusSettings) -> None:
+        """Raise ValueError for languages that the phrasebook does not have."""
+        languages = set(self.direction(corpus))
+        if isinstance(corpus, PhrasebookSettings) and not (languages <= {"en", "vi"} or languages <= {"en", "fr"}):
+            own = f"`{place}.languages` is {list(corpus.languages or ())}"
+            both = f"`data.source` is `{self.source}` and `data.target` is `{self.target}`"
+            raise ValueError(
+                "the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but "
+                f"{both if corpus.languages is None else own}"
+            )
+
+    def _check_trained(self, place: str, corpus: BaseCorpusSettings) -> None:
+        """Raise ValueError for a corpus in languages that no training corpus has on that side."""
+        trained = self.directions
+        for source, target in self.directions_of(corpus):
+            if not self.tagged and corpus.both_ways:
+                raise ValueError(
+                    f"`{place}.both_ways` needs a training corpus that is used in both directions; set it there too, or remove it"
+                )
+            if target not in trained.targets or source not in trained.languages:
+                raise ValueError(
+                    f"`{place}` is from `{source}` to `{target}`, but no corpus in `data.train` teaches these; add one, or "
+                    "remove it"
+                )
+
+    @property
+    def _known(self) -> str:
+        """Return the list of languages to end a message with."""
+        return f" ({', '.join(self.languages)})" if self.languages else ""

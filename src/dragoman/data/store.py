@@ -29,10 +29,11 @@ from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.links import WordLinks
-from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings
+from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, corpus_tags
 from dragoman.data.warning_signs import WarningSigns, repeated_corpora
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
+from dragoman.text.tags import tag_pieces
 
 FORMAT = 3
 """Version of the files of a store."""
@@ -144,6 +145,7 @@ def build_store(
             "filters": filters.model_dump(mode="json"),
             "codecs": [codec.fingerprint for codec in codecs],
             **({"aligner": ALIGNER_VERSION} if align else {}),
+            **({"tagged": True} if data.tagged else {}),
         }
         place = folder / f"store-{_hash(made_from)}"
         was_there = place.exists()
@@ -176,8 +178,8 @@ def fingerprints(
     checksums = Checksums(memory)
     described = [
         {
-            "settings": corpus.model_dump(mode="json"),
-            "languages": [data.source, data.target],
+            "settings": corpus.what,
+            "languages": list(data.direction(corpus)),
             "sha256": [checksums.of(path) for path in corpus_files(corpus, data)],
         }
         for corpus in corpora
@@ -210,7 +212,8 @@ def _read_all(
             links = pair.links
             if links is None and aligner is not None:
                 links = aligner.links(pair.source, pair.target)
-            row = Row(pair.source, pair.target, links, corpus.repeat if follows else None)
+            tags = (*tag_pieces([pair.to] if pair.to else []), *corpus_tags(corpus))
+            row = Row(pair.source, pair.target, links, corpus.repeat if follows else None, tags)
             yield from repeat(row, corpus.repeat)
         pair_filter.summary.warnings += signs.warnings()
 

@@ -27,7 +27,7 @@ class WarningSigns:
 
     def __init__(self, corpus: CorpusSettings, data: DataSettings, summary: FilterSummary) -> None:
         self.name = corpus.name
-        self.languages = (data.source, data.target)
+        self.languages = data.direction(corpus)
         self._summary = summary
         self._dropped_before = summary.dropped.copy()
         self._read = 0
@@ -99,7 +99,8 @@ def repeated_corpora(corpora: Sequence[CorpusSettings], described: Sequence[Mapp
         paths = {
             name for name in type(corpus).model_fields if name in ("source", "target", "links", "tsv", "jsonl", "text")
         }
-        same = repr((corpus.model_dump(exclude={*paths, "repeat"}), description["sha256"]))
+        settings = {name: value for name, value in corpus.what.items() if name not in {*paths, "repeat"}}
+        same = repr((settings, description["languages"], description["sha256"]))
         if same in seen:
             yield f"{corpus.name} contains the same pairs as {seen[same]}; list it once, with `repeat` to give it more weight"
         seen.setdefault(same, corpus.name)

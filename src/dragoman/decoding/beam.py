@@ -119,7 +119,7 @@ def search_steps(
 
     Closing the generator cancels the search.
     """
-    rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids PAD and BOS
+    rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids what is never written
     search, state = start(maximum, settings.size, begin, special=special), state.expand(settings.size)
     same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
@@ -163,17 +163,18 @@ def start(
 def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Extensions:
     """Choose the best continuations, twice as many as beams: at most half of them are EOS, so enough continue.
 
-    PAD and BOS never follow, whatever the `rules`. A hypothesis at its maximum length, or that the rules leave no
+    PAD, BOS and language tags never follow, whatever the `rules`. A hypothesis at its maximum length, or that the rules leave no
     continuation, can only end there.
     """
     special = search.special
     batch, size, _ = search.beams.ids.shape
-    count = min(2 * size + 2, logits.shape[1])
+    count = min(2 * size + len(special.unwritten), logits.shape[1])
     if rules:
         values, tokens = blockwise_top_k(apply_with_forced_end(search, logits, rules), count)
     else:
         values, tokens = top_log_probs(logits, count)
-    values = values.masked_fill((tokens == special.pad) | (tokens == special.bos), -torch.inf)
+    for token in special.unwritten:
+        values = values.masked_fill(tokens == token, -torch.inf)
     if rules or search.length >= search.least_maximum:
         must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
         if must_end.any():

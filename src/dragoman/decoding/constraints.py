@@ -93,8 +93,8 @@ def forced_prefix(prefixes: Padded) -> Constraint:
 
 
 def constraints_from(settings: SearchSettings, special: SpecialIds = SPECIAL_IDS) -> list[Constraint]:
-    """Return the rules that hold in every search with these settings; PAD and BOS never occur."""
-    rules = [forbid([special.pad, special.bos])]
+    """Return the rules that hold in every search with these settings; PAD, BOS and language tags never occur."""
+    rules = [forbid(special.unwritten)]
     if settings.minimum_length > 0:
         rules.append(minimum_length(settings.minimum_length, special))
     if settings.no_repeat_ngram > 0:

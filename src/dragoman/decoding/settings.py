@@ -1,11 +1,15 @@
 """How translations are searched for or drawn: the `decoding` section of a recipe. Does not import torch, which starts slowly."""
 
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from dragoman.settings import Settings
+
+RERANK_WEIGHT = 0.5
+"""Weight of a run that reranks, unless a setting says otherwise."""
 
 
 class SearchSettings(Settings):
@@ -116,6 +120,12 @@ class DecodingSettings(SearchSettings):
     the beam the one most similar to all; 0 chooses the most probable one. The mean similarity, from 0 to 1, is its score."""
     mbr_utility: Literal["chrf", "bleu"] = "chrf"
     """Minimum Bayes risk: how similarity is measured, by the sentence chrF or BLEU of each pair."""
+    rerank: tuple[Path, ...] = ()
+    """Runs that rank all hypotheses of the beam anew, together with the model (noisy channel, Yee et al. 2019): a run of the
+    opposite direction, a language model of the target language, another run of the same direction, in any number."""
+    rerank_weights: tuple[float, ...] = ()
+    """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
+    each run the weight times the run's log-probability per token of what it predicts. `dragoman tune` finds weights."""
     dictionary: Path | None = None
     """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
@@ -124,12 +134,30 @@ class DecodingSettings(SearchSettings):
         """How many finished hypotheses must be the best there are; all of the beam where they will be reranked."""
         return self.size if self.coverage_penalty > 0 else self.n_best
 
+    @model_validator(mode="after")
+    def _weigh(self) -> "DecodingSettings":
+        if self.rerank_weights and len(self.rerank_weights) != len(self.rerank):
+            raise ValueError(
+                f"`rerank_weights` has {len(self.rerank_weights)} numbers, but `rerank` has {len(self.rerank)} runs; give "
+                "one number for each run"
+            )
+        if not all(0 <= weight < inf for weight in self.rerank_weights):
+            raise ValueError("`rerank_weights` must be numbers of at least 0")
+        return self
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weight of each run that reranks."""
+        return self.rerank_weights or (RERANK_WEIGHT,) * len(self.rerank)
+
     @property
     def searches(self) -> tuple["DecodingSettings", ...]:
-        """The searches that find what is chosen from: this one, or for minimum Bayes risk the whole beam and the samples."""
+        """The searches that find what is chosen from: this one, or the whole beam, and for minimum Bayes risk the samples."""
+        whole: dict[str, Any] = {"mbr_samples": 0, "n_best": self.size, "rerank": (), "rerank_weights": ()}
+        if self.rerank:
+            return (self.model_copy(update=whole),)
         if not self.mbr_samples:
             return (self,)
-        whole = {"mbr_samples": 0, "n_best": self.size}
         drawn = {"mbr_samples": 0, "n_best": self.mbr_samples, "method": "sample", "coverage_penalty": 0.0}
         return self.model_copy(update=whole), self.model_copy(update=drawn)
 

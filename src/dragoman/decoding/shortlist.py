@@ -27,10 +27,12 @@ class Listed:
         """Return the special ids after renumbering.
 
         >>> Listed(torch.tensor([3, 5, 7, 8, 9]), None).special(SpecialIds(pad=7, bos=5, eos=9, unk=8, mask=5))
-        SpecialIds(pad=2, bos=1, eos=4, unk=3, mask=1)
+        SpecialIds(pad=2, bos=1, eos=4, unk=3, mask=1, tags=())
         """
         called = {token: number for number, token in enumerate(self.kept.tolist())}
-        return SpecialIds(**{one.name: called.get(getattr(special, one.name), -1) for one in fields(special)})
+        tags = tuple(called[tag] for tag in special.tags if tag in called)
+        single = [one.name for one in fields(special) if one.name != "tags"]
+        return SpecialIds(**{name: called.get(getattr(special, name), -1) for name in single}, tags=tags)
 
 
 @dataclass(frozen=True)

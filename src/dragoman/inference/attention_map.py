@@ -16,6 +16,7 @@ from dragoman.inspection.picture import AttentionPicture
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
 from dragoman.text.links import Links
+from dragoman.text.tags import language_of
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Ids of a source and a target sentence, without special tokens."""
@@ -23,12 +24,21 @@ Pair = tuple[Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class Side:
-    """One sentence as the model saw it: its tokens, including </s>, its words, and the word of each token."""
+    """One sentence as the model saw it: its tokens, with its language tag and </s>, its words, and the word of each token."""
 
     pieces: list[str]
     words: list[str]
     owners: list[int | None]
     """None for a token that belongs to no word, such as </s>."""
+
+    @property
+    def tags(self) -> list[str]:
+        """Return the language tag that the sentence begins with, or nothing."""
+        return [piece for piece in self.pieces[:1] if language_of(piece) is not None]
+
+    def after(self, tags: Sequence[str]) -> "Side":
+        """Return the sentence with tags before it, which belong to no word."""
+        return Side([*tags, *self.pieces], self.words, [*[None for _ in tags], *self.owners])
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,12 @@ class AttentionMap:
         """Average the weights over layers and heads."""
         return self.weights.mean((0, 1))
 
+    def mean_of_text(self) -> Float[Tensor, "_ _"]:
+        """Return the mean weights between the tokens of the texts, without tag and </s>."""
+        return self.mean()[:-1, len(self.source.tags) : -1]
+
     def by_words(self, *, shift: bool = False) -> Float[Tensor, "layer head target_word source_word"]:
-        """Merge tokens into words; weight on </s> is dropped.
+        """Merge tokens into words; weight on </s> and on a language tag is dropped.
 
         `shift` takes, for each target token, the step with it as input rather than the one that generated it, which did not
         know it yet (Chen et al. 2020, section 3.1). The step that generated </s> had the last token as input.
@@ -61,7 +75,7 @@ class AttentionMap:
         return HeadSelection(layer, head, shift).links(self)
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
-        """Return the picture of all layers and heads, with words on the axes, or with tokens and </s>."""
+        """Return the picture of all layers and heads, with words on the axes, or with tokens, tag and </s>."""
         if pieces:
             return AttentionPicture(self.source.pieces, self.target.pieces, self.weights.tolist(), title)
         return AttentionPicture(self.source.words, self.target.words, self.by_words().clamp(0, 1).tolist(), title)
@@ -154,10 +168,10 @@ def with_words(codec: Codec, text: str, words: Sequence[str]) -> Side:
     Together the words spell the sentence. A token belongs to the word that contains its first letter.
     """
     pieces = codec.split(text)
-    surfaces = codec.tokenizer.surfaces(pieces)
+    surfaces = codec.tokenizer.surfaces(codec.ordered(pieces))
     if "".join("".join(surfaces).split()) != "".join("".join(words).split()):
         raise InputError(f"the words `{' '.join(words)}` do not spell the sentence `{text}`")
     ends = list(accumulate(len("".join(word.split())) for word in words))
     starts = [0, *accumulate(len("".join(surface.split())) for surface in surfaces)]
     owners: list[int | None] = [next((w for w, end in enumerate(ends) if start < end), None) for start in starts[:-1]]
-    return Side([*pieces, "</s>"], list(words), [*owners, None])
+    return Side([*pieces, "</s>"], list(words), [*codec.ordered(owners), None])

@@ -3,7 +3,7 @@
 Does not import torch.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,6 +38,11 @@ def _draws(_: Use, own: SearchSettings) -> bool:
 def _chooses(_: Use, own: SearchSettings) -> bool:
     """Tell whether the translation of least Bayes risk is chosen."""
     return isinstance(own, DecodingSettings) and own.mbr_samples > 0
+
+
+def _without(name: str) -> Callable[[Any, SearchSettings], bool]:
+    """Return a condition: another setting is 0."""
+    return lambda _, own: not getattr(own, name, 0)
 
 
 MODEL = (
@@ -88,6 +93,19 @@ SEARCH = (
         "decoding.mbr_utility",
         _chooses,
         "works only with `decoding.mbr_samples`",
+    ),
+    Rule(
+        "decoding.rerank",
+        lambda _, own: own.method == "beam" and own.size > 1,
+        "needs several hypotheses to choose from: `decoding.method: beam` and a `decoding.beam` of more than 1",
+    ),
+    *(
+        Rule(
+            "decoding.rerank",
+            _without(name),
+            f"does not work with `decoding.{name}`, which chooses among the hypotheses too",
+        )
+        for name in ("mbr_samples", "coverage_penalty")
     ),
     Rule(
         "decoding.length_penalty",

@@ -8,14 +8,15 @@ from typing import Any
 
 import torch
 
-from dragoman.data.collate import pad
+from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
 from dragoman.decoding.constraints import forbid
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.sample import sample
+from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings, SearchSettings
 from dragoman.decoding.step import step_of
-from dragoman.inference.batching import batches_of_one_length, check_memory
+from dragoman.inference.batching import batches, batches_of_one_length, check_memory
 from dragoman.inference.checks import lay_over
 from dragoman.inference.session import Session, open_runs
 from dragoman.models.seq2seq import Seq2Seq
@@ -24,6 +25,8 @@ from dragoman.tree import map_tensors
 
 ROWS = 64
 """Maximum number of texts in a batch."""
+SCORED_TOKENS = 6000
+"""Maximum number of tokens in a batch of texts that are scored, padding included."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,21 @@ class TextGenerator:
                     for one in hypotheses
                 ]
         return results
+
+    def score(self, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """Return the log-probability of each whole text, and its length in tokens with </s>.
+
+        InputError names a text longer than the model's positions.
+        """
+        encoded = encode_within(self.codec, texts, self.model.target_positions, name="text")
+        results: dict[int, tuple[float, int]] = {}
+        for rows in batches([len(ids) + 1 for ids in encoded], SCORED_TOKENS):
+            batch = collate([([], encoded[row]) for row in rows], special=self.codec.special).to(self.device)
+            with self.session.computing(self.session.pack(self.settings.precision)):
+                scored = score_target(self.model.decoder, self.model.encoder(batch.source), batch.target)
+            for row, log_prob in zip(rows, scored.log_prob.tolist(), strict=True):
+                results[row] = (log_prob, len(encoded[row]) + 1)
+        return [results[row] for row in range(len(texts))]
 
     continue_texts = generate_texts
     """The name in earlier releases, which still works."""

@@ -17,11 +17,13 @@ class Request:
     previous: tuple[str, ...] = ()
     """The sentences before it in its document, nearest last, if the model reads them."""
     target: str | None = None
+    to: str | None = None
+    """The language whose tag the source begins with, if the models know several."""
 
 
 @dataclass(frozen=True)
 class EncodedRequest:
-    """A request as ids, without BOS and EOS."""
+    """A request as ids, without BOS and EOS; sources with their tag, if there is one."""
 
     request: Request
     sources: tuple[list[int], ...]
@@ -59,18 +61,31 @@ class RequestEncoder:
         return [self._encode(request, known) for request in requests]
 
     def side(
-        self, texts: Sequence[str], side: Literal["source", "target", "previous"], *, first: int = 1
+        self,
+        texts: Sequence[str],
+        side: Literal["source", "target", "previous"],
+        *,
+        first: int = 1,
+        languages: Sequence[str | None] | None = None,
     ) -> list[list[int]]:
-        """Return the ids of sentences of one side. InputError names one that is too long, counted from `first`."""
+        """Return the ids of sentences of one side, sources with the tags of `languages`.
+
+        InputError names one that is too long, counted from `first`.
+        """
         codec = self.target if side == "target" else self.sources[0]
         bound = self.target_bound if side == "target" else self.bounds[codec]
-        return encode_within(codec, texts, bound, name=f"{side} sentence", first=first)
+        return encode_within(codec, texts, bound, name=f"{side} sentence", first=first, languages=languages)
 
     def _encode(self, request: Request, known: dict[str, list[int]]) -> EncodedRequest:
         """Encode one request."""
         by_codec = {
             codec: encode_within(
-                codec, [request.source], self.bounds[codec], name="source sentence", first=request.number
+                codec,
+                [request.source],
+                self.bounds[codec],
+                name="source sentence",
+                first=request.number,
+                languages=[request.to],
             )[0]
             for codec in dict.fromkeys(self.sources)
         }

@@ -52,7 +52,7 @@ class Speller:
         given, known = self.source.split(source), self.dictionary(dictionary)
         words = replace_positional(words, given, unknown=name, dictionary=known)
         if reading is not None:
-            words = replace_unknown(words, reading.mean()[:-1, :-1], given, unknown=name, dictionary=known)
+            words = replace_unknown(words, reading.mean_of_text(), given, unknown=name, dictionary=known)
         return self.target.join(words)
 
     def dictionary(self, given: Path | None) -> Mapping[str, str]:

@@ -17,3 +17,12 @@ class Translation:
     """The attention, an `attention_map.AttentionMap`, if requested."""
     token_log_probs: tuple[float, ...] = ()
     """The model's log-probability of each token of the target, </s> last; empty if CTranslate2 searched."""
+
+    @property
+    def per_token(self) -> float:
+        """The log-probability divided by the number of tokens, </s> included; undivided if the tokens are not known.
+
+        >>> Translation("A cat.", -0.9, -1.5, token_log_probs=(-0.5, -0.5, -0.5)).per_token
+        -0.5
+        """
+        return self.log_prob / max(len(self.token_log_probs), 1)

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+from dragoman.data.directions import Direction, Directions
 from dragoman.data.documents import preceding
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
@@ -14,6 +15,7 @@ from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
 from dragoman.inference.checks import lay_over
 from dragoman.inference.minimum_risk import least_risk
+from dragoman.inference.noisy_channel import Scorer, features, rerank
 from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
 from dragoman.inference.session import Session, open_runs
 from dragoman.inference.spelling import Speller
@@ -28,6 +30,9 @@ from dragoman.text.codec import Codec
 Previous = Sequence[Sequence[str]] | None
 """The sentences before each one in its document, nearest last, as many as there are."""
 
+Languages = str | Sequence[str | None] | None
+"""The language to translate into: one for all sentences or one for each; needed only where a run knows several."""
+
 
 class Translator:
     """Translates text with a trained run.
@@ -38,6 +43,8 @@ class Translator:
     >>> translator = Translator.load("runs/demo")  # doctest: +SKIP
     >>> translator.translate(["I love cats."], beam=8)[0].text  # doctest: +SKIP
     'Tôi yêu mèo.'
+    >>> Translator.load("runs/many").translate(["I love cats."], to="fr")[0].text  # doctest: +SKIP
+    "J'aime les chats."
     """
 
     def __init__(
@@ -47,7 +54,7 @@ class Translator:
         target: Codec,
         *,
         settings: DecodingSettings | None = None,
-        languages: tuple[str, str] = ("source", "target"),
+        languages: Direction | Directions = ("source", "target"),
         view: HeadSelection | None = None,
         sources: Sequence[Codec] | None = None,
         dictionary: Mapping[str, str] | None = None,
@@ -64,13 +71,15 @@ class Translator:
         self.source = source
         self.target = target
         self.settings = settings or DecodingSettings()
-        self.languages = languages
+        self.directions = languages if isinstance(languages, Directions) else Directions((languages,))
+        """The languages between which it translates."""
         self.view = view or HeadSelection()
         self.device = self.engine.session.device
         self.previous = max(model.previous for model in self.models)
         """Maximum number of previous sentences that are read."""
         self._sources = tuple(sources or [source] * len(self.models))
         self._speller = Speller(source, target, dictionary or {})
+        self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
 
     @classmethod
     def load(
@@ -96,7 +105,7 @@ class Translator:
             first.source,
             first.target,
             settings=chosen,
-            languages=first.languages,
+            languages=first.directions,
             view=None if guided is None else HeadSelection(guided.layer, guided.head, guided.shift),
             sources=[run.source for run in opened],
             dictionary=first.dictionary,
@@ -104,10 +113,20 @@ class Translator:
         translator.prepare(chosen)
         return translator
 
+    @property
+    def languages(self) -> Direction:
+        """Return the codes of the source and the target language, those of the first direction if there are several."""
+        return self.directions.trained[0]
+
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""
         for search in settings.searches:
             self.engine.prepare(search, len(self.target))
+        if settings.rerank and settings.rerank not in self._scorers:
+            from dragoman.inference.scorers import load_scorers  # translators themselves
+
+            languages = self.directions.require_one("a run to be reranked")
+            self._scorers[settings.rerank] = load_scorers(settings.rerank, languages, self.device.type)
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
 
@@ -145,10 +164,19 @@ class Translator:
         ]
 
     def encode(
-        self, sentences: Sequence[str], side: Literal["source", "target", "previous"], *, first: int = 1
+        self,
+        sentences: Sequence[str],
+        side: Literal["source", "target", "previous"],
+        *,
+        first: int = 1,
+        to: Languages = None,
     ) -> list[list[int]]:
-        """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`."""
-        return self._encoder.side(sentences, side, first=first)
+        """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`.
+
+        Sources begin with the tags of the languages `to`, if there are any.
+        """
+        languages = self.directions.tags(to, len(sentences)) if side == "source" else None
+        return self._encoder.side(sentences, side, first=first, languages=languages)
 
     def translate(
         self,
@@ -159,10 +187,12 @@ class Translator:
         replace_unknowns: bool = False,
         first: int = 1,
         previous: Previous = None,
+        to: Languages = None,
         **decoding: Any,
     ) -> list[Translation]:
         """Translate sentences, in their order; an empty sentence gives an empty translation.
 
+        A run of several target languages needs `to`: the language, or that of each sentence.
         `settings` replace the translator's own, and further keyword arguments (such as `beam=8`) change some of them, for
         this call only. `replace_unknowns` puts the source word most attended to in place of each unknown word. If the
         sentences are part of a longer text, `first` is the number of the first. Models of documents read the `previous`
@@ -173,7 +203,7 @@ class Translator:
         self.prepare(chosen)
         if not replace_unknowns:
             self._check_dictionary(chosen)
-        requests = self._encoder.encode_all(self._requests(sentences, previous, first=first))
+        requests = self._encoder.encode_all(self._requests(sentences, previous, first=first, to=to))
         results = []
         for request, found in zip(requests, self._search(requests, chosen), strict=True):
             readings: list[AttentionMap] | None = None
@@ -192,35 +222,40 @@ class Translator:
         return results
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
     ) -> list[tuple[float, int]]:
         """Return the log-probability of each given translation, and its length in tokens with </s>.
 
-        `previous` is that of `translate`.
+        `previous` and `to` are those of `translate`.
         """
-        return [(one.log_prob, len(one.ids) + 1) for one in self.score_tokens(sources, targets, previous=previous)]
+        found = self.score_tokens(sources, targets, previous=previous, to=to)
+        return [(one.log_prob, len(one.ids) + 1) for one in found]
 
     def score_tokens(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
     ) -> list[Hypothesis]:
         """Return each given translation as ids, with the log-probabilities of the whole and of its tokens.
 
-        `previous` is that of `translate`.
+        `previous` and `to` are those of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets, to=to))
         return self.engine.score(requests, self.settings)
 
     def attention_maps(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
     ) -> list[AttentionMap]:
         """Return what the (first) model attends to when it is given each source and writes each target.
 
-        Words are those between the spaces of the given texts. `previous` is that of `translate`.
+        Words are those between the spaces of the given texts. `previous` and `to` are those of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets, to=to))
         maps = self.engine.attention_maps(requests, (self.source, self.target), self.settings)
         return [
-            replace(reading, source=as_given(self.source, source), target=as_given(self.target, target))
+            replace(
+                reading,
+                source=as_given(self.source, source).after(reading.source.tags),
+                target=as_given(self.target, target),
+            )
             for reading, source, target in zip(maps, sources, targets, strict=True)
         ]
 
@@ -228,13 +263,27 @@ class Translator:
     """The former name of `attention_maps`."""
 
     def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each request, best first: the most probable ones, or those of least Bayes risk."""
+        """Return the hypotheses of each request, best first: the most probable, reranked ones, or those of least Bayes risk."""
         found = [self.engine.search(requests, search) for search in settings.searches]
+        if settings.rerank:
+            return self._reranked(requests, found[0], settings)
         if len(found) == 1:
             return found[0]
         return [
             least_risk([*chain(*candidates)], self.target.decode, utility=settings.mbr_utility, n_best=settings.n_best)
             for candidates in zip(*found, strict=True)
+        ]
+
+    def _reranked(
+        self, requests: Sequence[EncodedRequest], found: Sequence[list[Hypothesis]], settings: DecodingSettings
+    ) -> list[list[Hypothesis]]:
+        """Rank the hypotheses of each request anew, with the runs that `settings` name."""
+        sources = [request.request.source for request in requests]
+        texts = [[self.target.decode(one.ids) for one in some] for some in found]
+        scores = features(sources, texts, self._scorers[settings.rerank])
+        return [
+            rerank(some, others, settings.weights, n_best=settings.n_best)
+            for some, others in zip(found, scores, strict=True)
         ]
 
     def _check_dictionary(self, settings: DecodingSettings) -> None:
@@ -256,14 +305,21 @@ class Translator:
         return RequestEncoder(self._sources, self.target, bounds, self.engine.target_bound, self.previous)
 
     def _requests(
-        self, sources: Sequence[str], previous: Previous, *, first: int = 1, targets: Sequence[str] | None = None
+        self,
+        sources: Sequence[str],
+        previous: Previous,
+        *,
+        first: int = 1,
+        targets: Sequence[str] | None = None,
+        to: Languages = None,
     ) -> list[Request]:
         """Build the request for each sentence."""
         before = self.preceding(sources) if previous is None or not self.previous else previous
         written = [None] * len(sources) if targets is None else targets
+        rows = zip(sources, before, written, self.directions.tags(to, len(sources)), strict=True)
         return [
-            Request(source, number, tuple(rows), target)
-            for number, (source, rows, target) in enumerate(zip(sources, before, written, strict=True), first)
+            Request(source, number, tuple(nearest), target, language)
+            for number, (source, nearest, target, language) in enumerate(rows, first)
         ]
 
 
@@ -272,17 +328,23 @@ def _check_same_text(first: Run, other: Run) -> None:
 
     Models that read documents need one source vocabulary too, since previous sentences are tokenised once.
     """
-    if first.languages != other.languages:
+    one, two = first.directions, other.directions
+    if (one.tagged, set(one.trained)) != (two.tagged, set(two.trained)):
         raise InputError(
-            f"{first.folder} translates from {' to '.join(first.languages)} but {other.folder} from "
-            f"{' to '.join(other.languages)}, so they cannot translate together; give runs of one direction"
+            f"{first.folder} translates {one} but {other.folder} {two}, so they cannot translate together; give runs of the "
+            "same directions"
         )
     documents = any(isinstance(run.recipe.model, DocumentSettings) for run in (first, other))
     sides = [("target", first.target, other.target)]
     if documents:
         sides.append(("source", first.source, other.source))
-    for side, one, two in sides:
-        if one.fingerprint != two.fingerprint:
+    for side, own, given in sides:
+        if own.shares(given) and own != given:
+            raise InputError(
+                f"one of {first.folder} and {other.folder} writes from right to left, so they cannot translate together; let it "
+                "rank the other's translations: `--rerank`"
+            )
+        if own != given:
             raise InputError(
                 f"{first.folder} and {other.folder} have different {side} vocabularies, so they cannot translate together; "
                 "train both with the same data and text sections"

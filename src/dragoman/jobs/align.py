@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from dragoman.data.directions import Directions
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection
-from dragoman.inference.translator import Translator
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.symmetrisation import Symmetrisation, symmetrise
 from dragoman.text.links import Links
@@ -32,14 +32,18 @@ def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: K
     return min(rates, key=rates.__getitem__)
 
 
-def check_reverse(forward: Translator, backward: Translator) -> None:
-    """Raise InputError for two runs that do not translate between the same languages in opposite directions."""
-    (source, target), found = forward.languages, backward.languages
-    if found != (target, source):
+def check_reverse(backward: Directions, direction: tuple[str | None, str]) -> None:
+    """Raise InputError for a run that does not translate in the opposite of a direction."""
+    source, target = direction
+    if source is None:
+        raise InputError("the opposite direction needs the language of the source; give it with --from")
+    try:
+        backward.choose(target, source)
+    except InputError:
         raise InputError(
             f"the first run translates from {source} to {target}, so the reverse run must translate from {target} to {source}, "
-            f"but it translates from {found[0]} to {found[1]}; give a run of the other direction"
-        )
+            f"but it translates {backward}; give a run of the other direction"
+        ) from None
 
 
 def align_both_ways(

@@ -247,7 +247,7 @@ def settle(
             raise
         choices = [replace(one, value=error.most) if one.path == "text.size" else one for one in choices]
         codecs = learn(settled(recipe, _values(choices)))
-    shared = codecs[0].fingerprint == codecs[1].fingerprint
+    shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
     choices += choose_model(recipe, work)

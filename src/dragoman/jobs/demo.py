@@ -45,10 +45,12 @@ def remove_previous_demo(folder: Path) -> None:
 
 def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | signal.Signals:
     """Train, measure and write report.html and report.json; return the report, or the signal that stopped training."""
-    if recipe.data.source != "en":
+    directions = recipe.data.directions
+    source, target = directions.trained[0]
+    if directions.tagged or source != "en":
+        own = f"in several directions ({directions})" if directions.tagged else f"from `{source}`"
         raise SettingsError(
-            f"the demo translates from `en`, not from `{recipe.data.source}`; use `dragoman train phrasebook-en-vi` with these "
-            "settings"
+            f"the demo translates from `en`, not {own}; use `dragoman train phrasebook-en-vi` with these settings"
         )
     progress = fit(recipe, folder, listener=listener)
     if not progress.finished:
@@ -61,7 +63,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
     for corpus in recipe.data.test:
         if not isinstance(corpus, PhrasebookSettings):
             continue
-        examples = derive(recipe.data.target, corpus.phrasebook, corpus.pairs, seed=corpus.seed)
+        examples = derive(target, corpus.phrasebook, corpus.pairs, seed=corpus.seed)
         translations = translator.translate([example.source for example in examples])
         scores[corpus.phrasebook] = measure(translator, examples, translations)
         numbers[corpus.phrasebook] = {_key(score): score.value for score in scores[corpus.phrasebook]}
@@ -74,7 +76,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
     ]
     shown = [Sample(source, one.text) for source, one in zip(SENTENCES, known, strict=True)]
     report = Report(
-        title=f"Dragoman demo: {recipe.data.source} to {recipe.data.target}",
+        title=f"Dragoman demo: {source} to {target}",
         summary="A translator trained on the built-in phrasebook, measured on sentences it has never seen.",
         facts={
             "Training pairs": f"{sum(getattr(c, 'pairs', 0) for c in recipe.data.train):,}",

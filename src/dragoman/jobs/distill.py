@@ -1,24 +1,31 @@
 """Distillation: a small student learns from a teacher's translations of the corpus that the teacher was trained on."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import Pair, corpus_files, read_pairs
-from dragoman.data.filters import PairFilter
+from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.directions import Direction
 from dragoman.data.settings import CorpusSettings, DataSettings
-from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.errors import RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
-from dragoman.jobs.translate_corpus import CorpusTranslation, Report, translate_corpora
+from dragoman.jobs.translate_corpus import (
+    FIELDS,
+    CorpusTranslation,
+    Report,
+    count,
+    origin,
+    remember,
+    sentences,
+    translate_corpora,
+)
 from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
@@ -31,9 +38,6 @@ from dragoman.training.reports import Silent
 
 FOLDER = "distilled"
 """Folder of the student's run with the translations, one JSON object per line."""
-
-FIELDS = ("source", "target")
-"""The fields of those objects."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +62,20 @@ def student_recipe(
     Each training corpus is replaced by the file of its translations in `folder`; `assignments` (`a.b=value`) override
     everything. Raises SettingsError if the student cannot learn from translations.
     """
-    own = teacher.recipe.model_dump(mode="json")
+    own, data = teacher.recipe.model_dump(mode="json"), teacher.recipe.data
     taught = [
-        {"jsonl": str(_translations(folder, number)), "fields": list(FIELDS), "repeat": corpus.repeat}
-        for number, corpus in enumerate(teacher.recipe.data.train, 1)
+        {
+            "jsonl": str(_translations(folder, number)),
+            "fields": list(FIELDS),
+            "repeat": corpus.repeat,
+            "tagged": corpus.tagged,
+        }
+        | ({"languages": list(direction)} if data.tagged else {})
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
     train = [*taught, *own["data"]["train"]] if teaching.original else taught
     table = reduce(merge, tables_of(find_recipe(str(name))))
-    table = {**table, "data": {**own["data"], "train": train}, "text": own["text"]}
+    table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
     if capabilities_of(recipe.model).previous:
@@ -111,7 +121,7 @@ def distill(
         _check_files((*student.data.dev, *student.data.test), student.data)
         about = _teacher(teacher, runs, translator, teaching=chosen)
         begun = (folder / "manifest.json").exists()
-        _remember(folder, about, resume=resume)
+        remember(folder / FOLDER / "teacher.json", about, resume=resume)
         if not begun:
             corpora = _corpora(teacher, folder)
             translate_corpora(
@@ -121,7 +131,7 @@ def distill(
                 report=report or (lambda _: None),
             )
             for corpus in corpora:
-                listener.say(_count(corpus.path))
+                listener.say(count(corpus.path))
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})
 
 
@@ -142,72 +152,49 @@ def _teacher(
     teacher: Run, runs: Sequence[Path], translator: Translator, *, teaching: DistillationSettings
 ) -> dict[str, Any]:
     """Return what the translations depend on, for the manifest and for resuming."""
-    files, data = Checksums(), teacher.recipe.data
-    return {
-        "runs": [str(run) for run in runs],
-        "weights": [files.of(run / "model.safetensors") for run in runs],
-        "data": {str(path): files.of(path) for corpus in data.train for path in corpus_files(corpus, data)},
-        **asdict(teaching),
-        "decoding": translator.settings.model_dump(mode="json"),
-    }
+    data = teacher.recipe.data
+    files = (path for corpus in data.train for path in corpus_files(corpus, data))
+    return asdict(teaching) | origin(runs, translator, files)
 
 
-def _remember(folder: Path, about: dict[str, Any], *, resume: bool) -> None:
-    """Write what the translations depend on; if there are some already, it must be the same."""
-    path = folder / FOLDER / "teacher.json"
-    if resume and path.exists():
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
-        changed = next((name for name in about if known.get(name) != about[name]), None)
-        if changed is not None:
-            raise InputError(
-                f"{path.parent} contains translations made with other settings or files (`{changed}` differs); use the same ones "
-                "to continue, or choose another folder with --out"
-            )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another") from None
-
-
-def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[str]:
-    """Return the texts that the student learns from, best first, without duplicates or empty ones.
+def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[Translation]:
+    """Return the translations that the student learns from, best first, without duplicates or empty ones.
 
     >>> best = Translation("A cat.", -1.0, -1.0, (Translation("The cat.", -1.2, -1.2), Translation("A cat.", -1.5, -1.5)))
-    >>> choose(best, "The cat.", DistillationSettings(n_best=2)), choose(best, "The cat.", DistillationSettings(nearest=True))
-    (['A cat.', 'The cat.'], ['The cat.'])
+    >>> [one.text for one in choose(best, "The cat.", DistillationSettings(n_best=2))]
+    ['A cat.', 'The cat.']
+    >>> [one.text for one in choose(best, "The cat.", DistillationSettings(nearest=True))]
+    ['The cat.']
     """
-    texts = list(dict.fromkeys(one.text for one in (translation, *translation.alternatives) if one.text.strip()))
+    distinct: dict[str, Translation] = {}
+    for one in (translation, *translation.alternatives):
+        if one.text.strip():
+            distinct.setdefault(one.text, one)
+    kept = list(distinct.values())
     if teaching.nearest:
-        texts.sort(key=lambda text: -sentence_bleu(text, reference))
-    return texts[: teaching.n_best]
-
-
-def _count(path: Path) -> str:
-    """Describe how many translations of how many sentences a file contains."""
-    translations, sentences, last = 0, 0, -1
-    with path.open("rb") as file:
-        for line in file:
-            number = json.loads(line)["sentence"]
-            translations, sentences, last = translations + 1, sentences + (number != last), number
-    return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
+        kept.sort(key=lambda one: -sentence_bleu(one.text, reference))
+    return kept[: teaching.n_best]
 
 
 def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
     """Return the teacher's training corpora, with the files for its translations of them."""
     data = teacher.recipe.data
     return [
-        CorpusTranslation(partial(_sentences, corpus, data), _translations(folder, number))
-        for number, corpus in enumerate(data.train, 1)
+        CorpusTranslation(partial(_sentences, corpus, data, direction), _translations(folder, number))
+        for number, (corpus, direction) in enumerate(_parts(data), 1)
     ]
 
 
-def _sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
-    """Yield the pairs of a corpus that the teacher was trained on."""
-    return PairFilter(data.filters).keep(read_pairs(corpus, data))
+def _parts(data: DataSettings) -> Iterator[tuple[CorpusSettings, Direction]]:
+    """Yield each training corpus with its direction, twice if it is used in both."""
+    for corpus in data.train:
+        for direction in data.directions_of(corpus):
+            yield corpus, direction
+
+
+def _sentences(corpus: CorpusSettings, data: DataSettings, direction: Direction) -> Iterator[Pair]:
+    """Yield the pairs of a corpus in one direction that the teacher was trained on."""
+    return (pair for pair in sentences(corpus, data) if pair.languages in (None, direction))
 
 
 def _translations(folder: Path, number: int) -> Path:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 from dragoman.atomic import write_text
@@ -23,7 +24,8 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     """Measure a run on its `data.test`; return the scores by corpus, and write test.json.
 
     A translator uses its decoding section, and gets the same BLEU and chrF as with `dragoman evaluate` on the same files;
-    pairs with an empty side count like all others. A language model is measured by its perplexity per predicted token.
+    pairs with an empty side count like all others. A corpus used in both directions has scores of each. A language model is
+    measured by its perplexity per predicted token.
     """
     run = open_run(folder)
     data = run.recipe.data
@@ -32,7 +34,9 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     for corpus in data.test:
         files = corpus_files(corpus, data)
         name = f"phrasebook {corpus.phrasebook}" if isinstance(corpus, PhrasebookSettings) else str(files[0])
-        scores[name] = measure(list(read_pairs(corpus, data)))
+        for languages, group in groupby(read_pairs(corpus, data), lambda pair: pair.languages):
+            place = name if languages is None else f"{name} ({'-'.join(languages)})"
+            scores[place] = measure(list(group))
     if scores:
         table = {
             name: {score.name.lower(): {"score": score.score, "signature": score.signature} for score in found}
@@ -49,7 +53,8 @@ def _translating(folder: Path) -> Measure:
     def measure(pairs: list[Pair]) -> list[Score]:
         sources = [pair.source for pair in pairs]
         previous = translator.preceding(sources, [pair.document for pair in pairs])
-        hypotheses = [one.text for one in translator.translate(sources, previous=previous)]
+        to = [pair.to for pair in pairs]
+        hypotheses = [one.text for one in translator.translate(sources, previous=previous, to=to)]
         references = [[pair.target for pair in pairs]]
         return [bleu(hypotheses, references), chrf(hypotheses, references)]
 

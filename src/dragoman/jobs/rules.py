@@ -71,6 +71,11 @@ def _drops_units(model: Any) -> bool:
     return any(rates) or not rates
 
 
+def _tells_languages_apart(recipe: Any, _: Any) -> bool:
+    """Tell whether the model translates sentence by sentence, so that a tag at the start of each says into what."""
+    return model_of(recipe).translates and not model_of(recipe).previous
+
+
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
@@ -230,8 +235,19 @@ TEXT = (
         lambda recipe, _: not model_of(recipe).previous,
         "does not work for `model.kind: {whole.model.kind}`, which reads sentences in the order of their documents",
     ),
+    Rule(
+        "data.joined",
+        lambda recipe, _: not recipe.data.tag_pieces,
+        "does not work where sources begin with a tag, of their language or for being synthetic",
+    ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),
+    Rule("text.right_to_left", _can("translates"), "works only for translation models"),
+    Rule(
+        "text.right_to_left",
+        lambda _, text: getattr(text, "unknown", "plain") == "plain",
+        "does not work with `text.unknown: positional`, which counts from left to right",
+    ),
     Rule(
         "text.unknown",
         _all_linked,
@@ -239,7 +255,30 @@ TEXT = (
         remedy="make them with `dragoman align` and give the file as `links` of the corpus",
     ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
-    *(Rule(f"data.{part}.*.repeat", lambda *_: False, "works only for training corpora") for part in ("dev", "test")),
+    *(
+        Rule(f"data.{part}.*.{name}", lambda *_: False, "works only for training corpora")
+        for part in ("dev", "test")
+        for name in ("repeat", "tagged")
+    ),
+    Rule("data.train.*.tagged", _can("translates"), "works only for translation models, which read a source"),
+    Rule(
+        "data.train.*.tagged",
+        lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain",
+        "would move the source words that `text.unknown: positional` counts",
+    ),
+    Rule(
+        "text.unknown",
+        lambda recipe, text: text.unknown == "plain" or not recipe.data.tagged,
+        "needs one dictionary, and so one direction, but `data` has several",
+    ),
+    *(
+        Rule(
+            setting,
+            _tells_languages_apart,
+            "needs a model that translates sentence by sentence, not {whole.model.kind}",
+        )
+        for setting in ("data.languages", "data.train.*.both_ways")
+    ),
 )
 """Rules on data and text."""
 

@@ -9,6 +9,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
+from dragoman.errors import InputError
 from dragoman.inference.torch_engine import output_layer
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.text.codec import Codec
@@ -24,6 +25,11 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     """
     run = open_run(folder)
     run.require("translate")
+    if run.directions.tagged:
+        raise InputError(
+            f"{folder} translates in several directions ({run.directions}), but a shortlist is for one: what a token is likely "
+            "to become depends on the target language"
+        )
     cpu = torch.device("cpu")
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data

@@ -243,6 +243,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     for sentence in remarks(recipe):
         listener.say(sentence)
     codecs = learn(recipe)
+    codecs[0].tags(recipe.data.tag_pieces)  # refuses what another run's vocabulary lacks
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)

@@ -10,16 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.atomic import write_text
-from dragoman.data.corpus import Pair
-from dragoman.errors import RunError
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.filters import PairFilter
+from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.errors import InputError, RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 
 CHUNK = 1024
 """Number of sentences translated and written together; a resumed job continues after the last chunk."""
 
-Choose = Callable[[Translation, Pair], list[str]]
-"""Returns the texts to keep from the translation of a pair's source."""
+FIELDS = ("source", "target")
+"""Fields of a row that hold a sentence and its translation, unless a corpus names others."""
+
+Choose = Callable[[Translation, Pair], list[Translation]]
+"""Returns what to keep from the translation of a pair's source and its alternatives."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,27 @@ Report = Callable[[TranslationProgress], None]
 
 @dataclass(frozen=True)
 class CorpusTranslation:
-    """A corpus, and the file of its translations: one JSON object per line, with `sentence`, `source` and `target`."""
+    """A corpus, and the file of its translations: one JSON object per line.
+
+    It has `sentence`, the number of the sentence, the two `fields`, and `score`, the log-probability per token with </s>.
+    """
 
     pairs: Callable[[], Iterable[Pair]]
     """Iterates over the corpus from the start."""
     path: Path
     """The file; until it is complete, its translations are in the file `partial`."""
+    fields: tuple[str, str] = FIELDS
+    """Names of the fields that hold a sentence and its translation, such as the codes of their languages."""
 
     @property
     def partial(self) -> Path:
         """Return the path of incomplete translations."""
         return self.path.with_name(f"{self.path.name}.partial")
+
+
+def sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+    """Yield the pairs of a training corpus that its filters keep."""
+    return PairFilter(data.filters).keep(read_pairs(corpus, data))
 
 
 def translate_corpora(
@@ -74,13 +90,61 @@ def translate_corpora(
         already += resumed.sentences
         with corpus.partial.open("ab") as file:
             file.truncate(resumed.end)
-            for rows, sentences in _chunks(translator, iter(corpus.pairs()), resumed.sentences, choose=choose):
+            for rows, sentences in _chunks(translator, corpus, resumed.sentences, choose=choose):
                 file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
                 file.flush()
                 ResumePoint(sentences, file.tell()).write(corpus)
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
                 report(TranslationProgress(earlier + sentences, sum(counts), rate))
         os.replace(corpus.partial, corpus.path)
+
+
+def origin(runs: Sequence[Path], translator: Translator, files: Iterable[Path]) -> dict[str, Any]:
+    """Return what translations of corpus `files` depend on, ready for JSON."""
+    checksums = Checksums()
+    return {
+        "runs": [str(run) for run in runs],
+        "weights": [checksums.of(run / "model.safetensors") for run in runs],
+        "data": {str(path): checksums.of(path) for path in files},
+        "decoding": translator.settings.model_dump(mode="json"),
+    }
+
+
+def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
+    """Write into the folder of translations what they depend on, ready for JSON; what is there already must be the same.
+
+    Raises InputError if it is not, RunError if the file is damaged, cannot be written, or is there without `resume`.
+    """
+    if path.exists() and not resume:
+        raise RunError(
+            f"{path.parent} already contains translations; add --resume to continue, or choose another place with --out"
+        )
+    if path.exists():
+        try:
+            known = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
+        changed = next((name for name in about if known.get(name) != about[name]), None)
+        if changed is not None:
+            raise InputError(
+                f"{path.parent} contains translations made with other settings or files (`{changed}` differs); use the same ones "
+                "to continue, or choose another place with --out"
+            )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise RunError(f"{path.parent} cannot be written ({error.strerror}); choose another place with --out") from None
+
+
+def count(path: Path) -> str:
+    """Describe how many translations of how many sentences a file contains."""
+    translations, sentences, last = 0, 0, -1
+    with path.open("rb") as file:
+        for line in file:
+            number = json.loads(line)["sentence"]
+            translations, sentences, last = translations + 1, sentences + (number != last), number
+    return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
 
 
 @dataclass(frozen=True)
@@ -110,12 +174,13 @@ class ResumePoint:
 
 
 def _chunks(
-    translator: Translator, pairs: Iterator[Pair], done: int, *, choose: Choose
+    translator: Translator, corpus: CorpusTranslation, done: int, *, choose: Choose
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Translate the pairs after the first `done`; yield the results of each chunk, and the number of sentences up to its end.
+    """Translate what follows the first `done` pairs; yield the results of each chunk, and the number of sentences up to its end.
 
     A document model reads the sentences before each one.
     """
+    pairs, (given, made) = iter(corpus.pairs()), corpus.fields
     before: list[Pair] = []
     number = 0
     while chunk := list(islice(pairs, CHUNK)):
@@ -126,10 +191,11 @@ def _chunks(
             continue
         previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
         sources = [pair.source for pair in chunk]
-        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :])
+        to = [pair.to for pair in chunk]
+        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :], to=to)
         rows = [
-            {"sentence": at, "source": pair.source, "target": text}
+            {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}
             for at, (pair, one) in enumerate(zip(chunk, found, strict=True), first)
-            for text in choose(one, pair)
+            for kept in choose(one, pair)
         ]
         yield rows, number

@@ -1,12 +1,12 @@
 """Measure a model on the dev corpora during training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from dragoman.data.collate import collate
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import CorpusError
 from dragoman.inference.translator import Translator
@@ -29,7 +29,10 @@ ROWS = 100
 
 
 class Validation:
-    """Measure a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations."""
+    """Measure a translator on the dev corpora: `dev_loss` per token (not smoothed), `dev_bleu` of greedy translations.
+
+    With several directions, `dev_bleu` is the mean of those of the directions, which are `dev_bleu_en-fr` and the like.
+    """
 
     def __init__(self, recipe: Recipe, run: Run, device: torch.device, *, say: Say | None = None) -> None:
         self.run = run
@@ -39,13 +42,24 @@ class Validation:
         self.sources = [pair.source for pair in pairs]
         self.references = [pair.target for pair in pairs]
         self.documents = [pair.document for pair in pairs]
+        self.languages = [pair.to for pair in pairs]
+        self.directions: dict[str, list[int]] = {}
+        """The numbers of the pairs of each direction, if there are several."""
+        for number, pair in enumerate(pairs):
+            if pair.languages is not None:
+                self.directions.setdefault("-".join(pair.languages), []).append(number)
 
     def translator(self, model: Seq2Seq) -> Translator:
         """Return a greedy translator. Raises InputError if a dev sentence is longer than the model's positions."""
         translator = Translator(
-            [model], self.run.source, self.run.target, settings=self.greedy, dictionary=self.run.dictionary
+            [model],
+            self.run.source,
+            self.run.target,
+            settings=self.greedy,
+            languages=self.run.directions,
+            dictionary=self.run.dictionary,
         )
-        translator.encode(self.sources, "source")
+        translator.encode(self.sources, "source", to=self.languages)
         translator.encode(self.references, "target")
         return translator
 
@@ -53,12 +67,21 @@ class Validation:
         """Return the scores of `model`, which is in evaluation mode."""
         translator = self.translator(model)
         previous = translator.preceding(self.sources, self.documents)
-        scored = translator.score(self.sources, self.references, previous=previous)
-        hypotheses = [one.text for one in translator.translate(self.sources, previous=previous)]
-        return {
-            "dev_loss": -sum(total for total, _ in scored) / sum(tokens for _, tokens in scored),
-            "dev_bleu": bleu(hypotheses, [self.references]).score,
+        context: dict[str, Any] = {"previous": previous, "to": self.languages}
+        scored = translator.score(self.sources, self.references, **context)
+        hypotheses = [one.text for one in translator.translate(self.sources, **context)]
+        loss = -sum(total for total, _ in scored) / sum(tokens for _, tokens in scored)
+        return {"dev_loss": loss, **self._bleu(hypotheses)}
+
+    def _bleu(self, hypotheses: Sequence[str]) -> dict[str, float]:
+        """Return BLEU of greedy translations, of each direction too if there are several."""
+        if not self.directions:
+            return {"dev_bleu": bleu(hypotheses, [self.references]).score}
+        scores = {
+            f"dev_bleu_{name}": bleu([hypotheses[n] for n in rows], [[self.references[n] for n in rows]]).score
+            for name, rows in self.directions.items()
         }
+        return {"dev_bleu": sum(scores.values()) / len(scores), **scores}
 
 
 class LanguageModelValidation:
@@ -113,6 +136,7 @@ def build_validation(
 def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
     """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides.
 
+    With several directions, equally many of each are taken.
     `say` receives a message if some do not.
     """
     pairs: list[Pair] = []
@@ -130,4 +154,4 @@ def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
         )
     if not pairs:
         raise CorpusError("the dev corpus has no pairs; set `data.dev`, which is needed to choose the best weights")
-    return pairs[: recipe.training.validate_sentences]
+    return first_of_each_direction(pairs, recipe.training.validate_sentences)

@@ -57,9 +57,28 @@ def sentence_bleu(hypothesis: str, reference: str) -> float:
     return float(_sentence_metric().sentence_score(hypothesis, [reference]).score)
 
 
+def bleu_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
+    """Return what corpus BLEU adds up over sentences: matching n-grams of each order, all n-grams, and both lengths."""
+    found = _sentence_metric().sentence_score(hypothesis, list(references))
+    return [*found.counts, *found.totals, found.sys_len, found.ref_len]
+
+
+def bleu_of_statistics(summed: Sequence[int]) -> float:
+    """Return corpus BLEU, as `bleu` does, from the sums of `bleu_statistics`.
+
+    >>> round(bleu_of_statistics(bleu_statistics("the cat sat on the mat", ["the cat sat on the rug"])), 1)
+    76.0
+    """
+    orders = (len(summed) - 2) // 2
+    correct, total, (written, expected) = summed[:orders], summed[orders : 2 * orders], summed[2 * orders :]
+    return float(
+        _sentence_metric().compute_bleu(list(correct), list(total), written, expected, smooth_method="exp").score
+    )
+
+
 @cache
 def _sentence_metric() -> Any:
-    """Return sacreBLEU's metric behind `sentence_bleu`."""
+    """Return sacreBLEU's metric behind `sentence_bleu` and `bleu_statistics`, which counts as that behind `bleu` does."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True)

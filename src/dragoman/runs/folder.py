@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
+from dragoman.data.directions import Direction, Directions
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
@@ -51,9 +52,14 @@ class Run:
     """Translations of single words, learned from word alignments; empty unless unknown words are positional."""
 
     @property
-    def languages(self) -> tuple[str, str]:
-        """Return the codes of the source and the target language."""
-        return self.recipe.data.source, self.recipe.data.target
+    def languages(self) -> Direction:
+        """Return the codes of the source and the target language, those of the first direction if there are several."""
+        return self.directions.trained[0]
+
+    @property
+    def directions(self) -> Directions:
+        """Return the directions that the run was trained on."""
+        return self.recipe.data.directions
 
     @property
     def weights(self) -> Path:
@@ -63,7 +69,7 @@ class Run:
     def fresh_model(self) -> Model:
         """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
-        shared = self.source.fingerprint == self.target.fingerprint
+        shared = self.source.shares(self.target)
         return build_model(
             self.recipe.model, Vocabularies(len(self.source), len(self.target), shared, special=self.target.special)
         )

@@ -172,7 +172,9 @@ def _in_use(folder: Path) -> str:
     """Return the error message for a folder into which another process is training."""
     table = _read(folder / LOCK)
     who = f"process {table['pids'][0]} on {table['host']}" if table else "another process"
-    return f"{folder} is in use: {who} is training into it; wait until it has finished, or choose another folder with --out"
+    return (
+        f"{folder} is in use: {who} is working in it; wait until it has finished, or choose another folder with --out"
+    )
 
 
 def _create(path: Path, token: str) -> bool:

@@ -78,5 +78,5 @@ def _shown(value: Any) -> str:
     if value is None or isinstance(value, Settings):
         return ""
     if isinstance(value, tuple):
-        return f": {list(value)}"
+        return f": [{', '.join(map(str, value))}]"
     return f": {str(value).lower() if isinstance(value, bool) else value}"

@@ -38,24 +38,26 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
     `text.joint`, and in language models, which have one language, one vocabulary serves both sides.
     """
-    given = _runs(recipe.model)
+    given, tags = _runs(recipe.model), recipe.data.tag_pieces
     source = next((run.source for part, run in given.items() if part != "decoder"), None)
     target = next((run.target for part, run in given.items() if part != "encoder"), None)
     if recipe.text.joint or purpose_of(recipe.model) != "translate":
         source, target = source or target, target or source
-    if source is not None and target is not None and "whole" not in given and recipe.text.joint and source != target:
+    apart = source is not None and target is not None and not source.shares(target)
+    if apart and "whole" not in given and recipe.text.joint:
         raise SettingsError(
             f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` is "
             "impossible; set `text.joint: false` and `model.tied: target`"
         )
     if source is not None and target is not None:
         _check_text(recipe, given)
+    if source is not None:
+        source.tags(tags)  # refuses one that it does not have
     if source is None and target is None:
-        return learn_codecs(recipe.text, pairs)
-    return (
-        source or learn_codec(recipe.text, (source for source, _ in pairs())),
-        target or learn_codec(recipe.text, (target for _, target in pairs())),
-    )
+        return learn_codecs(recipe.text, pairs, tags)
+    source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
+    target = target or learn_codec(recipe.text, (target for _, target in pairs()))
+    return source.directed(False), target.directed(recipe.text.right_to_left)
 
 
 def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:

@@ -5,9 +5,9 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
 
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
@@ -15,6 +15,7 @@ from dragoman.special_ids import SpecialIds
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
+from dragoman.text.tags import refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
@@ -24,6 +25,9 @@ FORMAT = 1
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Iterates over a corpus from the start: source and target of each pair."""
+
+Item = TypeVar("Item")
+"""A token, or what belongs to one."""
 
 
 @runtime_checkable
@@ -53,12 +57,13 @@ class Codec:
     """Turns text into ids and ids into text.
 
     `decode(encode(text)) == normalize(text, lower)` for every text whose tokens are known. Codecs with equal fingerprints
-    are equal.
+    are equal. With `right_to_left`, tokens are in reverse order, wherever they are in a row: the last one of the text first.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, lower: bool = False) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, lower: bool = False, right_to_left: bool = False) -> None:
         self.tokenizer = tokenizer
         self.lower = lower
+        self.right_to_left = right_to_left
         self.fingerprint: str = _fingerprint(_describe(self))
 
     @property
@@ -75,13 +80,46 @@ class Codec:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def shares(self, other: "Codec") -> bool:
+        """Tell whether another codec has the same vocabulary, perhaps in the other direction."""
+        return self.directed(False) == other.directed(False)
+
+    def directed(self, right_to_left: bool) -> "Codec":
+        """Return the codec with the same vocabulary in a direction."""
+        if right_to_left == self.right_to_left:
+            return self
+        return Codec(self.tokenizer, lower=self.lower, right_to_left=right_to_left)
+
+    def ordered(self, tokens: Sequence[Item]) -> list[Item]:
+        """Put tokens, or what belongs to each, from the order of the text into that of the ids, or back."""
+        return list(tokens[::-1] if self.right_to_left else tokens)
+
     def normalize(self, text: str) -> str:
         """Return `text` as it will be decoded."""
         return normalize(text, self.lower)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
-        return self.tokenizer.encode(self.normalize(text))
+        return self.ordered(self.tokenizer.encode(self.normalize(text)))
+
+    def tag(self, language: str | None) -> list[int]:
+        """Return the ids that ask for a translation into `language`, which go before a source: its tag; none for None.
+
+        Raises TextError if the vocabulary has no tag of the language.
+        """
+        return [] if language is None else self.tags([tag_piece(language)])
+
+    def tags(self, pieces: Sequence[str]) -> list[int]:
+        """Return the ids of tags (`text/tags.py`). Raises TextError for the first that the vocabulary does not have."""
+        known = self.tokenizer.vocabulary.tags
+        missing = next((piece for piece in pieces if piece not in known), None)
+        if missing is not None:
+            raise TextError(refusal(missing, known))
+        return [known[piece] for piece in pieces]
+
+    def leading_tags(self, ids: Sequence[int]) -> list[int]:
+        """Return the tags that a source begins with."""
+        return list(takewhile(lambda index: index in self.special.tags, ids))
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.
@@ -89,21 +127,21 @@ class Codec:
         Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
         characters have only one segmentation.
         """
-        return self.tokenizer.sample(self.normalize(text), rng, rate)
+        return self.ordered(self.tokenizer.sample(self.normalize(text), rng, rate))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids` before the first EOS, without PAD and BOS; an unknown token becomes "<unk>"."""
+        """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
         special = self.special
         before_end = ids[: list(ids).index(special.eos)] if special.eos in ids else ids
-        return self.join(self.pieces([index for index in before_end if index not in (special.pad, special.bos)]))
+        return self.join(self.pieces([index for index in before_end if index not in special.unwritten]))
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
-        return self.tokenizer.split(self.normalize(text))
+        return self.ordered(self.tokenizer.split(self.normalize(text)))
 
     def join(self, pieces: Sequence[str]) -> str:
         """Join tokens, in the vocabulary or not, to text: `join(split(text)) == normalize(text)`."""
-        return " ".join("".join(self.tokenizer.surfaces(pieces)).split())
+        return " ".join("".join(self.tokenizer.surfaces(self.ordered(pieces))).split())
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the token of each id, special ones by their names."""
@@ -116,16 +154,20 @@ class Codec:
     def piece_words(self, ids: Sequence[int]) -> list[int]:
         """Return for each id which space-separated word of the text it belongs to, counted from 0.
 
-        PAD, BOS and EOS belong to none: -1. A token that is only a space belongs to the next word.
+        PAD, BOS, EOS and tags belong to none: -1. A token that is only a space belongs to the next word.
         """
-        of_no_word = (self.special.pad, self.special.bos, self.special.eos)
+        of_no_word = (*self.special.unwritten, self.special.eos)
         real = [index for index in ids if index not in of_no_word]
-        owners = iter(_owners(self.tokenizer.surfaces(self.pieces(real))))
+        owners = iter(self._owners(self.pieces(real)))
         return [-1 if index in of_no_word else next(owners) for index in ids]
 
     def owners(self, text: str) -> list[int]:
         """Return for each token of `split(text)` which space-separated word of the text it belongs to, counted from 0."""
-        return _owners(self.tokenizer.surfaces(self.split(text)))
+        return self._owners(self.split(text))
+
+    def _owners(self, pieces: Sequence[str]) -> list[int]:
+        """Return for each token, in the order of the ids, which word of the text it belongs to."""
+        return self.ordered(_owners(self.tokenizer.surfaces(self.ordered(pieces))))
 
     @property
     def positional(self) -> bool:
@@ -154,10 +196,21 @@ class Codec:
 
 
 def encode_within(
-    codec: Codec, sentences: Sequence[str], bound: int | None, *, name: str = "sentence", first: int = 1
+    codec: Codec,
+    sentences: Sequence[str],
+    bound: int | None,
+    *,
+    name: str = "sentence",
+    first: int = 1,
+    languages: Sequence[str | None] | None = None,
 ) -> list[list[int]]:
-    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`."""
+    """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`.
+
+    Where `languages` are given, each sentence that is not empty begins with the tag of its own.
+    """
     encoded = [codec.encode(sentence) for sentence in sentences]
+    if languages is not None:
+        encoded = [codec.tag(to) + ids if ids else ids for to, ids in zip(languages, encoded, strict=True)]
     for number, ids in enumerate(encoded, first):
         if bound is not None and len(ids) + 1 > bound:
             raise InputError(
@@ -167,55 +220,57 @@ def encode_within(
     return encoded
 
 
-def learn_codecs(settings: TextSettings, pairs: Pairs) -> tuple[Codec, Codec]:
-    """Learn the codecs of source and target from a corpus; if `settings.joint`, both are the same object.
+def learn_codecs(settings: TextSettings, pairs: Pairs, tags: Sequence[str] = ()) -> tuple[Codec, Codec]:
+    """Learn the codecs of source and target from a corpus; if `settings.joint`, both have the same vocabulary.
 
-    The corpus is read once for a joint vocabulary and twice otherwise. Raises TextError if the text does not allow the
-    requested vocabulary.
+    `tags` are reserved in the source's vocabulary. The corpus is read once for a joint vocabulary and twice otherwise.
+    Raises TextError if the text does not allow the requested vocabulary.
     """
     if settings.joint:
-        codec = learn_codec(settings, chain.from_iterable(pairs()))
-        return codec, codec
-    source, target = (learn_codec(settings, (pair[side] for pair in pairs())) for side in (0, 1))
-    return source, target
+        codec = learn_codec(settings, chain.from_iterable(pairs()), tags)
+        return codec, codec.directed(settings.right_to_left)
+    source = learn_codec(settings, (source for source, _ in pairs()), tags)
+    return source, learn_codec(settings, (target for _, target in pairs())).directed(settings.right_to_left)
 
 
-def learn_codec(settings: TextSettings, texts: Iterable[str]) -> Codec:
-    """Learn one codec from texts. Raises TextError if they do not allow the requested vocabulary."""
+def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str] = ()) -> Codec:
+    """Learn one codec from texts, with `tags` reserved. Raises TextError if they do not allow the requested vocabulary."""
     normalized = (normalize(text, settings.lower) for text in texts)
     match settings:
         case SentencePieceSettings():
-            return Codec(learn_pieces(normalized, settings), lower=settings.lower)
+            return Codec(learn_pieces(normalized, settings, tags), lower=settings.lower)
         case WordsSettings():
-            return Codec(learn_words(normalized, settings), lower=settings.lower)
+            return Codec(learn_words(normalized, settings, tags), lower=settings.lower)
         case CharactersSettings():
-            return Codec(learn_characters(normalized, settings), lower=settings.lower)
+            return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
 
 
 def _describe(codec: Codec) -> dict[str, Any]:
     """Return the complete description of a codec, ready for JSON."""
     tokenizer = codec.tokenizer
+    common = {"lower": codec.lower} | ({"right_to_left": True} if codec.right_to_left else {})
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")
-        return {"kind": "sentencepiece", "lower": codec.lower, "algorithm": tokenizer.algorithm, "model": model}
+        return {"kind": "sentencepiece", **common, "algorithm": tokenizer.algorithm, "model": model}
     kind = "words" if isinstance(tokenizer, Words) else "characters"
-    return {"kind": kind, "lower": codec.lower, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
+    return {"kind": kind, **common, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
 
 
 def _build(table: dict[str, Any]) -> Codec:
     """Make the codec that `_describe` described. KeyError, TypeError, ValueError or TextError if it describes none."""
     if not isinstance(table["lower"], bool):
         raise TypeError("lower")
+    options: dict[str, bool] = {"lower": table["lower"], "right_to_left": table.get("right_to_left") is True}
     match table["kind"]:
         case "sentencepiece":
             if table["algorithm"] not in get_args(Algorithm):
                 raise ValueError(table["algorithm"])
             model = base64.b64decode(table["model"], validate=True)
-            return Codec(SentencePiece(model, table["algorithm"]), lower=table["lower"])
+            return Codec(SentencePiece(model, table["algorithm"]), **options)
         case "words":
-            return Codec(Words(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
+            return Codec(Words(Vocabulary(_texts(table["pieces"]))), **options)
         case "characters":
-            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), lower=table["lower"])
+            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), **options)
     raise ValueError(table["kind"])
 
 

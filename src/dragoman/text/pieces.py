@@ -65,9 +65,10 @@ class SentencePiece:
         return [piece.replace(SPACE, " ") for piece in pieces]
 
 
-def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> SentencePiece:
-    """Learn a vocabulary from normalised texts; the same texts give the same model.
+def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Sequence[str] = ()) -> SentencePiece:
+    """Learn a vocabulary from normalised texts, with `tags` reserved; the same texts give the same model.
 
+    The `tags` are control symbols of the model, which SentencePiece never finds in text; they count as tokens.
     Raises TextError if the texts are empty or their vocabulary cannot have the requested size.
     """
     from sentencepiece import SentencePieceTrainer
@@ -94,6 +95,7 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings) -> Sente
             bos_piece=SPECIAL[1],
             eos_piece=SPECIAL[2],
             unk_piece=SPECIAL[3],
+            control_symbols=list(tags),
         )
     except (RuntimeError, OSError) as error:
         if broken:

@@ -27,11 +27,11 @@ class _State:
 
     __slots__ = ("ids", "merged", "merges", "pieces")
 
-    def __init__(self, pieces: tuple[str, ...], vocabulary: Vocabulary) -> None:
+    def __init__(self, pieces: tuple[str, ...], vocabulary: Vocabulary, special: frozenset[int]) -> None:
         joined = ((vocabulary.id(left + right), at) for at, (left, right) in enumerate(pairwise(pieces)))
         self.pieces = pieces
         self.ids = merge_unknown([vocabulary.id(piece) for piece in pieces])
-        self.merges = [at for rank, at in sorted(joined) if rank != UNK]
+        self.merges = [at for rank, at in sorted(joined) if rank not in special]
         self.merged: list[_State | None] = [None] * len(self.merges)
 
 
@@ -45,6 +45,7 @@ class BpeDropout:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
+        self._special = frozenset(vocabulary.special.all)
         self._words: dict[str, _State] = {}
         self._states: dict[tuple[str, ...], _State] = {}
         self._cached = 0
@@ -79,7 +80,7 @@ class BpeDropout:
         """Return the one state for `pieces`."""
         state = self._states.get(pieces)
         if state is None:
-            state = _State(pieces, self._vocabulary)
+            state = _State(pieces, self._vocabulary, self._special)
             if self._cached < CACHED_TOKENS:
                 self._cached += len(pieces)
                 self._states[pieces] = state
@@ -101,7 +102,9 @@ class UnigramSampler:
     """
 
     def __init__(self, vocabulary: Vocabulary, scores: Sequence[float]) -> None:
-        self._scores = dict(zip(vocabulary, scores, strict=True))
+        special = frozenset(vocabulary.special.all)
+        numbered = enumerate(zip(vocabulary, scores, strict=True))
+        self._scores = {piece: score for index, (piece, score) in numbered if index not in special}
         self._ids = vocabulary
         self._unknown = min(scores) - UNKNOWN_PENALTY
         self._longest = max(len(piece) for piece in vocabulary)

@@ -29,6 +29,8 @@ class SentencePieceSettings(Settings):
     """Number of epochs with `sampling`; later ones have the usual segmentation, which translation has too."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
     """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
@@ -62,6 +64,8 @@ class WordsSettings(Settings):
     """Share one vocabulary between both languages."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -94,6 +98,8 @@ class CharactersSettings(Settings):
     """Share one vocabulary between both languages."""
     lower: bool = False
     """Lowercase all text."""
+    right_to_left: bool = False
+    """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
 
 
 TextSettings = Annotated[SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")]

@@ -1,6 +1,7 @@
 """Vocabularies: tokens and their ids."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dragoman.errors import TextError
 from dragoman.special_ids import BOS as BOS
@@ -8,6 +9,7 @@ from dragoman.special_ids import EOS as EOS
 from dragoman.special_ids import PAD as PAD
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.special_ids import UNK as UNK
+from dragoman.text.tags import is_tag
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 """Names of the special tokens, in the order of their ids."""
@@ -25,9 +27,11 @@ class Vocabulary:
 
     def __init__(self, pieces: Sequence[str], special: SpecialIds | None = None) -> None:
         """Number the tokens; if `special` is given, they include the special ones, at these ids."""
-        self.special = special or SPECIAL_IDS
         self._pieces = (*SPECIAL, *pieces) if special is None else tuple(pieces)
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
+        self.tags: Mapping[str, int] = {piece: index for index, piece in enumerate(self._pieces) if is_tag(piece)}
+        """The id of each tag."""
+        self.special = replace(special or SPECIAL_IDS, tags=tuple(self.tags.values()))
         if len(self._ids) < len(self._pieces):
             twice = next(piece for index, piece in enumerate(self._pieces) if self._ids[piece] != index)
             raise TextError(f"the token {twice!r} is in a vocabulary twice; each token may be there once")

@@ -87,28 +87,33 @@ def join_words(pieces: Sequence[str]) -> list[str]:
     return surfaces
 
 
-def learn_words(texts: Iterable[str], settings: WordsSettings) -> Words:
-    """Build a vocabulary of frequent words, the most frequent first, after the tokens that `unknown` needs."""
+def learn_words(texts: Iterable[str], settings: WordsSettings, tags: Sequence[str] = ()) -> Words:
+    """Build a vocabulary of frequent words, after the tokens that `unknown` needs and `tags`."""
     counts = Counter(piece for text in texts for piece in split_words(text))
-    special = settings.positional
-    size = None if settings.size is None else settings.size - len(special)
-    return Words(Vocabulary([*special, *_frequent(counts, settings.minimum_count, size)]))
+    return Words(Vocabulary(_frequent(counts, settings, [*settings.positional, *tags])))
 
 
-def learn_characters(texts: Iterable[str], settings: CharactersSettings) -> Characters:
-    """Build a vocabulary of frequent characters, the most frequent first."""
+def learn_characters(texts: Iterable[str], settings: CharactersSettings, tags: Sequence[str] = ()) -> Characters:
+    """Build a vocabulary of frequent characters, after `tags`."""
     counts = Counter(piece for text in texts for piece in text.replace(" ", SPACE))
-    return Characters(Vocabulary(_frequent(counts, settings.minimum_count, settings.size)))
+    return Characters(Vocabulary(_frequent(counts, settings, tags)))
 
 
-def _frequent(counts: Counter[str], minimum: int, size: int | None) -> list[str]:
-    """Return the tokens with at least `minimum` occurrences, at most `size` including the special ones."""
+def _frequent(counts: Counter[str], settings: WordsSettings | CharactersSettings, before: Sequence[str]) -> list[str]:
+    """Return the tokens `before`, then the frequent ones, the most frequent first; at most `size` with the special ones."""
+    minimum, size = settings.minimum_count, settings.size
     if not counts:
         raise TextError("there is no text to learn a vocabulary from; are the training files empty?")
     kept = sorted((piece for piece, count in counts.items() if count >= minimum), key=lambda p: (-counts[p], p))
     if not kept:
         raise TextError(f"no token of the text occurs {minimum} times; set text.minimum_count to 1")
-    return kept if size is None else kept[: size - len(SPECIAL)]
+    room = len(kept) if size is None else size - len(SPECIAL) - len(before)
+    if room < 1:
+        raise TextError(
+            f"text.size is {size}, but {len(SPECIAL) + len(before)} tokens come before the first of the text; set at least "
+            f"{len(SPECIAL) + len(before) + 1}"
+        )
+    return [*before, *kept[:room]]
 
 
 @lru_cache(maxsize=1 << 16)

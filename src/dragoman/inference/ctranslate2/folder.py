@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.checksums import file_checksum
+from dragoman.data.directions import Directions
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.settings import parse
@@ -18,8 +19,10 @@ from dragoman.text.codec import Codec
 
 MANIFEST = "export.json"
 """File that makes a folder an export; written last."""
-FORMAT = 1
+FORMAT = 2
 """Version of exports; a program reads its own and older ones."""
+UNTAGGED = 1
+"""Version of exports for one direction, which programs read that know no language tags."""
 EXPORTS = "exports"
 """Folder inside a run that holds its exports."""
 
@@ -35,10 +38,11 @@ class Export:
     manifest: Mapping[str, Any]
 
     @property
-    def languages(self) -> tuple[str, str]:
-        """Codes of the source and the target language."""
-        source, target = self.manifest["languages"]
-        return str(source), str(target)
+    def directions(self) -> Directions:
+        """The directions that the run was trained on."""
+        several = self.manifest.get("directions")
+        trained = [self.manifest["languages"]] if several is None else several
+        return Directions(tuple((source, target) for source, target in trained), several is not None)
 
     @property
     def positions(self) -> int:
@@ -89,13 +93,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _check(manifest: Mapping[str, Any]) -> None:
     """Raise ValueError, KeyError or TypeError for a manifest that `dragoman export` cannot have written."""
-    files, languages = manifest["files"], manifest["languages"]
+    files, directions = manifest["files"], manifest.get("directions")
+    trained = [manifest["languages"]] if directions is None else directions
     right = (
         isinstance(files, dict)
         and all(_is_name(name) and isinstance(value, str) for name, value in files.items())
         and isinstance(manifest["decoding"], dict)
-        and isinstance(languages, list)
-        and len(languages) == 2
+        and isinstance(trained, list)
+        and len(trained) > 0
+        and all(isinstance(pair, list) and list(map(type, pair)) == [str, str] for pair in trained)
         and type(manifest["positions"]) is int
         and manifest["positions"] > 0
         and isinstance(manifest["weights"], str)

@@ -6,9 +6,9 @@ log-probabilities of finished hypotheses and of those still open after a number 
 search would have returned the same, they are ranked by Dragoman's score; if not, the sentence is searched again with more
 steps. Hypotheses truncated at the maximum length get </s> by forced scoring.
 
-Deviations, only in which hypotheses share a beam, never in a score: <pad> and <s>, and </s> before `minimum_length`, are
-excluded only if they would occur, and the rest is then renormalised during search; at the maximum length the `beam` best
-continue, fewer if some of these end.
+Deviations, only in which hypotheses share a beam, never in a score: <pad>, <s>, language tags, and </s> before
+`minimum_length`, are excluded only if they would occur, and the rest is then renormalised during search; at the maximum length
+the `beam` best continue, fewer if some of these end.
 """
 
 import math
@@ -112,7 +112,7 @@ class Engine:
                 "min_decoding_length": min(settings.minimum_length, steps),
                 "no_repeat_ngram_size": settings.no_repeat_ngram,
             }
-            rules["suppress_sequences"] = [[self._names[self.special.pad]], [self._names[self.special.bos]]]
+            rules["suppress_sequences"] = [[self._names[token]] for token in self.special.unwritten]
         results = self._model.translate_batch(
             [task.pieces for task in batch],
             beam_size=settings.size,
@@ -182,6 +182,8 @@ def obstacle(settings: DecodingSettings) -> str | None:
         return "decoding.method: sample"
     if settings.mbr_samples:
         return "decoding.mbr_samples"
+    if settings.rerank:
+        return "decoding.rerank"
     if settings.shortlist:
         return "decoding.shortlist"
     if settings.coverage_penalty > 0:
@@ -203,10 +205,8 @@ def batches_of(tasks: Sequence[Task]) -> Iterator[list[Task]]:
 
 def forbidden(found: Candidate, settings: DecodingSettings, special: SpecialIds = SPECIAL_IDS) -> bool:
     """Tell whether a hypothesis contains something that Dragoman's search would have excluded."""
-    return (
-        special.pad in found.ids
-        or special.bos in found.ids
-        or (found.ended and len(found.ids) < settings.minimum_length)
+    return any(token in found.ids for token in special.unwritten) or (
+        found.ended and len(found.ids) < settings.minimum_length
     )
 
 

@@ -28,7 +28,7 @@ class ExportedTranslator:
 
     def __init__(self, export: Export, settings: DecodingSettings | None = None, *, threads: int | None = None) -> None:
         """Load the model. Raises InputError if CTranslate2 does not support what `settings` ask for."""
-        self.source, self.target, self.languages = export.source, export.target, export.languages
+        self.source, self.target, self.directions = export.source, export.target, export.directions
         self.settings = settings or export.decoding
         require_supported(self.settings)
         self.positions = export.positions
@@ -53,6 +53,7 @@ class ExportedTranslator:
         replace_unknowns: bool = False,
         first: int = 1,
         previous: Any = None,
+        to: str | Sequence[str | None] | None = None,
         **decoding: Any,
     ) -> list[Translation]:
         """Translate sentences, in their order, as `Translator.translate` does. Raises InputError if attention is needed."""
@@ -63,7 +64,9 @@ class ExportedTranslator:
         chosen = lay_over(settings or self.settings, decoding)
         require_supported(chosen)
         check_memory(chosen, len(self.target))
-        encoded = encode_within(self.source, sentences, self.positions, name="source sentence", first=first)
+        languages = self.directions.tags(to, len(sentences))
+        options: dict[str, Any] = {"name": "source sentence", "first": first, "languages": languages}
+        encoded = encode_within(self.source, sentences, self.positions, **options)
         todo = [row for row, ids in enumerate(encoded) if ids]
         found = dict(zip(todo, self.engine.search([encoded[row] for row in todo], chosen), strict=True))
         return [

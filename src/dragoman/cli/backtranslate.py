@@ -1,0 +1,68 @@
+"""`dragoman backtranslate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import announced, note, print_path, watching_translation
+from dragoman.cli.files import check_languages
+from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options
+
+
+def backtranslate(
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run that translates from the language of the text to the other one."),
+    ],
+    text: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MONOLINGUAL", help="Sentences in the target language of the model to train, one per line."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File of the pairs: translation, tab, sentence, tab, score.")],
+    beam: Beam = None,
+    sampling: Annotated[
+        bool, typer.Option("--sample", help="Sample the translations, which teaches more where there are many pairs.")
+    ] = False,
+    keep_best: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the pairs to keep, those of the highest score.")
+    ] = 1.0,
+    minimum_score: Annotated[
+        float | None, typer.Option(help="Minimum score: the log-probability per token. [default: none]")
+    ] = None,
+    settings: SearchSettings = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue, or choose other pairs from translations that are complete.")
+    ] = False,
+    device: Device = "auto",
+) -> None:
+    """Make training pairs from monolingual text.
+
+    This is back-translation: to improve a translator from English to Vietnamese, translate Vietnamese text with a run from
+    Vietnamese to English. The pairs have a synthetic English source and a real Vietnamese target; train on them and on your
+    real pairs.
+
+    Empty, repeated and too long lines are left out. Ctrl-C keeps what is translated; --resume continues.
+    """
+    options = decoding_options(settings, beam=beam) | ({"method": "sample"} if sampling else {})
+    with announced(f"Loading {run}"):
+        from dragoman.jobs.backtranslate import BacktranslationSettings, backtranslate, folder_of
+        from dragoman.runs.folder import open_run
+
+        check_languages(open_run(run).languages, text, None)
+    with watching_translation() as report:
+        made = backtranslate(
+            run,
+            text,
+            out,
+            settings=BacktranslationSettings(keep_best, minimum_score, options),
+            device=device,
+            resume=resume,
+            report=report,
+        )
+    note(str(made))
+    note(f"Train on them with this line in `data.train`:  - {{tsv: {out.absolute()}, tagged: true}}")
+    note(f"All translations are in {folder_of(out)}: --resume keeps others of them, for example with --keep-best 0.5.")
+    print_path(out)

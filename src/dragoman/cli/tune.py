@@ -1,0 +1,49 @@
+"""`dragoman tune`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import announced, note
+from dragoman.cli.files import check_languages, read_aligned
+from dragoman.cli.options import Beam, Device, Run, SearchSettings, decoding_options
+
+
+def tune(
+    run: Run,
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Source sentences of a dev set, one per line.")],
+    references: Annotated[
+        list[Path], typer.Argument(metavar="REFERENCE", help="One or more files of reference translations.")
+    ],
+    rerank: Annotated[
+        list[Path],
+        typer.Option(
+            "--rerank", metavar="RUN", help="A run that reranks, as of `dragoman translate`; may be repeated."
+        ),
+    ],
+    beam: Beam = None,
+    settings: SearchSettings = None,
+    device: Device = "auto",
+) -> None:
+    """Find the weights of runs that rerank on a dev set.
+
+    The dev set is translated once; the weights with the highest BLEU are printed as a setting for `--set`. Do not tune on
+    the sentences that you measure with afterwards.
+    """
+    from dragoman.inference.checks import refuse_alternatives
+
+    options = decoding_options(settings, beam=beam)
+    refuse_alternatives(options, "tune")
+    sources, *sets = read_aligned(source, *references)
+    with announced(f"Translating {len(sources):,} sentences"):
+        from dragoman.jobs.tune import tune
+        from dragoman.runs.folder import open_run
+
+        check_languages(open_run(run).languages, source, references[0])
+        found = tune(run, rerank, sources, references=sets, decoding=options, device=device)
+    runs = " ".join(f"--rerank {other}" for other in rerank)
+    setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
+    note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
+    note(f"Use it with: dragoman translate {run} {runs} --set '{setting}'")
+    print(setting)

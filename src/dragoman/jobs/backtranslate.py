@@ -1,0 +1,163 @@
+"""Back-translation: sentences of the target language alone become training pairs, by a run of the opposite direction."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import write_output
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.filters import FilterSummary, PairFilter
+from dragoman.data.settings import MonolingualSettings
+from dragoman.errors import InputError, RunError
+from dragoman.inference.checks import lay_over, refuse_alternatives
+from dragoman.inference.translator import Translator
+from dragoman.jobs.translate_corpus import CorpusTranslation, Report, origin, remember, translate_corpora
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.folder import Run, open_run
+from dragoman.runs.lock import run_lock
+from dragoman.text.normalize import normalize
+
+ORIGIN = "origin.json"
+"""File of the folder of translations that says what they depend on."""
+
+
+@dataclass(frozen=True)
+class BacktranslationSettings:
+    """How sentences are translated back, and which of the pairs are kept."""
+
+    keep_best: float = 1.0
+    """Share of the pairs to keep, those of the highest log-probability per token."""
+    minimum_score: float | None = None
+    """Minimum log-probability per token, </s> included."""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the search that differ from those of the run's recipe."""
+
+
+@dataclass(frozen=True)
+class Backtranslated:
+    """What became of the lines of a text."""
+
+    lines: FilterSummary
+    """The lines that were translated, and those left out before."""
+    empty: int
+    """Lines whose translation is empty."""
+    low: int
+    """Pairs whose score is too low."""
+    pairs: int
+    """Pairs that were written."""
+
+    def __str__(self) -> str:
+        dropped = "".join(f"; {count:,} {_REASONS.get(why, why)}" for why, count in self.lines.dropped.most_common())
+        said = f"{self.lines.kept + self.lines.dropped.total():,} lines{dropped}; {self.lines.kept:,} translated"
+        return f"{said}; {self.empty:,} into nothing; {self.low:,} with a low score; {self.pairs:,} pairs written."
+
+
+_REASONS = {"with an empty side": "empty", "seen before": "repeated"}
+"""What the reasons of a filter of pairs are called where there is one side."""
+
+
+def folder_of(out: Path) -> Path:
+    """Return the folder with all translations, beside the file of those that are kept."""
+    return out.with_name(f"{out.name}.translations")
+
+
+def backtranslate(
+    folder: Path,
+    text: Path,
+    out: Path,
+    *,
+    settings: BacktranslationSettings,
+    device: str = "auto",
+    resume: bool = False,
+    report: Report | None = None,
+) -> Backtranslated:
+    """Translate each line of `text` with the run in `folder`, and write `out`: translation, tab, line, tab, score.
+
+    The pairs are for a run of the opposite direction (Sennrich et al. 2016, "Improving neural machine translation models with
+    monolingual data"). Empty, repeated and too long lines are left out; they are too long where they exceed the run's
+    `data.filters` or positions. The score is the log-probability per token. All translations stay in the folder
+    `folder_of(out)`, where a stopped job resumes, and from which other shares can be kept. Raises RunError if `out` exists
+    and `resume` is false, InputError for a run that cannot translate single sentences.
+    """
+    run, work = open_run(folder), folder_of(out)
+    run.require("translate")
+    run.directions.require_one(str(folder))
+    if capabilities_of(run.recipe.model).previous:
+        raise InputError(
+            f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
+        )
+    translator = _translator(run, settings, device)
+    if not resume and (out.exists() or work.exists()):
+        raise RunError(
+            f"{out if out.exists() else work} already exists; add --resume to continue, or choose another file with --out"
+        )
+    if resume and not work.exists():
+        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    lines = partial(_lines, run, translator.models[0].source_positions, text)
+    with run_lock(work):
+        remember(work / ORIGIN, origin([folder], translator, [text]), resume=resume)
+        corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl")
+        translate_corpora(translator, [corpus], lambda best, _: [best], report=report or (lambda _: None))
+        summary = FilterSummary()
+        translated = sum(1 for _ in lines(summary=summary))
+        scores = [row["score"] for row in _rows(corpus.path)]
+        kept = _chosen(scores, settings)
+        write_output(
+            out, "".join(_line(row) for at, row in enumerate(_rows(corpus.path)) if at in kept).encode("utf-8")
+        )
+    return Backtranslated(summary, translated - len(scores), len(scores) - len(kept), len(kept))
+
+
+def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Translator:
+    """Load the run so that it returns the best translation of each line, or one sample."""
+    refuse_alternatives(settings.decoding, "backtranslate")
+    chosen = lay_over(run.recipe.decoding, settings.decoding, capabilities_of(run.recipe.model))
+    return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
+
+
+def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
+    """Yield the lines to translate, each as a pair with itself; count them, and those left out, in `summary`."""
+    data = run.recipe.data
+    pair_filter = PairFilter(data.filters.model_copy(update={"drop_duplicates": True}), summary)
+    for pair in pair_filter.keep(read_pairs(MonolingualSettings(text=text.absolute()), data)):
+        if bound is not None and len(run.source.encode(pair.source)) + 1 > bound:
+            summary.kept -= 1
+            summary.drop(f"with more tokens than the {bound} positions of the run", pair.place)
+        else:
+            yield pair
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the translations that are not empty. Raises RunError if their file is damaged."""
+    with path.open(encoding="utf-8") as file:
+        try:
+            for line in file:
+                row = json.loads(line)
+                if row["target"].strip():
+                    yield {name: row[name] for name in ("source", "target", "score")}
+        except (ValueError, KeyError, TypeError):
+            raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
+
+
+def _chosen(scores: list[float], settings: BacktranslationSettings) -> set[int]:
+    """Return the numbers of the pairs to keep. Raises InputError if none is left.
+
+    >>> sorted(_chosen([-1.0, -0.5, -2.0, -0.5], BacktranslationSettings(keep_best=0.75, minimum_score=-0.9)))
+    [1, 3]
+    """
+    best = sorted(range(len(scores)), key=lambda at: -scores[at])[: round(settings.keep_best * len(scores))]
+    kept = {at for at in best if settings.minimum_score is None or scores[at] >= settings.minimum_score}
+    if not kept:
+        highest = (
+            f"the highest of {len(scores):,} scores is {max(scores):.2f}" if scores else "no line has a translation"
+        )
+        raise InputError(f"no pair is left: {highest}; lower --minimum-score, raise --keep-best, or give more text")
+    return kept
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """Return a pair as a line of a table: its source is what the run wrote."""
+    return f"{row['target']}\t{normalize(row['source'])}\t{row['score']:.4f}\n"

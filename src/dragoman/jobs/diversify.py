@@ -1,0 +1,134 @@
+"""Data diversification: runs of both directions translate their own training corpus, and a new model learns from everything."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import write_text
+from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.errors import InputError, RunError
+from dragoman.inference.checks import lay_over, refuse_alternatives
+from dragoman.inference.translator import Translator
+from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.translate_corpus import (
+    CorpusTranslation,
+    Report,
+    count,
+    origin,
+    remember,
+    sentences,
+    translate_corpora,
+)
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.folder import Run, open_run
+from dragoman.runs.lock import run_lock
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import dump, parse
+
+RECIPE = "recipe.yaml"
+"""File of the folder that holds the recipe of the new model."""
+
+
+@dataclass(frozen=True)
+class Diversified:
+    """What was made: the recipe of the new model, and a sentence about each file of translations."""
+
+    recipe: Path
+    files: list[str]
+
+
+def diversify(
+    runs: Sequence[Path],
+    folder: Path,
+    *,
+    original: Path | None = None,
+    decoding: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    report: Report | None = None,
+) -> Diversified:
+    """Translate the training corpora of the run `original` with all `runs`, and write a recipe that learns from everything.
+
+    Runs of the direction of the first one translate the sources, those of the opposite direction the targets; both give pairs
+    for both directions. `original` is the first run unless given, as in a second round, whose runs were trained on the recipe
+    of the first. Source: Nguyen et al. 2020, "Data diversification: a simple strategy for neural machine translation",
+    algorithm 1; k is the number of runs of each direction, N the number of rounds. Duplicates are left out when the recipe is
+    trained. Raises RunError if the folder is in use or was begun without `resume`, InputError for runs that do not fit.
+    """
+    opened = [open_run(run) for run in runs]
+    _check(opened)
+    data = (opened[0] if original is None else open_run(original)).recipe.data
+    if (data.source, data.target) != opened[0].languages:
+        wanted = " to ".join(opened[0].languages)
+        raise InputError(f"{original} is not of the direction of {runs[0]}; give a run from {wanted} with --original")
+    plans = [_corpora(run, number, data, folder=folder) for number, run in enumerate(opened, 1)]
+    recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
+    if folder.exists() and any(folder.iterdir()) and not resume:
+        raise RunError(f"{folder} is not empty; add --resume to continue, or choose another folder with --out")
+    if resume and not folder.exists():
+        raise InputError(f"there is nothing to resume in {folder}; remove --resume to start")
+    files = [path for corpus in data.train for path in corpus_files(corpus, data)]
+    with run_lock(folder):
+        for number, (run, plan) in enumerate(zip(opened, plans, strict=True), 1):
+            translator = _translator(run, decoding or {}, device)
+            about = origin([run.folder], translator, files)
+            remember(folder / f"{number}.origin.json", about, resume=resume)
+            translate_corpora(translator, plan, lambda best, _: [best], report=report or (lambda _: None))
+        write_text(folder / RECIPE, dump(recipe))
+    return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
+
+
+def _check(runs: Sequence[Run]) -> None:
+    """Raise InputError for a run that cannot translate the corpora of the first one, in either direction."""
+    for run in runs:
+        run.require("translate")
+        run.directions.require_one(str(run.folder))
+        if run.languages not in (runs[0].languages, runs[0].languages[::-1]):
+            raise InputError(
+                f"{run.folder} translates from {' to '.join(run.languages)} but {runs[0].folder} from "
+                f"{' to '.join(runs[0].languages)}; give runs between the same two languages"
+            )
+        if capabilities_of(run.recipe.model).previous:
+            raise InputError(
+                f"{run.folder} reads documents, but corpora are translated sentence by sentence; give another run"
+            )
+
+
+def _corpora(run: Run, number: int, data: DataSettings, *, folder: Path) -> list[CorpusTranslation]:
+    """Return what a run translates: the sources of each training corpus, or its targets, with the files for them."""
+    swapped = run.languages != (data.source, data.target)
+    return [
+        CorpusTranslation(
+            partial(_sentences, corpus, data, swapped), folder.absolute() / f"{number}-{part}.jsonl", run.languages
+        )
+        for part, corpus in enumerate(data.train, 1)
+    ]
+
+
+def _sentences(corpus: CorpusSettings, data: DataSettings, swapped: bool) -> Iterator[Pair]:
+    """Yield the pairs of a corpus, with their sides swapped for a run of the opposite direction."""
+    for pair in sentences(corpus, data):
+        yield Pair(pair.target, pair.source, pair.place) if swapped else pair
+
+
+def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> Recipe:
+    """Return the recipe of a run with the translations among its training corpora, and without duplicates."""
+    table = run.recipe.model_dump(mode="json")
+    repeats = [corpus.repeat for corpus in data.train]
+    table["data"]["train"] += [
+        {"jsonl": str(corpus.path), "repeat": repeats[number % len(repeats)]} for number, corpus in enumerate(made)
+    ]
+    table["data"]["filters"]["drop_duplicates"] = True
+    recipe = parse(Recipe, table)
+    check_recipe(recipe)
+    return recipe
+
+
+def _translator(run: Run, decoding: Mapping[str, Any], device: str) -> Translator:
+    """Load a run so that it returns the best translation of each sentence."""
+    refuse_alternatives(decoding, "diversify")
+    chosen = lay_over(run.recipe.decoding, decoding, capabilities_of(run.recipe.model))
+    return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))

@@ -1,0 +1,55 @@
+"""`dragoman backtranslate`."""
+
+from pathlib import Path
+
+import pytest
+from tests.tiny import Trained, dragoman, refusal
+
+BACK = ("data.source=vi", "data.target=en", "decoding.maximum_ratio=1.0")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "mono.vi"
+    path.write_text("Tôi yêu mèo.\n\nVâng.\nVâng.\nCô ấy ngủ.\n", encoding="utf-8")
+    return path
+
+
+def test_the_file_is_the_only_result_and_the_corpus_to_add_is_shown(
+    trained: Trained, text: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "pairs.tsv"
+    found = dragoman("backtranslate", trained("rnn", *BACK), text, "--out", out, "--beam", 2)
+    assert (found.code, found.lines) == (0, [str(out)])
+    assert "100%  3 of 3 sentences translated" in found.errors
+    assert "5 lines; 1 empty; 1 repeated; 3 translated" in found.errors
+    assert f"- {{tsv: {out}, tagged: true}}" in found.errors
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_options_choose_the_search_and_the_pairs(trained: Trained, text: Path, tmp_path: Path) -> None:
+    run, out = trained("rnn", *BACK), tmp_path / "pairs.tsv"
+    sampled = ("--sample", "--set", "seed=3", "--set", "top_k=5")
+    found = dragoman("backtranslate", run, text, "--out", out, *sampled, "--keep-best", 0.34)
+    assert found.code == 0 and "2 with a low score; 1 pairs written" in found.errors
+    again = dragoman("backtranslate", run, text, "--out", out, *sampled, "--minimum-score", -1000, "--resume")
+    assert again.code == 0 and "3 pairs written" in again.errors
+    assert "`decoding.top_k: 5`" in refusal("backtranslate", run, text, "--out", tmp_path / "no", "--set", "top_k=5")
+
+
+def test_text_in_the_other_language_is_refused(trained: Trained, text: Path, tmp_path: Path) -> None:
+    english = text.rename(tmp_path / "mono.en")
+    sentence = refusal("backtranslate", trained("rnn", *BACK), english, "--out", tmp_path / "pairs.tsv")
+    assert "mono.en looks like `en`" in sentence
+
+
+def test_ctrl_c_says_how_to_go_on(
+    trained: Trained, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.inference.translator.Translator.translate", interrupt)
+    found = dragoman("backtranslate", trained("rnn", *BACK), text, "--out", tmp_path / "pairs.tsv")
+    assert (found.code, found.output) == (130, "")
+    assert "translations are saved" in found.errors and "--resume" in found.errors

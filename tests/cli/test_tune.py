@@ -1,0 +1,46 @@
+"""`dragoman tune`, and what reranks with what it finds."""
+
+import json
+from pathlib import Path
+
+from tests.cli.texts import SOURCES
+from tests.tiny import Trained, dragoman, refusal
+
+REVERSE = ("data.source=vi", "data.target=en")
+
+
+def test_the_setting_is_the_only_result_and_translating_takes_it(trained: Trained, source: Path, target: Path) -> None:
+    run, reverse = trained("rnn"), trained("rnn", *REVERSE)
+    found = dragoman("tune", run, source, target, "--rerank", reverse, "--beam", 4)
+    assert found.code == 0 and "without reranking" in found.errors and f"--rerank {reverse}" in found.errors
+    (setting,) = found.lines
+    assert setting.startswith("rerank_weights=[")
+    text = "".join(f"{sentence}\n" for sentence in SOURCES)
+    ranked = dragoman("translate", run, "--beam", 4, "--rerank", reverse, "--set", setting, stdin=text)
+    assert ranked.code == 0 and len(ranked.lines) == len(SOURCES)
+    scores = dragoman("evaluate", run, source, target, "--beam", 4, "--rerank", reverse, "--set", setting, "--json")
+    assert f"BLEU {json.loads(scores.output)['bleu']['score']:.2f}"[:-1] in found.errors
+
+
+def test_several_runs_rerank_together(trained: Trained) -> None:
+    run, reverse = trained("rnn"), trained("rnn", *REVERSE)
+    language = trained("decoder_only", "data.source=vi", "data.target=vi")
+    both = ("--rerank", reverse, "--rerank", language)
+    one, two = (
+        json.loads(dragoman("translate", run, *options, "--json", stdin="I love cats.\n").output)["score"]
+        for options in (both[:2], both)
+    )
+    assert two < one  # another log-probability is added
+
+
+def test_what_does_not_fit_is_refused(trained: Trained, source: Path, target: Path) -> None:
+    run = trained("rnn")
+    assert "cannot rerank translations from `en` to `vi`" in refusal(
+        "tune", run, source, target, "--rerank", trained("decoder_only")
+    )
+    assert "looks like `vi`" in refusal("tune", run, target, source, "--rerank", trained("rnn", *REVERSE))
+    assert "`decoding.n_best` has no effect on `dragoman tune`" in refusal(
+        "tune", run, source, target, "--rerank", run, "--set", "n_best=2"
+    )
+    sentence = refusal("translate", run, "--rerank", run, "--mbr", stdin="I\n")
+    assert "`decoding.mbr_samples`" in sentence and "`decoding.rerank" in sentence

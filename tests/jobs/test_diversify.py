@@ -1,0 +1,114 @@
+"""Data diversification: runs of both directions translate their training corpus."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tiny import Trained
+
+from dragoman.data.corpus import read_pairs
+from dragoman.errors import InputError, RunError
+from dragoman.inference.translator import Translator
+from dragoman.jobs import translate_corpus
+from dragoman.jobs.diversify import diversify
+from dragoman.jobs.train import fit
+from dragoman.jobs.translate_corpus import TranslationProgress
+from dragoman.runs.folder import open_run
+from dragoman.runs.recipe import load_recipe
+
+FORWARD = (
+    "data.train=[{phrasebook: train, pairs: 40}, {phrasebook: train, pairs: 10, seed: 3, repeat: 2}]",
+    "text.size=150",
+)
+BACK = ("data.source=vi", "data.target=en", "data.train.0.pairs=60")
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def runs(trained: Trained) -> list[Path]:
+    """A run of each direction; only the corpora of the first are translated."""
+    return [trained("rnn", *FORWARD), trained("rnn", *BACK)]
+
+
+def test_each_run_translates_its_side_of_the_corpora_of_the_first(runs: list[Path], tmp_path: Path) -> None:
+    made = diversify(runs, tmp_path / "made")
+    data = open_run(runs[0]).recipe.data
+    for part, corpus in enumerate(data.train, 1):
+        pairs = list(read_pairs(corpus, data))
+        forward = Translator.load(runs[0]).translate([pair.source for pair in pairs])
+        back = Translator.load(runs[1]).translate([pair.target for pair in pairs])
+        first, second = (rows(tmp_path / "made" / f"{number}-{part}.jsonl") for number in (1, 2))
+        assert [(row["en"], row["vi"]) for row in first] == [
+            (pair.source, one.text) for pair, one in zip(pairs, forward, strict=True)
+        ]
+        assert [(row["en"], row["vi"]) for row in second] == [
+            (one.text, pair.target) for pair, one in zip(pairs, back, strict=True)
+        ]
+    assert len(made.files) == 4 and "10 translations of 10 sentences" in made.files[1]
+
+
+def test_the_recipe_learns_from_everything_in_either_direction(runs: list[Path], tmp_path: Path) -> None:
+    made = diversify(runs, tmp_path / "made")
+    first = open_run(runs[0]).recipe
+    recipe = load_recipe(made.recipe, ["training.steps=2"])
+    assert (recipe.model, recipe.text, recipe.data.train[:2]) == (first.model, first.text, first.data.train)
+    assert [(corpus.name.split("/")[-1], corpus.repeat) for corpus in recipe.data.train[2:]] == [
+        ("1-1.jsonl", 1),
+        ("1-2.jsonl", 2),
+        ("2-1.jsonl", 1),
+        ("2-2.jsonl", 2),
+    ]
+    assert recipe.data.filters.drop_duplicates
+    fit(recipe, tmp_path / "run")
+    back = load_recipe(made.recipe, ["training.steps=2", "data.source=vi", "data.target=en"])
+    for corpus in recipe.data.train[2:]:
+        there, here = ([pair[:2] for pair in read_pairs(corpus, one.data)] for one in (recipe, back))
+        assert there == [(target, source) for source, target in here]
+    again = diversify([tmp_path / "run", runs[1]], tmp_path / "twice", original=runs[0])
+    assert len(load_recipe(again.recipe).data.train) == 10  # the second round translates the original corpora alone
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody catches a kill."""
+
+
+def test_a_killed_job_continues_with_the_same_result(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translate_corpus, "CHUNK", 16)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    diversify(runs, whole)
+    reports: list[TranslationProgress] = []
+
+    def stop(progress: TranslationProgress) -> None:
+        reports.append(progress)
+        if len(reports) == 6:  # the second run has begun
+            raise Killed
+
+    with pytest.raises(Killed):
+        diversify(runs, part, report=stop)
+    assert not (part / "recipe.yaml").exists()
+    with pytest.raises(RunError, match="is not empty; add --resume"):
+        diversify(runs, part)
+    with pytest.raises(InputError, match=r"`decoding` differs"):
+        diversify(runs, part, decoding={"beam": 2}, resume=True)
+    diversify(runs, part, resume=True)
+    for file in sorted(whole.glob("*.jsonl")):
+        assert file.read_bytes() == (part / file.name).read_bytes()
+
+
+def test_runs_that_do_not_fit_are_refused(runs: list[Path], trained: Trained, tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    with pytest.raises(InputError, match="give runs between the same two languages"):
+        diversify([runs[0], trained("rnn", "data.target=fr")], out)
+    with pytest.raises(InputError, match="is a masked language model"):
+        diversify([runs[0], trained("masked_lm")], out)
+    with pytest.raises(InputError, match=r"is not of the direction of .*; give a run from en to vi"):
+        diversify(runs, out, original=runs[1])
+    with pytest.raises(InputError, match="nothing to resume"):
+        diversify(runs, out, resume=True)
+    assert not out.exists()
