@@ -27,9 +27,9 @@ def found(target: Codec, text: str, score: float = -1.0) -> Hypothesis:
 class Reading:
     """An attention map whose words attend to the source words of the same place."""
 
-    def mean(self) -> torch.Tensor:
-        """Return the weights, </s> last on both sides."""
-        return torch.eye(4)
+    def mean_of_text(self) -> torch.Tensor:
+        """Return the weights between the tokens of the texts."""
+        return torch.eye(3)
 
 
 def test_the_first_is_the_translation_and_the_others_are_its_alternatives() -> None:
