@@ -26,6 +26,7 @@ COMMANDS = (
     "translate",
     "export",
     "shortlist",
+    "calibrate",
     "fill",
     "generate",
     "score",

@@ -69,7 +69,8 @@ class Translator:
         self.device = self.engine.session.device
         self.previous = max(model.previous for model in self.models)
         """Maximum number of previous sentences that are read."""
-        self._sources = tuple(sources or [source] * len(self.models))
+        self.sources = tuple(sources or [source] * len(self.models))
+        """The source codec of each model."""
         self._speller = Speller(source, target, dictionary or {})
 
     @classmethod
@@ -150,6 +151,22 @@ class Translator:
         """Return the ids of sentences. InputError names one longer than the model's positions, counted from `first`."""
         return self._encoder.side(sentences, side, first=first)
 
+    def requests(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str] | None = None,
+        *,
+        previous: Previous = None,
+        first: int = 1,
+    ) -> list[EncodedRequest]:
+        """Encode sentences, with given translations if any, for the engine; `previous` and `first` are those of `translate`."""
+        before = self.preceding(sources) if previous is None or not self.previous else previous
+        written = [None] * len(sources) if targets is None else targets
+        rows = enumerate(zip(sources, before, written, strict=True), first)
+        return self._encoder.encode_all(
+            [Request(source, number, tuple(others), target) for number, (source, others, target) in rows]
+        )
+
     def translate(
         self,
         sentences: Sequence[str],
@@ -173,7 +190,7 @@ class Translator:
         self.prepare(chosen)
         if not replace_unknowns:
             self._check_dictionary(chosen)
-        requests = self._encoder.encode_all(self._requests(sentences, previous, first=first))
+        requests = self.requests(sentences, previous=previous, first=first)
         results = []
         for request, found in zip(requests, self._search(requests, chosen), strict=True):
             readings: list[AttentionMap] | None = None
@@ -207,7 +224,7 @@ class Translator:
 
         `previous` is that of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        requests = self.requests(sources, targets, previous=previous)
         return self.engine.score(requests, self.settings)
 
     def attention_maps(
@@ -217,7 +234,7 @@ class Translator:
 
         Words are those between the spaces of the given texts. `previous` is that of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets))
+        requests = self.requests(sources, targets, previous=previous)
         maps = self.engine.attention_maps(requests, (self.source, self.target), self.settings)
         return [
             replace(reading, source=as_given(self.source, source), target=as_given(self.target, target))
@@ -249,22 +266,11 @@ class Translator:
     @property
     def _encoder(self) -> RequestEncoder:
         """Return the encoder of requests for these models."""
-        models = list(zip(self.models, self._sources, strict=True))
+        models = list(zip(self.models, self.sources, strict=True))
         bounds = {
-            codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self._sources
+            codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self.sources
         }
-        return RequestEncoder(self._sources, self.target, bounds, self.engine.target_bound, self.previous)
-
-    def _requests(
-        self, sources: Sequence[str], previous: Previous, *, first: int = 1, targets: Sequence[str] | None = None
-    ) -> list[Request]:
-        """Build the request for each sentence."""
-        before = self.preceding(sources) if previous is None or not self.previous else previous
-        written = [None] * len(sources) if targets is None else targets
-        return [
-            Request(source, number, tuple(rows), target)
-            for number, (source, rows, target) in enumerate(zip(sources, before, written, strict=True), first)
-        ]
+        return RequestEncoder(self.sources, self.target, bounds, self.engine.target_bound, self.previous)
 
 
 def _check_same_text(first: Run, other: Run) -> None:
