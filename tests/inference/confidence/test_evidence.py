@@ -1,5 +1,6 @@
 """The passes, against plain loops over the definitions."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,14 @@ def test_erasure_scores_the_translation_without_each_word(trained: Trained, mode
         expected = np.array(whole.token_log_probs) - np.array(without.token_log_probs)
         assert one.erased[number] == pytest.approx(expected, abs=1e-3)
     assert one.gains[0] == pytest.approx(one.erased[0].sum())
+    bare = without_word(translator.source, SOURCES[1], None)
+    assert bare is not None
+    known = [index for index in bare if index != translator.source.special.unk]
+    assert not any(sign.isalnum() for sign in translator.source.decode(known))
+    (request,) = translator.requests(SOURCES[1:2], [target])
+    (empty,) = translator.engine.score([replace(request, sources=(bare,))], translator.settings)
+    (whole,) = translator.engine.score([request], translator.settings)
+    assert one.emptied == pytest.approx(np.array(whole.token_log_probs) - np.array(empty.token_log_probs), abs=1e-3)
     assert one.support.min() >= 0 and one.support.max() == pytest.approx(max(np.nanmax(one.erased), 0))
 
 

@@ -25,6 +25,7 @@ def test_features_of_passes_that_were_not_made_are_absent() -> None:
             "das Haus",
             "the house",
             erased=np.ones((2, 3)),
+            emptied=np.array([1.0, 2.0, 6.0]),
             attention=np.full((3, 2), 0.25),
             dropped=np.array([-1.0, -3.0]),
             agreement=0.5,
@@ -34,6 +35,7 @@ def test_features_of_passes_that_were_not_made_are_absent() -> None:
     )
     assert set(free) < set(whole)
     assert [whole[name] for name in ("dropout", "dropout spread", "agreement", "reverse")] == [-2.0, 1.0, 0.5, -2.0]
+    assert whole["whole source"] == pytest.approx(3.0)
     assert whole["attention elsewhere"] == pytest.approx(0.5)
 
 

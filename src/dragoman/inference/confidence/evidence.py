@@ -48,6 +48,8 @@ class Evidence:
     entropies: Float[np.ndarray, " token"]
     erased: Float[np.ndarray, "word token"] | None = None
     """By how much the log-probability of each token falls without each source word; NaN for a word without letters or digits."""
+    emptied: Float[np.ndarray, " token"] | None = None
+    """By how much it falls without any source word, which leaves the punctuation of the source."""
     attention: Float[np.ndarray, "token word"] | None = None
     """Mean weight on each source word over layers and heads; what is missing to 1 is on </s>."""
     dropped: Float[np.ndarray, " pass"] | None = None
@@ -83,7 +85,8 @@ def gather(
     found = [_scored(translator, request, one) for request, one in zip(requests, scored, strict=True)]
     if passes.erasure:
         found = [
-            replace(one, erased=erased) for one, erased in zip(found, _erase(translator, requests, scored), strict=True)
+            replace(one, erased=lost[:-1], emptied=lost[-1])
+            for one, lost in zip(found, _erase(translator, requests, scored), strict=True)
         ]
     if translator.attends:
         codecs = (translator.source, translator.target)
@@ -107,13 +110,13 @@ def gather(
     return found
 
 
-def without_word(codec: Codec, text: str, word: int) -> list[int] | None:
-    """Return the ids of a text without those tokens of a word that have a letter or digit; None if there are none."""
+def without_word(codec: Codec, text: str, word: int | None) -> list[int] | None:
+    """Return the ids of a text without those tokens of a word, or of all, that have a letter or digit; None if there are none."""
     ids, surfaces = codec.encode(text), codec.tokenizer.surfaces(codec.split(text))
     kept = [
         index
         for index, owner, surface in zip(ids, codec.owners(text), surfaces, strict=True)
-        if owner != word or not any(sign.isalnum() for sign in surface)
+        if word not in (owner, None) or not any(sign.isalnum() for sign in surface)
     ]
     return kept if len(kept) < len(ids) else None
 
@@ -131,18 +134,21 @@ def _scored(translator: Translator, request: EncodedRequest, scored: Hypothesis)
 
 
 def _erase(translator: Translator, requests: Sequence[EncodedRequest], scored: Sequence[Hypothesis]) -> list[Numbers]:
-    """Return for each request the loss of each token without each source word (Vamvas and Sennrich 2022, for words)."""
+    """Return for each request the loss of each token without each source word, and last without all of them.
+
+    Vamvas and Sennrich 2022 erase constituents; NaN stands for words without letters or digits.
+    """
     changed: list[EncodedRequest] = []
     places: list[tuple[int, int]] = []
     for number, request in enumerate(requests):
         text = request.request.source
-        for word in range(len(translator.source.words(text))):
+        for word in (*range(len(translator.source.words(text))), None):
             sources = [without_word(codec, text, word) for codec in translator.sources]
             if all(one is not None for one in sources):
                 changed.append(replace(request, sources=tuple(one or [] for one in sources)))
-                places.append((number, word))
+                places.append((number, -1 if word is None else word))
     erased = [
-        np.full((len(translator.source.words(request.request.source)), len(one.token_log_probs)), np.nan)
+        np.full((len(translator.source.words(request.request.source)) + 1, len(one.token_log_probs)), np.nan)
         for request, one in zip(requests, scored, strict=True)
     ]
     results = translator.engine.score(changed, translator.settings)

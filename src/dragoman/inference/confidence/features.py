@@ -151,5 +151,6 @@ def _erasure(evidence: Evidence) -> dict[str, float]:
         "least support": worst_fifth(support),
         "source gain": float(np.log1p(np.maximum(gains, 0)).mean()) if len(gains) else 0.0,
         "omission": omitted(evidence)[0],
+        "whole source": 0.0 if evidence.emptied is None else float(np.nan_to_num(evidence.emptied).mean()),
         "useless source": float((gains < UNSUPPORTED).mean()) if len(gains) else 0.0,
     }
