@@ -80,12 +80,13 @@ def test_only_letters_and_digits_of_a_word_are_erased(trained: Trained) -> None:
 def test_dropout_passes_differ_and_depend_on_the_pair_alone(trained: Trained) -> None:
     run = trained("transformer")
     translator, found = observed(run, PassSettings(erasure=False, dropout=4))
+    torch.manual_seed(99)
     before = torch.get_rng_state()
-    alone = gather(translator, translator.requests(SOURCES[:1], TARGETS[:1]), PassSettings(erasure=False, dropout=4))
+    alone = gather(translator, translator.requests(SOURCES[1:2], TARGETS[1:2]), PassSettings(erasure=False, dropout=4))
     assert torch.equal(before, torch.get_rng_state())
-    assert found[0].dropped is not None and alone[0].dropped is not None
-    assert len(set(found[0].dropped.tolist())) == 4
-    assert alone[0].dropped == pytest.approx(found[0].dropped, abs=1e-4)
+    assert found[1].dropped is not None and alone[0].dropped is not None
+    assert len(set(found[1].dropped.tolist())) == 4
+    assert alone[0].dropped == pytest.approx(found[1].dropped, abs=1e-4)
     assert not any(module.training for model in translator.models for module in model.modules())
 
 

@@ -82,8 +82,8 @@ def word_features(evidence: Evidence) -> list[dict[str, float]]:
 def worst_fifth(log_probs: Float[np.ndarray, " token"]) -> float:
     """Return the mean of the least probable fifth of the tokens, at least one.
 
-    >>> worst_fifth(np.array([-0.1, -0.2, -5.0, -0.1, -0.3, -3.0]))
-    -4.0
+    >>> worst_fifth(np.array([-0.1, -0.2, -5.0, -0.1, -3.0])), worst_fifth(np.array([-0.1, -0.2, -5.0, -0.1, -0.3, -3.0]))
+    (-5.0, -4.0)
     """
     return float(np.sort(log_probs)[: math.ceil(len(log_probs) / 5)].mean())
 
