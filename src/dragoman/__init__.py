@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
     from dragoman.errors import DragomanError
     from dragoman.inference.attention_map import AttentionMap
+    from dragoman.inference.confidence.assessor import Assessor
     from dragoman.inference.generator import TextGenerator
     from dragoman.inference.mask_filler import MaskFiller
     from dragoman.inference.translation import Translation
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.runs.recipe import Recipe, load_recipe
 
 __all__ = [
+    "Assessor",
     "AttentionMap",
     "Classifier",
     "DragomanError",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Assessor": "inference.confidence.assessor",
     "Classifier": "classification.classifier",
     "TextGenerator": "inference.generator",
     "DragomanError": "errors",

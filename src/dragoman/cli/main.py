@@ -29,6 +29,7 @@ COMMANDS = (
     "translate",
     "export",
     "shortlist",
+    "calibrate",
     "fill",
     "generate",
     "score",

@@ -89,6 +89,25 @@ class Search:
     settings: SearchSettings = None
 
 
+@dataclass(frozen=True)
+class Trust:
+    """What to say of how far a translation can be trusted, and whether to try again."""
+
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence", help="Append the probability that a translation is good, after `dragoman calibrate`."
+        ),
+    ] = False
+    alarms: Annotated[
+        bool,
+        typer.Option("--alarms", help="Append what looks wrong: repetition, omission, detached from the source ..."),
+    ] = False
+    rescue: Annotated[
+        bool, typer.Option("--rescue", help="Translate again, by sampling, what has an alarm or little confidence.")
+    ] = False
+
+
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command in which each parameter that is a group of options, a class above, is spread out into these options."""
     hints = get_type_hints(command, include_extras=True)

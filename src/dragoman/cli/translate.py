@@ -1,16 +1,16 @@
 """`dragoman translate`."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.options import CHUNK, Device, Languages, Search, decoding_options
+from dragoman.cli.options import CHUNK, Device, Languages, Search, Trust, decoding_options
+from dragoman.cli.translations import Shown, Watch, assessing_engine, make_watch
 
 
 def translate(
@@ -20,6 +20,7 @@ def translate(
     ],
     languages: Languages,
     search: Search,
+    trust: Trust,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
     as_json: Annotated[
@@ -43,14 +44,23 @@ def translate(
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
+    shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
+    if shown.assesses or trust.rescue:
+        engine = assessing_engine(runs, engine)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 
-        translator = load_translator(
-            *runs, engine=engine, attention=align or unknown == "replace", device=device, **options
-        )
+        read = align or unknown == "replace"
+        translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
+        watch = make_watch(translator, shown, rescues=trust.rescue, device=device)
     _, to = choose_languages(translator, languages)
+    _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
+
+
+def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: str | None) -> None:
+    """Translate standard input, and print each chunk as soon as it is done."""
+    translator = watch.translator
     numbered = translator.settings.n_best > 1
     number = 0
     before: list[str] = []
@@ -58,10 +68,10 @@ def translate(
         _note_all(translator.remarks(chunk, first=number + 1))
         lines = [*before, *chunk]
         with announced("Translating") if number == 0 else nullcontext():  # the first time, C++ may be compiled
-            translations = translator.translate(
+            translations = watch.translate(
                 chunk,
-                attention=align,
-                replace_unknowns=unknown == "replace",
+                attention=shown.align,
+                replace_unknowns=replaces,
                 first=number + 1,
                 previous=translator.preceding(lines)[len(before) :],
                 to=to,
@@ -69,34 +79,13 @@ def translate(
         before = lines[len(lines) - translator.previous :]
         for index, best in enumerate(translations, number):
             for translation in (best, *best.alternatives):
-                links = _links(translation, translator.view) if align else ""
-                print(_line(index, translation, links, as_json=as_json, numbered=numbered))
+                print(shown.line(index, translation, view=translator.view, numbered=numbered))
         number += len(chunk)
         print(end="", flush=True)
+    watch.conclude()
 
 
 def _note_all(remarks: list[str]) -> None:
     """Print each remark on standard error."""
     for remark in remarks:
         note(remark)
-
-
-def _links(translation: Any, view: Any) -> str:
-    """Return the word alignments of a translation, if it has any."""
-    from dragoman.text.links import format_links
-
-    return "" if translation.reading is None or view is None else format_links(view.links(translation.reading))
-
-
-def _line(number: int, translation: Any, links: str, *, as_json: bool, numbered: bool) -> str:
-    """Write one translation in the format that the options request."""
-    if as_json:
-        table = {
-            "line": number,
-            "translation": translation.text,
-            "score": translation.score,
-            "log_prob": translation.log_prob,
-        }
-        return json.dumps(table | ({"alignment": links} if links else {}), ensure_ascii=False)
-    text = f"{translation.text} ||| {links}" if links else translation.text
-    return f"{number} ||| {text} ||| {translation.score:.6f}" if numbered else text

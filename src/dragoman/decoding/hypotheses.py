@@ -13,6 +13,8 @@ class Hypothesis:
     score: float
     token_log_probs: tuple[float, ...] = ()
     """The log-probability of each of the ids, that of EOS last; their sum is `log_prob`."""
+    token_entropies: tuple[float, ...] = ()
+    """Where a given translation was scored: the entropy of the models' distributions at each token, averaged, in nats."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Speller:
         for number, one in enumerate(found):
             reading = readings[number] if readings else None
             text = self._spell(source, one.ids, dictionary, reading=reading if replaces else None)
-            made.append(Translation(text, one.score, one.log_prob, (), reading, one.token_log_probs))
+            made.append(Translation(text, one.score, one.log_prob, (), reading, one.token_log_probs, tuple(one.ids)))
         return replace(made[0], alternatives=tuple(made[1:])) if made else Translation("", 0.0, 0.0)
 
     def _spell(self, source: str, ids: list[int], dictionary: Path | None, *, reading: Any) -> str:

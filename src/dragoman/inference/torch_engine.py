@@ -85,13 +85,16 @@ class TorchEngine:
                 results[number] = alternatives
         return results
 
-    def score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
-        """Return the given targets with their log-probabilities. Raises RunError if they are NaN."""
+    def score(
+        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, *, entropies: bool = False
+    ) -> list[Hypothesis]:
+        """Return the given targets with their log-probabilities, and `entropies` if requested. RunError if they are NaN."""
         results: dict[int, Hypothesis] = {}
         widths = [request.width * settings.hypotheses for request in requests]
         lengths = [sum(map(len, request.pair)) for request in requests]
         for rows in batches(widths, BATCH_CELLS, ties=lengths):
-            results |= dict(zip(rows, self._score([requests[row] for row in rows], settings), strict=True))
+            scored = self._score([requests[row] for row in rows], settings, entropies=entropies)
+            results |= dict(zip(rows, scored, strict=True))
         return [results[row] for row in range(len(requests))]
 
     def attention_maps(
@@ -133,7 +136,9 @@ class TorchEngine:
                 return rerank(found, self.models[0].decoder, encoded[0], special=self.special, **weighed)
             return found
 
-    def _score(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[Hypothesis]:
+    def _score(
+        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, *, entropies: bool
+    ) -> list[Hypothesis]:
         """Score one batch by the mean of the models' probabilities of each token."""
         previous, targets = previous_of(requests), [request.target or [] for request in requests]
         with self.session.computing(self.session.pack(settings.precision)):
@@ -142,19 +147,20 @@ class TorchEngine:
                 for ids in zip(*(request.sources for request in requests), strict=True)
             ]
             own = [collate(one, previous=previous, special=self.special).to(self.session.device) for one in pairs]
-            tokens = torch.stack(
-                [
-                    score_target(model.decoder, model.encoder(batch.source), batch.target).tokens
-                    for model, batch in zip(self.models, own, strict=True)
-                ]
-            )
+            scores = [
+                score_target(model.decoder, model.encoder(batch.source), batch.target, need_entropies=entropies)
+                for model, batch in zip(self.models, own, strict=True)
+            ]
+            tokens = torch.stack([one.tokens for one in scores])
             mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
             totals = (mixed * own[0].target.mask[:, 1:]).sum(1)
             if not totals.isfinite().all():
                 raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")
+        found = [one.entropies for one in scores if one.entropies is not None]
+        spread = torch.stack(found).mean(0).tolist() if found else [[]] * len(targets)
         return [
-            Hypothesis(target, total, total, tuple(row[: len(target) + 1]))
-            for target, total, row in zip(targets, totals.tolist(), mixed.tolist(), strict=True)
+            Hypothesis(target, total, total, tuple(row[: len(target) + 1]), tuple(unsure[: len(target) + 1]))
+            for target, total, row, unsure in zip(targets, totals.tolist(), mixed.tolist(), spread, strict=True)
         ]
 
     def _require_shortlist(self) -> Shortlist:

@@ -17,6 +17,10 @@ class Translation:
     """The attention, an `attention_map.AttentionMap`, if requested."""
     token_log_probs: tuple[float, ...] = ()
     """The model's log-probability of each token of the target, </s> last; empty if CTranslate2 searched."""
+    ids: tuple[int, ...] = ()
+    """The tokens of the target, without </s>."""
+    assessment: Any = None
+    """How far it can be trusted, a `confidence.assessment.Assessment`, if an `Assessor` translated."""
 
     @property
     def per_token(self) -> float:

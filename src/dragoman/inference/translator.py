@@ -77,7 +77,8 @@ class Translator:
         self.device = self.engine.session.device
         self.previous = max(model.previous for model in self.models)
         """Maximum number of previous sentences that are read."""
-        self._sources = tuple(sources or [source] * len(self.models))
+        self.sources = tuple(sources or [source] * len(self.models))
+        """The source codec of each model."""
         self._speller = Speller(source, target, dictionary or {})
         self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
 
@@ -178,6 +179,26 @@ class Translator:
         languages = self.directions.tags(to, len(sentences)) if side == "source" else None
         return self._encoder.side(sentences, side, first=first, languages=languages)
 
+    def requests(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str] | None = None,
+        *,
+        previous: Previous = None,
+        first: int = 1,
+        to: Languages = None,
+    ) -> list[EncodedRequest]:
+        """Encode sentences, with given translations if any, for the engine; the other arguments are those of `translate`."""
+        before = self.preceding(sources) if previous is None or not self.previous else previous
+        written = [None] * len(sources) if targets is None else targets
+        rows = zip(sources, before, written, self.directions.tags(to, len(sources)), strict=True)
+        return self._encoder.encode_all(
+            [
+                Request(source, number, tuple(nearest), target, language)
+                for number, (source, nearest, target, language) in enumerate(rows, first)
+            ]
+        )
+
     def translate(
         self,
         sentences: Sequence[str],
@@ -203,7 +224,7 @@ class Translator:
         self.prepare(chosen)
         if not replace_unknowns:
             self._check_dictionary(chosen)
-        requests = self._encoder.encode_all(self._requests(sentences, previous, first=first, to=to))
+        requests = self.requests(sentences, previous=previous, first=first, to=to)
         results = []
         for request, found in zip(requests, self._search(requests, chosen), strict=True):
             readings: list[AttentionMap] | None = None
@@ -238,7 +259,7 @@ class Translator:
 
         `previous` and `to` are those of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets, to=to))
+        requests = self.requests(sources, targets, previous=previous, to=to)
         return self.engine.score(requests, self.settings)
 
     def attention_maps(
@@ -248,7 +269,7 @@ class Translator:
 
         Words are those between the spaces of the given texts. `previous` and `to` are those of `translate`.
         """
-        requests = self._encoder.encode_all(self._requests(sources, previous, targets=targets, to=to))
+        requests = self.requests(sources, targets, previous=previous, to=to)
         maps = self.engine.attention_maps(requests, (self.source, self.target), self.settings)
         return [
             replace(
@@ -298,29 +319,11 @@ class Translator:
     @property
     def _encoder(self) -> RequestEncoder:
         """Return the encoder of requests for these models."""
-        models = list(zip(self.models, self._sources, strict=True))
+        models = list(zip(self.models, self.sources, strict=True))
         bounds = {
-            codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self._sources
+            codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self.sources
         }
-        return RequestEncoder(self._sources, self.target, bounds, self.engine.target_bound, self.previous)
-
-    def _requests(
-        self,
-        sources: Sequence[str],
-        previous: Previous,
-        *,
-        first: int = 1,
-        targets: Sequence[str] | None = None,
-        to: Languages = None,
-    ) -> list[Request]:
-        """Build the request for each sentence."""
-        before = self.preceding(sources) if previous is None or not self.previous else previous
-        written = [None] * len(sources) if targets is None else targets
-        rows = zip(sources, before, written, self.directions.tags(to, len(sources)), strict=True)
-        return [
-            Request(source, number, tuple(nearest), target, language)
-            for number, (source, nearest, target, language) in enumerate(rows, first)
-        ]
+        return RequestEncoder(self.sources, self.target, bounds, self.engine.target_bound, self.previous)
 
 
 def _check_same_text(first: Run, other: Run) -> None:

@@ -76,12 +76,27 @@ def bleu_of_statistics(summed: Sequence[int]) -> float:
     )
 
 
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """Compute the chrF2 of one sentence, from 0 to 100.
+
+    >>> sentence_chrf("the cat", "the cat")
+    100.0
+    """
+    return float(_sentence_chrf_metric().sentence_score(hypothesis, [reference]).score)
+
+
 @cache
 def _sentence_metric() -> Any:
     """Return sacreBLEU's metric behind `sentence_bleu` and `bleu_statistics`, which counts as that behind `bleu` does."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True)
+
+
+@cache
+def _sentence_chrf_metric() -> Any:
+    """Return sacreBLEU's metric behind `sentence_chrf`."""
+    return chrf_metric()
 
 
 def bleu_metric(*, tokenize: str = "13a", lowercase: bool = False) -> Any:

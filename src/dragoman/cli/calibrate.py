@@ -1,0 +1,93 @@
+"""`dragoman calibrate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.console import announced, note, print_path
+from dragoman.cli.files import check_languages, read_aligned
+from dragoman.cli.options import Device, Run
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.inference.confidence.calibration import Calibration
+
+SENTENCES = 1000
+"""Maximum number of sentences that are learned from, unless --sentences says another."""
+
+
+def calibrate(
+    run: Run,
+    on: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(help="Source sentences and their references to learn from. [default: the dev corpora of the run]"),
+    ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option(
+            help="Learn from people instead: lines of source, translation and 0 (bad) to 1 (good), with tabs."
+        ),
+    ] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of sentences to learn from. [default: 1000]")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]"),
+    ] = None,
+    dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
+    samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,
+    reverse: Annotated[
+        Path | None, typer.Option(help="Run of the opposite direction, which scores the source, as another feature.")
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Learn what a run's confidence means, so that `dragoman translate --confidence` can be believed.
+
+    Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is, and
+    how often alarms are false is printed, and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
+    """
+    if judgements is not None and (on is not None or threshold is not None or sentences is not None):
+        raise InputError(
+            "--judgements says itself what is learned from, and what is good; remove --on and --threshold and --sentences, or "
+            "--judgements"
+        )
+    with announced(f"Loading {run}"):
+        from dragoman.data.corpus import Pair
+        from dragoman.inference.confidence.evidence import PassSettings
+        from dragoman.jobs import calibrate as job
+        from dragoman.runs.folder import open_run
+
+        opened = open_run(run)
+        opened.require("translate")
+    if judgements is not None:
+        learn_from = job.from_judgements(judgements)
+    else:
+        if on is None:
+            pairs = job.dev_pairs(run)
+        else:
+            check_languages(opened.languages, *on)
+            pairs = [Pair(source, target, "") for source, target in zip(*read_aligned(*on), strict=True)]
+        learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note)
+    made = job.calibrate(
+        run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device
+    )
+    report(made, run)
+    print_path(run / job.PICTURE)
+
+
+def report(made: "Calibration", run: Path) -> None:
+    """Say what was learned, on standard error."""
+    for name, known in (("sentences", made.reliability), ("words", made.word_reliability)):
+        if known is None:
+            continue
+        ranks = "" if known.auroc is None else f"; AUROC {known.auroc:.3f}, log-probability alone {known.alone:.3f}"
+        note(
+            f"{known.labels:,} {name}, {known.good:.0%} good: expected calibration error {known.error:.3f} on unseen ones "
+            f"({known.chance:.3f} would be chance){ranks}"
+        )
+    note(f"Confidence is the probability of: {made.good}.")
+    alarms = ", ".join(f"{name} {share:.1%}" for name, share in made.false_alarms.items() if share)
+    note(f"Alarms raised on good translations: {alarms or 'none'}.")
+    note(f"Use it with: dragoman translate {run} --confidence --json")

@@ -1,0 +1,123 @@
+"""How `dragoman translate` prints translations, and assesses and rescues them where that is asked for."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.cli.console import note
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.inference.confidence.assessor import Assessor
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed of a translation beside its text."""
+
+    align: bool = False
+    confidence: bool = False
+    alarms: bool = False
+    as_json: bool = False
+
+    @property
+    def assesses(self) -> bool:
+        """Tell whether translations must be assessed."""
+        return self.confidence or self.alarms
+
+    def line(self, number: int, translation: Any, *, view: Any, numbered: bool) -> str:
+        """Write one translation: as a JSON object, or as text with one column, after ` ||| `, for each thing asked for."""
+        links = _links(translation, view) if self.align else ""
+        if self.as_json:
+            table = {
+                "line": number,
+                "translation": translation.text,
+                "score": translation.score,
+                "log_prob": translation.log_prob,
+            }
+            table |= {"alignment": links} if links else {}
+            return json.dumps(table | self._assessment(translation.assessment), ensure_ascii=False)
+        columns = [translation.text, *([links] if links else [])]
+        if self.confidence:
+            found = translation.assessment.confidence
+            columns.append("" if found is None else f"{found:.3f}")
+        if self.alarms:
+            columns.append("; ".join(map(str, translation.assessment.alarms)))
+        text = " ||| ".join(columns)
+        return f"{number} ||| {text} ||| {translation.score:.6f}" if numbered else text
+
+    def _assessment(self, assessment: Any) -> dict[str, Any]:
+        """Return what a JSON object says of an assessment."""
+        table: dict[str, Any] = {}
+        if self.confidence:
+            known = assessment.confidence
+            table["confidence"] = None if known is None else round(known, 4)
+            table["words"] = [[word, round(share, 4)] for word, share in assessment.words]
+        if self.confidence or self.alarms:
+            table["alarms"] = [{"name": alarm.name, "words": list(alarm.words)} for alarm in assessment.alarms]
+        if assessment is not None and assessment.replaced is not None:
+            table["replaced"] = assessment.replaced
+        return table
+
+
+class Watch:
+    """Translates, assesses, and rescues what is flagged; counts that."""
+
+    def __init__(self, translator: Any, assessor: "Assessor | None", *, rescues: bool) -> None:
+        self.translator = translator
+        self._assessor, self._rescues = assessor, rescues
+        self._counts = (0, 0)
+
+    def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
+        """Translate sentences with the options of `Translator.translate`."""
+        if self._assessor is None:
+            return list(self.translator.translate(sentences, **options))
+        found = self._assessor.translate(sentences, **options)
+        if not self._rescues:
+            return list(found)
+        from dragoman.inference.confidence.rescue import rescue
+
+        rescued = rescue(self._assessor, sentences, found, **options)
+        self._counts = self._counts[0] + rescued.flagged, self._counts[1] + rescued.cured
+        return list(rescued.translations)
+
+    def conclude(self) -> None:
+        """Say how many were rescued."""
+        if self._rescues:
+            flagged, cured = self._counts
+            note(f"{flagged:,} translations were flagged; a rescue cured {cured:,} of them.")
+
+
+def make_watch(translator: Any, shown: Shown, *, rescues: bool, device: str) -> Watch:
+    """Return what translates. InputError if it cannot do what is asked for."""
+    if not (shown.assesses or rescues):
+        return Watch(translator, None, rescues=False)
+    from dragoman.inference.confidence.assessor import Assessor
+
+    if rescues and translator.settings.n_best > 1:
+        raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")
+    assessor = Assessor.of(translator, device=device)
+    if shown.confidence:
+        assessor.require_calibration()
+    return Watch(translator, assessor, rescues=rescues)
+
+
+def assessing_engine(runs: Sequence[Path], engine: str) -> Literal["torch"]:
+    """Return the engine that can assess. InputError if another was asked for."""
+    from dragoman.inference.ctranslate2.folder import is_export
+
+    exports = [run for run in runs if is_export(run)]
+    if exports:
+        raise InputError(f"{exports[0]} is an export, which cannot assess translations; give the run it was made from")
+    if engine == "ctranslate2":
+        raise InputError("CTranslate2 cannot assess translations; use `--engine torch`")
+    return "torch"
+
+
+def _links(translation: Any, view: Any) -> str:
+    """Return the word alignments of a translation, if it has any."""
+    from dragoman.text.links import format_links
+
+    return "" if translation.reading is None or view is None else format_links(view.links(translation.reading))

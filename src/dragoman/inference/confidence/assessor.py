@@ -1,0 +1,143 @@
+"""Assess translations: how likely each is good, each of its words right, and what is visibly wrong."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import InputError, RunError
+from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
+from dragoman.inference.confidence.calibration import Calibration, read_calibration
+from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
+from dragoman.inference.confidence.features import sentence_features, word_features
+from dragoman.inference.ctranslate2.folder import weights_digest
+from dragoman.inference.requests import EncodedRequest
+from dragoman.inference.translation import Translation
+from dragoman.inference.translator import Languages, Previous, Translator
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How far a translation can be trusted."""
+
+    alarms: tuple[Alarm, ...] = ()
+    confidence: float | None = None
+    """Probability that the translation is good, in the sense of the calibration; None without one, or if it is empty."""
+    words: tuple[tuple[str, float], ...] = ()
+    """Each word of the translation, with the probability that a reference has it in its place; empty without a calibration."""
+    replaced: str | None = None
+    """The translation that a rescue replaced by this one."""
+
+    @property
+    def flagged(self) -> bool:
+        """Tell whether an alarm was raised, or the translation is more likely bad than good."""
+        return bool(self.alarms) or (self.confidence is not None and self.confidence < 0.5)
+
+
+class Assessor:
+    """Assesses translations of a run, its own or any others.
+
+    >>> assessor = Assessor.load("runs/demo", beam=4)  # doctest: +SKIP
+    >>> assessor.translate(["I love cats."])[0].assessment.confidence  # doctest: +SKIP
+    0.93
+    """
+
+    def __init__(
+        self, translator: Translator, calibration: Calibration | None = None, reverse: Translator | None = None
+    ) -> None:
+        self.translator = translator
+        self.calibration = calibration
+        self.reverse = reverse
+        self.passes = PassSettings() if calibration is None else calibration.passes
+        self.limits = AlarmLimits() if calibration is None else calibration.limits
+
+    @classmethod
+    def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Assessor":
+        """Load a run, or several as an ensemble, as `Translator.load` does, with the calibration of a single run if any."""
+        return cls.of(Translator.load(*runs, device=device, **decoding), device=device)
+
+    @classmethod
+    def of(cls, translator: Translator, *, device: str = "auto") -> "Assessor":
+        """Assess with a loaded translator. RunError if its calibration cannot be used."""
+        runs = translator.engine.runs
+        calibration = read_calibration(runs[0].folder) if len(runs) == 1 else None
+        reverse = None
+        if calibration is not None and calibration.reverse is not None:
+            folder = runs[0].folder
+            if weights_digest(Path(calibration.reverse) / "model.safetensors") != calibration.reverse_weights:
+                raise RunError(
+                    f"the calibration of {folder} was made with the reverse run {calibration.reverse}, which is missing or has "
+                    f"changed; make it again with `dragoman calibrate {folder}`"
+                )
+            reverse = Translator.load(calibration.reverse, device=device)
+        return cls(translator, calibration, reverse)
+
+    def require_calibration(self) -> Calibration:
+        """Return the calibration. Raises InputError, which says how to make one, if there is none."""
+        if self.calibration is None:
+            runs = self.translator.engine.runs
+            if len(runs) > 1:
+                raise InputError(
+                    "an ensemble has no calibration, so no confidence; give one run, or ask for alarms only"
+                )
+            name = str(runs[0].folder) if runs else "RUN"
+            raise InputError(
+                f"{name} has no calibration, so no confidence yet; make one with `dragoman calibrate {name}`, or ask for "
+                "alarms only"
+            )
+        return self.calibration
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        first: int = 1,
+        previous: Previous = None,
+        to: Languages = None,
+        **options: Any,
+    ) -> list[Translation]:
+        """Translate like `Translator.translate`; each translation, alternatives included, has an `assessment`."""
+        found = self.translator.translate(sentences, first=first, previous=previous, to=to, **options)
+        requests = self.translator.requests(sentences, previous=previous, first=first, to=to)
+        flat = [
+            (replace(request, target=list(one.ids)), one)
+            for request, best in zip(requests, found, strict=True)
+            for one in (best, *best.alternatives)
+        ]
+        assessed = iter(self.assess_requests([request for request, _ in flat]))
+        return [
+            replace(
+                best,
+                assessment=next(assessed),
+                alternatives=tuple(replace(one, assessment=next(assessed)) for one in best.alternatives),
+            )
+            for best in found
+        ]
+
+    def assess(
+        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
+    ) -> list[Assessment]:
+        """Assess given translations, whoever made them; `previous` and `to` are those of `Translator.translate`."""
+        return self.assess_requests(self.translator.requests(sources, targets, previous=previous, to=to))
+
+    def assess_requests(self, requests: Sequence[EncodedRequest]) -> list[Assessment]:
+        """Assess the target of each request."""
+        return [Assessment() if evidence is None else self._assessment(evidence) for evidence in self.observe(requests)]
+
+    def observe(self, requests: Sequence[EncodedRequest]) -> list[Evidence | None]:
+        """Return the evidence for each request; None where source or target is empty."""
+        rows = [number for number, one in enumerate(requests) if one.sources[0] and one.target]
+        chosen = [requests[row] for row in rows]
+        found = dict(zip(rows, gather(self.translator, chosen, self.passes, reverse=self.reverse), strict=True))
+        return [found.get(number) for number in range(len(requests))]
+
+    def _assessment(self, evidence: Evidence) -> Assessment:
+        """Assess by evidence."""
+        languages = self.translator.languages
+        alarms = raise_alarms(evidence, self.limits, languages)
+        if self.calibration is None:
+            return Assessment(alarms)
+        (confidence,) = self.calibration.sentences([sentence_features(evidence, languages)]).tolist()
+        scale = self.calibration.words
+        words = [] if scale is None else scale(word_features(evidence)).tolist()
+        return Assessment(alarms, confidence, tuple(zip(evidence.target, words, strict=False)))

@@ -1,0 +1,145 @@
+"""What `dragoman calibrate` learns about a run: how its features become a probability. A file of the run's folder."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from dragoman.atomic import write_text
+from dragoman.errors import RunError, SettingsError
+from dragoman.inference.confidence.alarms import AlarmLimits
+from dragoman.inference.confidence.evidence import PassSettings
+from dragoman.inference.ctranslate2.folder import weights_digest
+from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, fit_logistic, folds
+from dragoman.settings import Settings, parse
+
+FILE = "calibration.json"
+"""File of a run folder."""
+FORMAT = 1
+ENOUGH = 1000
+"""Labels from which on the logistic curve is bent by isotonic regression; of fewer, that would learn chance."""
+BLOCK = 40
+"""Minimum labels of a block of isotonic regression."""
+PARTS = 5
+"""Parts of cross-validation."""
+RIDGES = (1.0, 10.0, 100.0)
+"""Penalties to choose from: few labels need a large one."""
+
+
+class Scale(Settings):
+    """Turns named features into a probability: logistic regression, then isotonic regression where labels are many."""
+
+    features: tuple[str, ...]
+    logistic: Logistic
+    isotonic: Isotonic | None = None
+
+    def __call__(self, rows: Sequence[Mapping[str, float]]) -> Float[np.ndarray, " row"]:
+        """Return the probability for each row of features."""
+        if not rows:
+            return np.zeros(0)
+        found = self.logistic(np.array([[row[name] for name in self.features] for row in rows]))
+        return found if self.isotonic is None else self.isotonic(found)
+
+
+class Reliability(Settings):
+    """What cross-validation says of a scale: no label was predicted by a scale that had learned from it."""
+
+    labels: int
+    """Number of labels."""
+    good: float
+    """Share of them that are 1, or their mean."""
+    error: float
+    """Expected calibration error."""
+    chance: float
+    """The error that perfect probabilities would have on so many labels."""
+    auroc: float | None
+    """Probability that a good one has a higher confidence than a bad one; None if labels are shares."""
+    alone: float | None
+    """The same for the mean log-probability alone."""
+    bins: tuple[Bin, ...]
+
+
+class Calibration(Settings):
+    """Everything in the file."""
+
+    format: int = FORMAT
+    weights: str
+    """Checksum of the weights that it was made with."""
+    passes: PassSettings
+    reverse: str | None = None
+    """Run of the opposite direction that gave a feature: a path."""
+    reverse_weights: str | None = None
+    """Checksum of its weights."""
+    good: str
+    """What a confidence is the probability of."""
+    limits: AlarmLimits
+    false_alarms: dict[str, float]
+    """Share of the reference translations that raise each alarm."""
+    sentences: Scale
+    reliability: Reliability
+    words: Scale | None = None
+    word_reliability: Reliability | None = None
+
+    def write(self, folder: Path) -> None:
+        """Write the file into a run folder."""
+        write_text(folder / FILE, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_calibration(folder: Path) -> Calibration | None:
+    """Read the calibration of a run, None if it has none. RunError if it is damaged, or made with other weights."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    again = f"make it again with `dragoman calibrate {folder}`"
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(table, dict) or table.get("format") != FORMAT:
+            raise RunError(f"{path} was not written by this version of Dragoman; {again}")
+        found = parse(Calibration, table, str(path))
+    except (ValueError, OSError, RecursionError, SettingsError):
+        raise RunError(f"{path} is damaged; {again}") from None
+    if found.weights != weights_digest(folder / "model.safetensors"):
+        raise RunError(f"{path} belongs to other weights than this run's; {again}")
+    return found
+
+
+def fit_scale(rows: Sequence[Mapping[str, float]], labels: Float[np.ndarray, " row"]) -> Scale:
+    """Learn a scale from rows of features and their labels, 0 to 1.
+
+    The ridge penalty is the one whose predictions of rows that were not learned from have the smallest log-loss; isotonic
+    regression learns from these.
+    """
+    names = tuple(rows[0])
+    table = np.array([[row[name] for name in names] for row in rows])
+    parts = folds(len(labels), PARTS, seed=2)
+    unseen = {ridge: np.zeros(len(labels)) for ridge in RIDGES}
+    for ridge, predicted in unseen.items():
+        for part in range(PARTS):
+            fitted = fit_logistic(table[parts != part], labels[parts != part], ridge)
+            predicted[parts == part] = fitted(table[parts == part])
+    chosen = min(RIDGES, key=lambda ridge: _log_loss(unseen[ridge], labels))
+    isotonic = fit_isotonic(unseen[chosen], labels, BLOCK) if len(labels) >= ENOUGH else None
+    return Scale(features=names, logistic=fit_logistic(table, labels, chosen), isotonic=isotonic)
+
+
+def _log_loss(predicted: Float[np.ndarray, " row"], labels: Float[np.ndarray, " row"]) -> float:
+    """Return the mean negative log-likelihood of the labels."""
+    sure = np.clip(predicted, 1e-9, 1 - 1e-9)
+    return float(-(labels * np.log(sure) + (1 - labels) * np.log(1 - sure)).mean())
+
+
+def predict_unseen(
+    rows: Sequence[Mapping[str, float]], labels: Float[np.ndarray, " row"], groups: Sequence[int]
+) -> Float[np.ndarray, " row"]:
+    """Return what scales that have seen no row of the same group predict for each row."""
+    predicted = np.zeros(len(labels))
+    numbers = np.array(groups)
+    own = folds(int(numbers.max()) + 1, PARTS)[numbers]
+    for part in range(PARTS):
+        known = [row for row, number in zip(rows, own.tolist(), strict=True) if number != part]
+        asked = [row for row, number in zip(rows, own.tolist(), strict=True) if number == part]
+        if asked:
+            predicted[own == part] = fit_scale(known, labels[own != part])(asked)
+    return predicted

@@ -1,0 +1,156 @@
+"""Numbers that say how far a translation, or a word of it, can be trusted: from `Evidence` to named features.
+
+Larger may be better or worse: a calibration learns that.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from dragoman.inference.confidence.evidence import Evidence
+from dragoman.inference.confidence.surface import (
+    capitalised,
+    copied,
+    lost_numbers,
+    numbers,
+    repetition,
+    unmatched,
+)
+
+SMOOTHING = 5
+"""Letters added to both lengths, so that the ratio of short sentences is not extreme."""
+UNSUPPORTED = 0.1
+"""A token that no source word makes more probable by this many nats does not come from the source."""
+EXPECTED = 1.0
+"""A source word is expected to make the translation more probable by so many nats."""
+MOST = 2.0
+"""A word that the translation needs ends an omission: it counts against it, up to so much."""
+WITHOUT_CAPITALS = frozenset({"de", "lb"})
+"""Languages in which all nouns have capitals, so that a capital is no sign of a name."""
+
+
+def sentence_features(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]:
+    """Return the features of a translation; those of passes that were not made are absent."""
+    tokens, source, target = evidence.log_probs, evidence.source, evidence.target
+    features = {
+        "log-probability": float(tokens.mean()),
+        "worst fifth": worst_fifth(tokens),
+        "deviation": float(tokens.std()),
+        "entropy": float(evidence.entropies.mean()),
+        "length": length_ratio(source, target),
+        "source words": math.log(1 + len(source)),
+        "repetition": repetition(source, target),
+        "copied": copied(source, target),
+        "numbers lost": len(lost_numbers(source, target)) / max(len(source), 1),
+        "numbers added": len(set(numbers(target)) - set(numbers(source))) / max(len(target), 1),
+        "names added": len(added_names(evidence, languages)) / max(len(target), 1),
+    }
+    if evidence.attention is not None:
+        features |= _attention(evidence.attention)
+    if evidence.erased is not None:
+        features |= _erasure(evidence)
+    if evidence.dropped is not None:
+        features |= {"dropout": float(evidence.dropped.mean()), "dropout spread": float(evidence.dropped.std())}
+    if evidence.agreement is not None:
+        features["agreement"] = evidence.agreement
+    if evidence.reverse is not None:
+        features["reverse"] = evidence.reverse
+    return features
+
+
+def word_features(evidence: Evidence) -> list[dict[str, float]]:
+    """Return the features of each word of a translation."""
+    rows = []
+    for word in range(len(evidence.target)):
+        places = [token for token, owner in enumerate(evidence.owners) if owner == word]
+        own = evidence.log_probs[places] if places else evidence.log_probs
+        row = {
+            "log-probability": float(own.mean()),
+            "least probable token": float(own.min()),
+            "entropy": float(evidence.entropies[places].max()) if places else float(evidence.entropies.mean()),
+            "sentence": float(evidence.log_probs.mean()),
+            "next word": float(evidence.log_probs[max(places, default=0) + 1 :][:1].sum()),
+        }
+        if evidence.erased is not None:
+            row["support"] = float(np.log1p(evidence.support[places].max())) if places else 0.0
+        rows.append(row)
+    return rows
+
+
+def worst_fifth(log_probs: Float[np.ndarray, " token"]) -> float:
+    """Return the mean of the least probable fifth of the tokens, at least one.
+
+    >>> worst_fifth(np.array([-0.1, -0.2, -5.0, -0.1, -3.0])), worst_fifth(np.array([-0.1, -0.2, -5.0, -0.1, -0.3, -3.0]))
+    (-5.0, -4.0)
+    """
+    return float(np.sort(log_probs)[: math.ceil(len(log_probs) / 5)].mean())
+
+
+def length_ratio(source: Sequence[str], target: Sequence[str]) -> float:
+    """Return the logarithm of the ratio of letters, target to source.
+
+    >>> round(length_ratio(["abcde"], ["abcde", "abcdefghij"]), 2)
+    0.69
+    """
+    one, other = (sum(map(len, words)) + SMOOTHING for words in (source, target))
+    return math.log(other / one)
+
+
+def added_names(evidence: Evidence, languages: tuple[str, str]) -> list[str]:
+    """Return names of the translation without anything similar in the source."""
+    if languages[1] in WITHOUT_CAPITALS:
+        return []
+    return unmatched(capitalised(evidence.target), evidence.source)
+
+
+def unsupported(evidence: Evidence) -> float:
+    """Return the share of tokens, </s> left out, that no source word makes more probable."""
+    return float((evidence.support[:-1] < UNSUPPORTED).mean()) if len(evidence.log_probs) > 1 else 0.0
+
+
+def omitted(evidence: Evidence) -> tuple[float, list[int]]:
+    """Return the neighbouring source words that the translation needs least, and how much they fall short together.
+
+    Each word falls short by 1 minus its gain; the neighbours with the largest sum are found by Kadane's algorithm.
+    """
+    assert evidence.erased is not None
+    best, found = 0.0, list[int]()
+    total, current = 0.0, list[int]()
+    for word, gain in enumerate(evidence.gains.tolist()):
+        if np.isnan(gain):
+            continue
+        total, current = total + max(EXPECTED - gain, -MOST), [*current, word]
+        if total <= 0:
+            total, current = 0.0, []
+        if total > best:
+            best, found = total, current
+    return best, found
+
+
+def _attention(weights: Float[np.ndarray, "token word"]) -> dict[str, float]:
+    """Return the share of attention that is not on words, its entropy, and the share of words that receive little."""
+    received, uniform = weights.sum(0), len(weights) / max(weights.shape[1], 1)
+    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum(1).mean()
+    return {
+        "attention elsewhere": float(1 - weights.sum(1).mean()),
+        "attention entropy": float(entropy),
+        "unattended": float((received < uniform / 5).mean()) if len(received) else 0.0,
+    }
+
+
+def _erasure(evidence: Evidence) -> dict[str, float]:
+    """Return how much the translation needs the source: its tokens, and the words of the source."""
+    assert evidence.erased is not None
+    gains = evidence.gains[~np.isnan(evidence.gains)]
+    support = evidence.support
+    return {
+        "support": float(support.mean()),
+        "unsupported": unsupported(evidence),
+        "least support": worst_fifth(support),
+        "source gain": float(np.log1p(np.maximum(gains, 0)).mean()) if len(gains) else 0.0,
+        "omission": omitted(evidence)[0],
+        "whole source": 0.0 if evidence.emptied is None else float(np.nan_to_num(evidence.emptied).mean()),
+        "useless source": float((gains < UNSUPPORTED).mean()) if len(gains) else 0.0,
+    }

@@ -1,0 +1,87 @@
+"""Translate again what an assessment flags: sample, assess the samples too, and keep the best (Guerreiro et al. 2023, section 5).
+
+Deviation: samples are drawn from the model without dropout, and are ranked by the same assessment that flags.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.errors import InputError
+from dragoman.inference.confidence.assessor import Assessor
+from dragoman.inference.confidence.evidence import NO_RERANKING
+from dragoman.inference.translation import Translation
+from dragoman.inference.translator import Languages, Previous
+
+SAMPLES = 16
+"""Samples drawn for a flagged sentence."""
+NUCLEUS = 0.9
+"""Share of the probability that they are drawn from."""
+
+
+@dataclass(frozen=True)
+class Rescued:
+    """Translations after a rescue."""
+
+    translations: list[Translation]
+    flagged: int
+    """How many were flagged before."""
+    cured: int
+    """How many of these are not flagged any more."""
+
+
+def rescue(
+    assessor: Assessor,
+    sentences: Sequence[str],
+    translations: Sequence[Translation],
+    *,
+    first: int = 1,
+    previous: Previous = None,
+    to: Languages = None,
+    **options: Any,
+) -> Rescued:
+    """Replace each flagged translation by the best of itself and its samples, where one is better.
+
+    `translations` have assessments; the other arguments are those of `Assessor.translate`. A replaced one keeps the text before
+    the rescue in its assessment. InputError for several translations of a sentence.
+    """
+    if any(one.alternatives for one in translations):
+        raise InputError("a rescue chooses one translation of each sentence; ask for one alone (`n_best` of 1)")
+    translator = assessor.translator
+    before = translator.preceding(sentences) if previous is None else previous
+    drawing = translator.settings.model_copy(
+        update={"method": "sample", "n_best": SAMPLES, "top_p": NUCLEUS, **NO_RERANKING}
+    )
+    languages = translator.directions.tags(to, len(sentences))
+    results, flagged, cured = list(translations), 0, 0
+    for row, own in enumerate(translations):
+        if not own.assessment.flagged:
+            continue
+        flagged += 1
+        (drawn,) = assessor.translate(
+            [sentences[row]],
+            settings=drawing,
+            first=first + row,
+            previous=[before[row]],
+            to=[languages[row]],
+            **options,
+        )
+        best = max((own, replace(drawn, alternatives=()), *drawn.alternatives), key=_rank)
+        cured += not best.assessment.flagged
+        if best.text != own.text:
+            results[row] = replace(best, assessment=replace(best.assessment, replaced=own.text))
+    return Rescued(results, flagged, cured)
+
+
+def _rank(translation: Translation) -> float:
+    """Rate a translation: the log-odds of its confidence, or the mean token log-probability without one; less for alarms.
+
+    An alarm outweighs as much as confidence 0.5 is from 0.73, or a mean log-probability that is 1 lower.
+    """
+    assessment = translation.assessment
+    rating = translation.log_prob / (len(translation.ids) + 1)
+    if assessment.confidence is not None:
+        sure = min(max(assessment.confidence, 1e-9), 1 - 1e-9)
+        rating = math.log(sure / (1 - sure))
+    return rating - len(assessment.alarms)

@@ -1,0 +1,142 @@
+"""What the words of a sentence and of its translation show without a model. Does not import torch."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+SPELLED_OUT = 12
+"""Numbers up to this one are often written as words, so they are not missed."""
+CONTENT = 4
+"""Minimum letters of a word that is expected to appear once where its source has it once; shorter ones are mostly grammar."""
+ALIKE = 4
+"""Names that begin with as many equal letters count as the same: many languages inflect them."""
+LONGEST_REPEAT = 4
+"""Longest n-gram whose repetitions are counted."""
+
+_NUMBER = re.compile("[0-9]+(?:[.,:'’\u00a0\u202f][0-9]+)*")
+_SENTENCE_END = re.compile(r"[.!?:;…\"„“”«»()–—-]$")
+
+
+def bare(word: str) -> str:
+    """Return a word in lower case, without accents and without what is neither letter nor digit.
+
+    >>> bare("«École!")
+    'ecole'
+    """
+    letters = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(sign for sign in letters if sign.isalnum())
+
+
+def repetition(source: Sequence[str], target: Sequence[str]) -> float:
+    """Return the share of the translation that repeats itself more than the source does.
+
+    For n-grams of one word (of at least four letters) to four words: how much more often than once, and than the most frequent
+    one of the source, the most frequent one of the translation occurs, times its length, over the words of the
+    translation. The largest share counts. Raunak et al. 2021 count 4-grams alone.
+
+    >>> repetition("wir sehen das Haus".split(), "we see see see the house".split())
+    0.333...
+    >>> repetition("Tag für Tag".split(), "day by day".split())
+    0.0
+    """
+    source, target = [bare(word) for word in source], [bare(word) for word in target]
+    shares = [0.0]
+    for order in range(1, LONGEST_REPEAT + 1):
+        extra = _most(target, order) - max(1, _most(source, order))
+        shares.append(extra * order / max(len(target), 1))
+    doubled = _doubled(target) - _doubled(source)
+    return max(*shares, doubled / max(len(target), 1))
+
+
+def copied(source: Sequence[str], target: Sequence[str]) -> float:
+    """Return the share of the translation's letters that are in words copied from the source; 0 if it has none.
+
+    Words that a name or a number may be, those with a capital inside or a digit, are left out on both sides.
+
+    >>> copied("Das ist ein Haus".split(), "Das ist a house".split())
+    0.5
+    """
+    known = {bare(word) for word in source}
+    words = [bare(word) for word in target if not looks_like_a_name(word) and bare(word)]
+    letters = sum(map(len, words))
+    return sum(len(word) for word in words if word in known) / letters if letters else 0.0
+
+
+def numbers(words: Iterable[str]) -> list[str]:
+    """Return the numbers of a text that a translation keeps as digits, without separators; small ones are often spelled out.
+
+    >>> numbers("On 3 May 1998 at 14:30 it cost 1,200.50 euros".split())
+    ['1998', '1430', '120050']
+    """
+    found = ("".join(sign for sign in one if sign.isdigit()) for one in _NUMBER.findall(" ".join(words)))
+    return [digits for digits in found if int(digits) > SPELLED_OUT]
+
+
+def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
+    """Return the words of the source with a number that the translation does not have.
+
+    >>> lost_numbers("im Jahr 1998 um 3".split(), "in the year".split())
+    ['1998']
+    """
+    known = set(numbers(target))
+    return [word for word in source if any(number not in known for number in numbers([word]))]
+
+
+def looks_like_a_name(word: str) -> bool:
+    """Tell whether a word has a capital after its first letter, or a digit: names that no language translates.
+
+    >>> [looks_like_a_name(word) for word in ("NATO", "McDonald", "B2", "Haus", "A", "I'm")]
+    [True, True, True, False, False, False]
+    """
+    letters = "".join(sign for sign in word if sign.isalnum())
+    return any(sign.isupper() for sign in letters[1:]) or (
+        any(sign.isdigit() for sign in letters) and any(sign.isalpha() for sign in letters)
+    )
+
+
+def capitalised(words: Sequence[str]) -> list[str]:
+    """Return the words with a capital that is not due to the start of a sentence.
+
+    >>> capitalised("Yesterday Anna said: She knows the NATO.".split())
+    ['Anna', 'NATO.']
+    """
+    starts = [True, *(bool(_SENTENCE_END.search(word)) for word in words[:-1])]
+    return [
+        word
+        for word, first in zip(words, starts, strict=True)
+        if looks_like_a_name(word) or (not first and len(bare(word)) > 1 and word.lstrip("(\"'„“«")[:1].isupper())
+    ]
+
+
+def unmatched(words: Iterable[str], others: Sequence[str]) -> list[str]:
+    """Return the words with no similar one among the others: equal, contained, or with the same first four letters.
+
+    >>> unmatched(["Londons", "Paris"], ["in", "Londýn"])
+    ['Paris']
+    """
+    known = [bare(other) for other in others]
+    joined = " ".join(known)
+    return [
+        word
+        for word in words
+        if bare(word) not in joined and not any(_alike(bare(word), other) for other in known if len(other) >= ALIKE)
+    ]
+
+
+def _alike(one: str, other: str) -> bool:
+    """Tell whether two words without accents begin alike, or one ends the other."""
+    return one[:ALIKE] == other[:ALIKE] or (len(other) > ALIKE and other in one)
+
+
+def _most(words: Sequence[str], order: int) -> int:
+    """Return how often the most frequent n-gram occurs; single words count if they are long enough to mean something."""
+    grams = [tuple(words[at : at + order]) for at in range(len(words) - order + 1)]
+    counts = Counter(gram for gram in grams if order > 1 or len(gram[0]) >= CONTENT)
+    return max(counts.values(), default=0)
+
+
+def _doubled(words: Sequence[str]) -> int:
+    """Count the words that follow themselves at once."""
+    return sum(one == other != "" for one, other in pairwise(words))

@@ -1,0 +1,254 @@
+"""Learn what a run's confidence means: from references of a corpus, or from judgements of its translations."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from jaxtyping import Float
+
+from dragoman.atomic import write_text
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.lines import read_lines
+from dragoman.errors import InputError
+from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
+from dragoman.inference.confidence.assessor import Assessor
+from dragoman.inference.confidence.calibration import Calibration, Reliability, Scale, fit_scale, predict_unseen
+from dragoman.inference.confidence.evidence import Evidence, PassSettings
+from dragoman.inference.confidence.features import sentence_features, word_features
+from dragoman.inference.ctranslate2.folder import weights_digest
+from dragoman.inference.translator import Translator
+from dragoman.inspection.reliability import draw_reliability
+from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, reliability
+from dragoman.metrics.scores import sentence_chrf
+
+PICTURE = "calibration.svg"
+"""File of a run folder: the reliability curve."""
+FEWEST = 50
+"""Minimum number of labels to learn from."""
+RAREST = 0.05
+"""Minimum share of good, and of bad, sentences."""
+USUAL_CHRF = 50.0
+"""The sentence chrF from which on a translation counts as good, unless it divides the corpus badly."""
+LOPSIDED = 0.2
+"""Where fewer than so many translations are on one side of it, their median is used instead."""
+FALSE_ALARMS = 0.02
+"""Each limit is set so that at most this share of good translations exceeds it."""
+
+Say = Callable[[str], None]
+"""Is told what happens."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Translations with labels, 1 for good: what a calibration learns from."""
+
+    evidence: Sequence[Evidence]
+    labels: Float[np.ndarray, " row"]
+    faultless: Sequence[Evidence]
+    """Translations that should raise no alarm."""
+    good: str
+    """What the label 1 means."""
+    word_labels: Sequence[Sequence[int]] = field(default=())
+    """Of each word of each translation; nothing where they are unknown. If all are equal, nothing is learned from them."""
+
+
+def calibrate(
+    run: Path,
+    passes: PassSettings,
+    *,
+    learn_from: "Callable[[Assessor], Examples]",
+    reverse: Path | None = None,
+    device: str = "auto",
+) -> Calibration:
+    """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
+    translator = Translator.load(run, device=device)
+    translator.directions.require_one(str(run))
+    back = None if reverse is None else Translator.load(reverse, device=device)
+    if back is not None:
+        back.directions.require_one(str(reverse))
+    if back is not None and back.languages != translator.languages[::-1]:
+        raise InputError(
+            f"{reverse} translates from {' to '.join(back.languages)}, but the reverse of {run} would translate from "
+            f"{' to '.join(translator.languages[::-1])}; give a run of that direction"
+        )
+    assessor = Assessor(translator, reverse=back)
+    assessor.passes = passes
+    examples = learn_from(assessor)
+    check_labels(examples.labels)
+    limits = limits_from([measured(one) for one in examples.faultless], FALSE_ALARMS)
+    rows = [sentence_features(one, translator.languages) for one in examples.evidence]
+    sentences = measure_scale(rows, examples.labels, range(len(rows)))
+    words: tuple[Scale | None, Reliability | None] = (None, None)
+    labels = np.array([label for some in examples.word_labels for label in some], float)
+    if 0 < labels.sum() < len(labels):
+        word_rows = [row for one in examples.evidence for row in word_features(one)]
+        groups = [number for number, some in enumerate(examples.word_labels) for _ in some]
+        words = measure_scale(word_rows, labels, groups)
+    found = Calibration(
+        weights=weights_digest(run / "model.safetensors") or "",
+        passes=passes,
+        reverse=None if reverse is None else str(reverse.resolve()),
+        reverse_weights=None if reverse is None else weights_digest(reverse / "model.safetensors"),
+        good=examples.good,
+        limits=limits,
+        false_alarms=count_alarms(examples.faultless, limits, translator.languages),
+        sentences=sentences[0],
+        reliability=sentences[1],
+        words=words[0],
+        word_reliability=words[1],
+    )
+    found.write(run)
+    write_text(run / PICTURE, draw_reliability(found.reliability.bins, f"P({found.good})") + "\n")
+    return found
+
+
+def measure_scale(
+    rows: Sequence[dict[str, float]], labels: Float[np.ndarray, " row"], groups: Sequence[int]
+) -> tuple[Scale, Reliability]:
+    """Learn a scale from all rows, and measure by cross-validation, with groups kept together, how reliable such a one is."""
+    unseen = predict_unseen(rows, labels, groups)
+    sharp = bool(np.isin(labels, (0.0, 1.0)).all())
+    alone = np.array([row["log-probability"] for row in rows])
+    known = Reliability(
+        labels=len(labels),
+        good=float(labels.mean()),
+        error=expected_calibration_error(unseen, labels),
+        chance=error_by_chance(unseen),
+        auroc=auroc(unseen, labels) if sharp else None,
+        alone=auroc(alone, labels) if sharp else None,
+        bins=tuple(reliability(unseen, labels)),
+    )
+    return fit_scale(rows, labels), known
+
+
+def from_corpus(
+    pairs: Sequence[Pair], *, most: int, threshold: float | None, say: Say
+) -> Callable[[Assessor], Examples]:
+    """Return a function that translates at most so many pairs, chosen at random, and compares with their references by chrF.
+
+    Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly.
+    """
+
+    def learn(assessor: Assessor) -> Examples:
+        translator = assessor.translator
+        previous = translator.preceding([pair.source for pair in pairs], [pair.document for pair in pairs])
+        rows = sorted(Random(1).sample(range(len(pairs)), min(most, len(pairs))))
+        rows = [row for row in rows if pairs[row].source.strip() and pairs[row].target.strip()]
+        sources, references = [pairs[row].source for row in rows], [pairs[row].target for row in rows]
+        before = [previous[row] for row in rows]
+        say(f"Translating {len(rows):,} sentences.")
+        found = translator.translate(sources, previous=before)
+        requests = translator.requests(sources, [one.text for one in found], previous=before)
+        say("Observing the translations.")
+        observed = assessor.observe(requests)
+        say("Observing the references, which should raise no alarm.")
+        faultless = assessor.observe(translator.requests(sources, references, previous=before))
+        kept = [row for row, one in enumerate(observed) if one is not None]
+        evidence = [one for one in observed if one is not None]
+        scores = np.array([sentence_chrf(found[row].text, references[row]) for row in kept])
+        least = choose_threshold(scores) if threshold is None else threshold
+        expected = [translator.target.words(references[row]) for row in kept]
+        return Examples(
+            evidence,
+            (scores >= least).astype(float),
+            [one for one in faultless if one is not None],
+            f"sentence chrF of at least {least:g}",
+            [same_words(one.target, words) for one, words in zip(evidence, expected, strict=True)],
+        )
+
+    return learn
+
+
+def from_judgements(path: Path) -> Callable[[Assessor], Examples]:
+    """Return a function that reads lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated."""
+
+    def learn(assessor: Assessor) -> Examples:
+        rows = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
+        requests = assessor.translator.requests([one.source for one in rows], [one.translation for one in rows])
+        observed = assessor.observe(requests)
+        known = [(seen, one.value) for seen, one in zip(observed, rows, strict=True) if seen is not None]
+        return Examples(
+            [seen for seen, _ in known],
+            np.array([value for _, value in known]),
+            [seen for seen, value in known if value >= 0.5],
+            f"judged good in {path.name}",
+        )
+
+    return learn
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a person thinks of a translation."""
+
+    source: str
+    translation: str
+    value: float
+
+
+def read_judgement(line: str, place: str) -> Judgement:
+    """Read one judgement. InputError names a place that has none."""
+    cells = line.split("\t")
+    try:
+        source, translation, value = *cells[:2], float(cells[2])
+        if len(cells) != 3 or not 0 <= value <= 1:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise InputError(
+            f"{place} is not a judgement; write the source, the translation and a number from 0 (bad) to 1 (good), between tabs"
+        ) from None
+    return Judgement(source, translation, value)
+
+
+def dev_pairs(run: Path) -> list[Pair]:
+    """Return the pairs of a run's dev corpora."""
+    from dragoman.runs.folder import open_run
+
+    data = open_run(run).recipe.data
+    return [pair for corpus in data.dev for pair in read_pairs(corpus, data)]
+
+
+def choose_threshold(scores: Float[np.ndarray, " row"]) -> float:
+    """Return 50, or the median, rounded down, where fewer than a fifth of the scores are on one side of 50.
+
+    >>> choose_threshold(np.array([10.0, 45.0, 55.0])), choose_threshold(np.array([10.0, 20.7, 30.0]))
+    (50.0, 20.0)
+    """
+    share = float((scores >= USUAL_CHRF).mean())
+    return USUAL_CHRF if LOPSIDED <= share <= 1 - LOPSIDED else float(math.floor(np.median(scores)))
+
+
+def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
+    """Return 1 for each word of a translation that the reference has in its place: in the longest common blocks, in order.
+
+    >>> same_words("the cat sat there".split(), "a cat sat down".split())
+    [0, 1, 1, 0]
+    """
+    labels = [0] * len(words)
+    for block in SequenceMatcher(None, words, reference, autojunk=False).get_matching_blocks():
+        labels[block.a : block.a + block.size] = [1] * block.size
+    return labels
+
+
+def check_labels(labels: Float[np.ndarray, " row"]) -> None:
+    """Raise InputError for labels that are too few or nearly all the same."""
+    if len(labels) < FEWEST:
+        raise InputError(
+            f"there are {len(labels)} translations to learn from, but at least {FEWEST} are needed; give more"
+        )
+    share = float(labels.mean())
+    if not RAREST <= share <= 1 - RAREST:
+        raise InputError(
+            f"{share:.1%} of the translations count as good, but there must be at least {RAREST:.0%} good and bad ones to learn "
+            "the difference; change --threshold, or judge others"
+        )
+
+
+def count_alarms(evidence: Sequence[Evidence], limits: AlarmLimits, languages: tuple[str, str]) -> dict[str, float]:
+    """Return the share of translations that raise each alarm."""
+    found = [{alarm.name for alarm in raise_alarms(one, limits, languages)} for one in evidence]
+    return {name: round(sum(name in names for names in found) / max(len(found), 1), 4) for name in ALARMS}

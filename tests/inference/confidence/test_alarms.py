@@ -1,0 +1,66 @@
+"""Alarms ring for what they name, and for nothing else."""
+
+import numpy as np
+import pytest
+from tests.inference.confidence.test_features import evidence
+
+from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, limits_from, measured, raise_alarms
+
+USED = np.full((4, 5), 2.0)
+
+
+def alarms(source: str, target: str, **parts: object) -> dict[str, tuple[str, ...]]:
+    """Return the alarms of a translation by name, with their words."""
+    found = raise_alarms(evidence(source, target, **parts), AlarmLimits(), ("en", "vi"))
+    return {alarm.name: alarm.words for alarm in found}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("we like the house", "chúng tôi thích ngôi nhà", {}),
+        ("we like the house", "nhà nhà nhà nhà nhà nhà", {"repetition": ()}),
+        ("we really like the house by the sea", "nhà", {"too short": ()}),
+        ("we", "chúng tôi thích ngôi nhà bên bờ biển", {"too long": ()}),
+        ("we like the house", "we like the house", {"copied": ()}),
+        ("we left in 1998.", "chúng tôi rời đi", {"number lost": ("1998",)}),
+        ("we met the BBC there", "chúng tôi đã gặp họ ở đó", {"name lost": ("BBC",)}),
+    ],
+)
+def test_each_alarm_has_its_cause(source: str, target: str, expected: dict[str, tuple[str, ...]]) -> None:
+    assert alarms(source, target) == expected
+
+
+def test_words_that_nothing_stands_for_are_named() -> None:
+    erased = np.array([[3.0, 0, 0], [0.0, 2.0, 0], [0.0, 0, 0], [0.0, 0, 0], [0.0, 0.1, 0], [-0.5, 0, 0]])
+    found = alarms("we like the house and garden.", "chúng thích", erased=erased)
+    assert found["omission"] == ("the", "house", "and", "garden")
+    assert "detached" not in found
+
+
+def test_a_translation_that_needs_no_source_word_is_detached() -> None:
+    assert "detached" in alarms("we like the house", "một hai ba bốn", erased=np.zeros((4, 5)))
+    assert alarms("we like the house", "một hai ba bốn", erased=USED) == {}
+
+
+def test_a_name_that_the_translation_needs_is_not_lost() -> None:
+    used = alarms("we like old London", "chúng tôi thích Luân Đôn", erased=np.full((4, 6), 2.0))
+    useless = np.array([[2.0] * 6, [2.0] * 6, [2.0] * 6, [0.1] * 6])
+    lost = alarms("we like old London", "chúng tôi thích nhà cổ", erased=useless)
+    assert used == {} and lost == {"name lost": ("London",)}
+
+
+def test_limits_are_set_by_good_translations_and_never_below_the_defaults() -> None:
+    good = evidence("we like the house", "chúng tôi thích nhà", erased=USED)
+    assert (
+        limits_from([measured(good)] * 50, 0.02).model_copy(update={"shortest": -1.1, "longest": 1.1}) == AlarmLimits()
+    )
+    rows = [{"repetition": 0.0, "copied": 0.0, "length": one / 100, "omission": float(one)} for one in range(101)]
+    found = limits_from(rows, 0.1)
+    assert (found.omission, found.detached) == (90.0, AlarmLimits().detached)
+    assert (found.shortest, found.longest) == (pytest.approx(-0.05), pytest.approx(1.05))
+
+
+def test_an_alarm_reads_as_a_sentence_part() -> None:
+    assert str(Alarm("detached")) == "detached"
+    assert str(Alarm("omission", ("the", "house"))) == "omission: the house"

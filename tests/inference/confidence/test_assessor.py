@@ -1,0 +1,78 @@
+"""Assessments of translations, one's own and others."""
+
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from tests.inference.confidence.test_calibration import made
+from tests.tiny import Trained
+
+from dragoman.errors import InputError, RunError
+from dragoman.inference.confidence.alarms import Alarm
+from dragoman.inference.confidence.assessor import Assessment, Assessor
+from dragoman.inference.confidence.features import sentence_features
+from dragoman.inference.translator import Translator
+from dragoman.metrics.calibration import Isotonic, Logistic
+
+SOURCES = ["I love cats.", "", "This is a book."]
+
+
+def test_translations_are_the_same_with_an_assessment(trained: Trained) -> None:
+    run = trained("transformer")
+    plain = Translator.load(run, n_best=2).translate(SOURCES)
+    assessed = Assessor.load(run, n_best=2).translate(SOURCES)
+    for one, other in zip(plain, assessed, strict=True):
+        assert (one.text, one.score) == (other.text, other.score)
+        assert [a.text for a in one.alternatives] == [a.text for a in other.alternatives]
+        for each in (other, *other.alternatives):
+            assert isinstance(each.assessment, Assessment)
+            assert (each.assessment.confidence, each.assessment.words) == (None, ())
+    assert assessed[1].assessment == Assessment()
+
+
+def test_given_translations_are_assessed_as_ones_own(trained: Trained) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    (found,) = assessor.translate(SOURCES[:1])
+    assert assessor.assess(SOURCES[:1], [found.text]) == [found.assessment]
+    (lost,) = assessor.assess(["The 1998 book."], ["Sách sách sách sách sách sách."])
+    assert {"repetition", "number lost"} <= {alarm.name for alarm in lost.alarms}
+    assert assessor.assess(["", "a"], ["x", ""]) == [Assessment(), Assessment()]
+
+
+def test_a_calibration_turns_features_into_confidence(trained: Trained, tmp_path: Path) -> None:
+    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
+    assessor = Assessor.load(folder)
+    (evidence,) = assessor.observe(assessor.translator.requests(["I love cats."], ["Tôi yêu mèo."]))
+    assert evidence is not None
+    value = sentence_features(evidence, ("en", "vi"))["log-probability"]
+    scale = {"features": ("log-probability",), "logistic": Logistic((value,), (1.0,), (2.0,), 0.0), "isotonic": None}
+    words = scale | {"isotonic": Isotonic((0.0, 1.0), (0.25, 0.25))}
+    made(folder).model_copy(
+        update={"sentences": made(folder).sentences.model_copy(update=scale), "passes": assessor.passes}
+        | {"words": made(folder).sentences.model_copy(update=words)}
+    ).write(folder)
+    (found,) = Assessor.load(folder).assess(["I love cats."], ["Tôi yêu mèo."])
+    assert found.confidence == pytest.approx(0.5, abs=1e-3)
+    assert found.words == (("Tôi", 0.25), ("yêu", 0.25), ("mèo.", 0.25))
+    assert Assessor.load(folder).limits.omission == 7.0
+
+
+def test_no_calibration_is_refused_with_advice(trained: Trained) -> None:
+    run = trained("transformer")
+    with pytest.raises(InputError, match=r"has no calibration.*`dragoman calibrate ") as error:
+        Assessor.load(run).require_calibration()
+    assert str(run) in str(error.value)
+    with pytest.raises(InputError, match="an ensemble has no calibration"):
+        Assessor.load(run, trained("rnn")).require_calibration()
+
+
+def test_a_reverse_run_that_changed_is_refused(trained: Trained, tmp_path: Path) -> None:
+    folder = Path(copytree(trained("transformer"), tmp_path / "run"))
+    made(folder).model_copy(update={"reverse": str(tmp_path / "away"), "reverse_weights": "0"}).write(folder)
+    with pytest.raises(RunError, match="which is missing or has changed; make it again"):
+        Assessor.load(folder)
+
+
+def test_an_alarm_or_little_confidence_flags() -> None:
+    assert Assessment(confidence=0.4).flagged and Assessment((Alarm("detached"),), 0.9).flagged
+    assert not Assessment(confidence=0.5).flagged and not Assessment().flagged

@@ -1,0 +1,59 @@
+"""Rescue: what is flagged is translated again, the rest stays."""
+
+from dataclasses import replace
+
+import pytest
+from tests.tiny import Trained
+
+from dragoman.errors import InputError
+from dragoman.inference.confidence import rescue as module
+from dragoman.inference.confidence.alarms import Alarm
+from dragoman.inference.confidence.assessor import Assessment, Assessor
+from dragoman.inference.confidence.rescue import rescue
+
+SENTENCES = ["I love cats.", "This is a book.", ""]
+
+
+def test_only_flagged_translations_change_and_never_for_the_worse(trained: Trained) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    found = assessor.translate(SENTENCES)
+    bad = (Alarm("repetition"),) * 40
+    marked = [
+        replace(found[0], assessment=Assessment()),
+        replace(found[1], assessment=Assessment(bad)),
+        found[2],
+    ]
+    rescued = rescue(assessor, SENTENCES, marked)
+    assert rescued.flagged == 1
+    assert [rescued.translations[number] for number in (0, 2)] == [marked[0], marked[2]]
+    new = rescued.translations[1]
+    assert new.assessment.replaced == found[1].text != new.text
+    assert len(new.assessment.alarms) < 40
+    assert rescued.cured == (not new.assessment.flagged)
+    assert rescue(assessor, SENTENCES, marked) == rescued
+
+
+def test_the_best_of_the_samples_is_chosen(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    (found,) = assessor.translate(SENTENCES[:1])
+    marked = replace(found, assessment=Assessment((), 0.1))
+    offered = [
+        replace(found, text=name, assessment=Assessment(alarms, confidence))
+        for name, alarms, confidence in [
+            ("alarmed", (Alarm("copied"),), 0.6),
+            ("best", (), 0.7),
+            ("sure", (Alarm("copied"),) * 2, 0.8),
+        ]
+    ]
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [replace(offered[0], alternatives=tuple(offered[1:]))])
+    result = module.rescue(assessor, SENTENCES[:1], [marked])
+    assert (result.translations[0].text, result.flagged, result.cured) == ("best", 1, 1)
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [replace(offered[0], assessment=Assessment((), 0.05))])
+    worse = module.rescue(assessor, SENTENCES[:1], [marked])
+    assert (worse.translations, worse.cured) == ([marked], 0)
+
+
+def test_several_translations_of_a_sentence_are_refused(trained: Trained) -> None:
+    assessor = Assessor.load(trained("transformer"), n_best=2)
+    with pytest.raises(InputError, match="a rescue chooses one translation"):
+        rescue(assessor, SENTENCES, assessor.translate(SENTENCES))

@@ -1,0 +1,47 @@
+"""What the words alone show."""
+
+import pytest
+
+from dragoman.inference.confidence.surface import (
+    capitalised,
+    copied,
+    lost_numbers,
+    numbers,
+    repetition,
+    unmatched,
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "repeats"),
+    [
+        ("Das Haus ist klein und schön.", "The house is small and beautiful.", False),
+        ("Das Haus ist klein.", "The house is small, the house is small, the house is small.", True),
+        ("Wir lesen das Buch.", "We read read read read.", True),
+        ("Hallo, hallo, hallo, sagte er.", "Hello, hello, hello, he said.", False),
+        ("Der Mann und der Hund und die Frau.", "The man and the dog and the woman.", False),
+    ],
+)
+def test_repetition_is_what_the_source_does_not_repeat(source: str, target: str, repeats: bool) -> None:
+    assert (repetition(source.split(), target.split()) > 0.3) == repeats
+
+
+def test_words_that_were_not_translated_are_copied_but_names_are_not() -> None:
+    assert copied(["Mal", "uni,", "mal", "mit", "Metall"], ["Mal", "uni,", "mal", "mit", "Metall"]) == 1.0
+    assert copied(["Die", "NATO", "und", "McDonald", "B2"], ["The", "NATO", "and", "McDonald", "B2"]) == 0.0
+    assert copied(["a", "b"], []) == 0.0
+
+
+def test_numbers_are_compared_without_separators() -> None:
+    assert lost_numbers(["kostet", "1.200,50", "um", "14:30", "Uhr"], ["costs", "1,200.50", "at", "14.30"]) == []
+    assert lost_numbers(["Im", "Jahr", "1998,", "25", "Menschen"], ["In", "1999,", "25", "people"]) == ["1998,"]
+    assert numbers(["drei", "3", "12", "13"]) == ["13"]
+
+
+def test_names_match_with_other_endings_and_accents() -> None:
+    assert unmatched(["Londýna", "Müller", "Paris"], ["London", "Mullers"]) == ["Paris"]
+    assert unmatched(["Wien"], []) == ["Wien"]
+
+
+def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:
+    assert capitalised(["He", "met", "Anna.", "She", "left.", "NATO,", "too"]) == ["Anna.", "NATO,"]

@@ -1,0 +1,97 @@
+"""Logistic and isotonic regression, reliability and AUROC, against their definitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dragoman.metrics import calibration
+from dragoman.metrics.calibration import (
+    EXTREME,
+    auroc,
+    error_by_chance,
+    expected_calibration_error,
+    fit_isotonic,
+    fit_logistic,
+    folds,
+    reliability,
+)
+
+CHANCE = np.random.default_rng(4)
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
+    scores, labels = CHANCE.integers(0, 6, 40).astype(float), CHANCE.integers(0, 2, 40)
+    pairs = [
+        1.0 if one > other else 0.5 if one == other else 0.0
+        for (one, good), (other, bad) in itertools.product(zip(scores, labels, strict=True), repeat=2)
+        if good and not bad
+    ]
+    assert auroc(scores, labels) == pytest.approx(sum(pairs) / len(pairs))
+    assert auroc(-scores, labels) == pytest.approx(1 - auroc(scores, labels))
+    with pytest.raises(ValueError, match="both labels"):
+        auroc(scores, np.ones(40))
+
+
+def test_isotonic_regression_is_the_max_min_of_means() -> None:
+    scores, labels = CHANCE.permutation(30).astype(float), CHANCE.integers(0, 2, 30).astype(float)
+    ordered = labels[np.argsort(scores)]
+    expected = [
+        max(min(ordered[low : high + 1].mean() for high in range(at, 30)) for low in range(at + 1)) for at in range(30)
+    ]
+    fitted = fit_isotonic(scores, labels)
+    blocks = [value for value, _ in itertools.groupby(expected)]
+    assert list(fitted.values) == pytest.approx(blocks)
+    values = fitted(np.linspace(-5, 35, 100))
+    assert (np.diff(values) >= 0).all() and values[0] == fitted.values[0] and values[-1] == fitted.values[-1]
+
+
+def test_equal_scores_get_one_value_and_small_blocks_are_merged() -> None:
+    assert fit_isotonic(np.array([1.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0])).values == (0.5, 1.0)
+    assert fit_isotonic(np.arange(7.0), np.array([0.0, 0, 0, 1, 1, 1, 1]), least=3).values == (0.0, 1.0)
+    assert fit_isotonic(np.arange(2.0), np.array([0.0, 1.0]), least=5).values == (0.5,)
+
+
+def test_logistic_regression_minimises_its_penalised_loss() -> None:
+    table = CHANCE.normal(size=(200, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, 0.0]
+    labels = (table[:, 0] + 0.1 * table[:, 1] + CHANCE.normal(size=200) > 0.5).astype(float)
+    model = fit_logistic(table, labels, ridge=2.0)
+    standard = np.clip((table - table.mean(0)) / table.std(0), -EXTREME, EXTREME)
+
+    def loss(parameters: np.ndarray) -> float:
+        logits = standard @ parameters[:-1] + parameters[-1]
+        return float((np.logaddexp(0, logits) - labels * logits).sum() + (parameters[:-1] ** 2).sum())
+
+    found = np.array([*model.weights, model.bias])
+    for direction in np.eye(4):
+        assert loss(found) < min(loss(found + 0.01 * direction), loss(found - 0.01 * direction))
+    assert ((model(table) > 0.5) == (labels > 0.5)).mean() > 0.75
+
+
+def test_logistic_regression_survives_what_is_separable_constant_or_extreme() -> None:
+    model = fit_logistic(np.array([[0.0, 7.0], [1.0, 7.0]] * 20), np.array([0.0, 1.0] * 20), ridge=1e-3)
+    predicted = model(np.array([[0.0, 7.0], [1.0, 7.0], [1e300, -1e300]]))
+    assert np.isfinite(predicted).all() and predicted[0] < 0.05 and predicted[1] > 0.95
+
+
+def test_reliability_counts_every_prediction_once() -> None:
+    predicted = CHANCE.random(103)
+    labels = (CHANCE.random(103) < predicted).astype(float)
+    found = reliability(predicted, labels)
+    assert len(found) == 10 and sum(one.count for one in found) == 103
+    assert sum(one.observed * one.count for one in found) == pytest.approx(labels.sum())
+    assert expected_calibration_error(labels, labels) == 0.0
+    assert expected_calibration_error(1 - np.sort(labels), np.sort(labels), bins=103) == 1.0
+
+
+def test_probabilities_that_are_true_have_the_error_of_chance_and_others_more() -> None:
+    predicted = CHANCE.random(4000)
+    labels = (CHANCE.random(4000) < predicted).astype(float)
+    assert expected_calibration_error(predicted, labels) < 2 * error_by_chance(predicted)
+    assert expected_calibration_error(predicted**3, labels) > 5 * error_by_chance(predicted)
+
+
+def test_parts_are_as_even_as_possible() -> None:
+    assert np.bincount(folds(103, 5)).tolist() == [21, 21, 21, 20, 20]
+    assert folds(50, 5).tolist() == folds(50, 5).tolist() != folds(50, 5, seed=3).tolist()
+    assert calibration.BINS == 10
