@@ -2,8 +2,10 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -13,6 +15,8 @@ from dragoman.conversion.job import export
 from dragoman.data.corpus import read_pairs
 from dragoman.errors import InputError, SettingsError, TextError
 from dragoman.inference.attention_map import AttentionMap
+from dragoman.inference.confidence.assessor import Assessor
+from dragoman.inference.confidence.evidence import PassSettings, gather, without_word
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
 from dragoman.inference.engines import load_translator
 from dragoman.inference.translator import Translator
@@ -22,6 +26,8 @@ from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import override, parse
+from dragoman.text.codec import Codec
+from dragoman.text.links import parse_links
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile
 
@@ -157,10 +163,35 @@ def test_commands_take_the_languages(run: Path, sentences: dict[str, dict[str, s
     files = (tmp_path / "a.en", tmp_path / "a.fr")
     assert float(dragoman("score", run, *files, "--to", "fr").lines[0]) > -3
     assert dragoman("evaluate", run, *files, "--to", "fr").lines[0].startswith("BLEU 100.00")
-    assert "0-0" in dragoman("align", run, *files, "--to", "fr", "--from", "en", "--reverse", run).output + "0-0"
+    (links,) = dragoman("align", run, *files, "--to", "fr", "--from", "en", "--reverse", run).lines
+    last = [len(text.split()) - 1 for text in (source, known["fr"])]
+    assert links and all(0 <= i <= last[0] and 0 <= j <= last[1] for i, j in parse_links(links).sure)
     picture = tmp_path / "it.svg"
     assert dragoman("attend", run, source, "-o", picture, "--to", "fr").code == 0 and picture.exists()
     assert "looks like `fr`" in refusal("evaluate", run, *reversed(files), "--to", "fr")
+
+
+def test_translations_are_assessed_with_the_tag(run: Path, sentences: dict[str, dict[str, str]]) -> None:
+    source, known = next(iter(sentences.items()))
+    assessor = Assessor.load(run)
+    requests = assessor.translator.requests([source], [known["fr"]], to="fr")
+    (seen,) = gather(assessor.translator, requests, PassSettings())
+    assert seen.emptied is not None and seen.erased is not None
+    tagged = [
+        replace(
+            requests[0], sources=tuple([*codec.tag("fr"), *rest] for codec, rest in _without_words(assessor, source))
+        )
+    ]
+    (bare,) = assessor.translator.engine.score(tagged, assessor.translator.settings)
+    assert seen.emptied == pytest.approx(seen.log_probs - np.array(bare.token_log_probs), abs=1e-3)
+    found = dragoman("translate", run, "--to", "fr", "--alarms", "--rescue", "--json", stdin=source)
+    assert json.loads(found.lines[0])["translation"] == known["fr"]
+    assert "in several directions" in refusal("calibrate", run)
+
+
+def _without_words(assessor: Assessor, source: str) -> list[tuple[Codec, list[int]]]:
+    """Return what is left of a source without its words, for each codec."""
+    return [(codec, without_word(codec, source, None) or []) for codec in assessor.translator.sources]
 
 
 def test_an_unseen_pair_is_translated_with_a_note(run: Path) -> None:
