@@ -43,7 +43,7 @@ def calibrate(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Learn what a run's confidence means, so that `dragoman translate --confidence` can be believed.
+    """Learn from a dev set how far to trust a run.
 
     Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is, and
     how often alarms are false is printed, and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.

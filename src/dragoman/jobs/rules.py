@@ -268,7 +268,7 @@ TEXT = (
     ),
     Rule(
         "text.unknown",
-        lambda recipe, text: text.unknown == "plain" or not recipe.data.tagged,
+        lambda recipe, text: text.unknown == "plain" or not getattr(recipe.data, "tagged", False),
         "needs one dictionary, and so one direction, but `data` has several",
     ),
     *(
