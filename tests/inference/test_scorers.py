@@ -1,8 +1,10 @@
 """Runs that score the translations of another one."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
+import yaml
 from tests.tiny import Trained
 
 from dragoman.errors import InputError
@@ -47,3 +49,16 @@ def test_a_sentence_that_is_too_long_for_a_run_is_said_with_its_name(trained: Tr
 def test_a_missing_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="there is no run folder"):
         load_scorers([tmp_path / "none"], DIRECTION)
+
+
+def test_a_run_that_scores_does_not_load_those_that_rerank_its_own_translations(
+    trained: Trained, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    copytree(trained("rnn"), one)
+    copytree(trained("rnn", *REVERSE), other)
+    for run, scorer in ((one, other), (other, one)):
+        recipe = yaml.safe_load((run / "recipe.yaml").read_text(encoding="utf-8"))
+        recipe["decoding"]["rerank"] = [str(scorer)]
+        (run / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    assert len(Translator.load(one).translate(ENGLISH)) == 2

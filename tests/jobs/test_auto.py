@@ -116,7 +116,7 @@ def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
         return chosen(given, Workload(100, 2500, **{"seen": 5000, **changes})).training.guided
 
     assert guided().links == "learned" and not guided().shift
-    assert guided(spaced=False) is None and guided(seen=1e9) is None
+    assert guided(linkable=False) is None and guided(seen=1e9) is None
     assert guided(layers=1).layer == 1 < guided(layers=6).layer
 
 
@@ -126,6 +126,27 @@ def test_a_language_without_spaces_is_noticed(tmp_path: Path, target: str, space
     (tmp_path / "a.zh").write_text(f"{target}\n" * 3, encoding="utf-8")
     given = recipe(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.zh}]")
     assert measure_corpus(given).spaced == spaced
+
+
+def test_languages_are_measured_apart_where_a_side_has_several(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(
+        "one two three four five six\t一二三四五六七八九十一二三四五\n" * 3, encoding="utf-8"
+    )
+    data = f"{{languages: [en, zh], source: en, target: zh, root: {tmp_path}, train: [{{tsv: a.tsv, both_ways: true}}]"
+    given = recipe(f"data={data}, dev: [{{tsv: a.tsv}}]}}")
+    assert not measure_corpus(given).spaced
+
+
+def test_links_are_not_learned_for_an_objective_that_does_not_read_them() -> None:
+    size, given = CorpusSize(10, 100, ("a b",)), recipe()
+
+    def linkable(objective: str) -> bool:
+        training = given.training.model_copy(update={"objective": objective})
+        changed = given.model_copy(update={"training": training})
+        codec = codecs_for(recipe("text.size=9"), lambda: [("a b", "c d")] * 9)[1]
+        return workload(changed, size, codec, device=CPU, speed=lambda: 1.0).linkable
+
+    assert linkable("translation") and not linkable("of a plugin")
 
 
 def test_other_kinds_of_models_keep_their_settings() -> None:

@@ -27,6 +27,17 @@ LOOP = ["model.input_feeding=true"]
         ("rnn", ["training.consistency.kind=r_drop", "model.dropout=0"], ["dropout alone", "simcut"]),
         ("transformer", ["data.joined=0.3", "model.kind=document"], ["`data.joined: 0.3`", "document"]),
         ("transformer", ["data.joined=0.3", "data.train.0.tagged=true"], ["`data.joined: 0.3`", "tag"]),
+        ("transformer", ["data.joined=0.3", "text.right_to_left=true"], ["`data.joined: 0.3`", "right_to_left"]),
+        (
+            "transformer",
+            ["training.word_dropout=0.1", "text={kind: words, joint: false}", "data.train.0.tagged=true"],
+            ["`training.word_dropout: 0.1`", "tags", "`text.joint: true`"],
+        ),
+        (
+            "transformer",
+            ["data.languages=[en, vi]", "data.train.0.both_ways=true", "decoding.rerank=[runs/other]"],
+            ["`decoding.rerank: [runs/other]`", "several"],
+        ),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),

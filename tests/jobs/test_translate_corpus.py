@@ -8,11 +8,18 @@ import pytest
 from tests.tiny import Trained
 
 from dragoman.data.corpus import Pair
-from dragoman.errors import RunError
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import InputError, RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
-from dragoman.jobs.translate_corpus import CorpusTranslation, ResumePoint, TranslationProgress, translate_corpora
+from dragoman.jobs.translate_corpus import (
+    CorpusTranslation,
+    ResumePoint,
+    TranslationProgress,
+    remember,
+    translate_corpora,
+)
 
 WORDS = ["I love cats.", "No.", "This is a book.", "The cat sleeps.", "Yes."]
 
@@ -93,3 +100,15 @@ def test_a_note_that_does_not_fit_its_file_is_refused(tmp_path: Path, note: str)
     given.path.with_suffix(".place").write_text(note, encoding="utf-8")
     with pytest.raises(RunError, match="are inconsistent; delete both"):
         ResumePoint.read(given)
+
+
+def test_what_an_earlier_release_remembered_fits_if_only_new_settings_are_missing(tmp_path: Path) -> None:
+    about = {"runs": ["a"], "decoding": DecodingSettings(beam=3).model_dump(mode="json")}
+    older = {name: value for name, value in about["decoding"].items() if not name.startswith("rerank")}
+    path = tmp_path / "of" / "origin.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**about, "decoding": older}), encoding="utf-8")
+    remember(path, about, resume=True)
+    assert json.loads(path.read_text(encoding="utf-8")) == about
+    with pytest.raises(InputError, match=r"`decoding` differs"):
+        remember(path, {**about, "decoding": DecodingSettings(beam=4).model_dump(mode="json")}, resume=True)

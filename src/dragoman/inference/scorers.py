@@ -32,7 +32,7 @@ def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
             f"{folder} cannot rerank translations from `{languages[0]}` to `{languages[1]}`; give a run between these two "
             f"languages, in either direction, or a decoder-only language model of `{languages[1]}`"
         )
-    translator = Translator.load(folder, device=device)
+    translator = Translator.load(folder, device=device, rerank=(), rerank_weights=())
     if translator.previous:
         raise InputError(f"{folder} reads documents, but reranking scores sentences one by one; give another run")
     if run.languages == languages[::-1]:

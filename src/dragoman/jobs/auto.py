@@ -5,6 +5,7 @@ the budget lets the model see each pair: with few passes, whatever slows learnin
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -91,8 +92,8 @@ class Workload:
     """Tokens of a batch, if the recipe says so."""
     layers: int | None = None
     """Layers of the decoder, if the recipe says so."""
-    spaced: bool = True
-    """As in `CorpusSize`."""
+    linkable: bool = True
+    """Whether words can be linked, and the objective learns from links."""
     epochs: float | None = None
     """Passes to make where the recipe has no other budget."""
 
@@ -105,10 +106,11 @@ class Workload:
 def measure_corpus(recipe: Recipe) -> CorpusSize:
     """Read the training corpora and return their size; each pair counts as often as an epoch has it."""
     pairs = 0
-    characters, words = [0, 0], [0, 0]
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     sample: list[str] = []
     every = 1
     chosen = PairFilter(recipe.data.filters)
+    own = recipe.data.source or "", recipe.data.target or ""
     for corpus in recipe.data.train:
         for pair in chosen.keep(read_pairs(corpus, recipe.data)):
             if pairs % every == 0:
@@ -116,11 +118,11 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
                 if len(sample) == 2 * SAMPLE:
                     sample, every = sample[::2], 2 * every
             pairs += corpus.repeat
-            for side, text in enumerate(pair[:2]):
-                characters[side] += corpus.repeat * len(text)
-                words[side] += corpus.repeat * (1 + text.count(" "))
-    spaced = all(length <= LONGEST_WORD * count for length, count in zip(characters, words, strict=True))
-    return CorpusSize(pairs, sum(characters), tuple(sample), spaced)
+            for language, text in zip(pair.languages or own, pair[:2], strict=True):
+                counts[language][0] += corpus.repeat * len(text)
+                counts[language][1] += corpus.repeat * (1 + text.count(" "))
+    spaced = all(characters <= LONGEST_WORD * words for characters, words in counts.values())
+    return CorpusSize(pairs, sum(characters for characters, _ in counts.values()), tuple(sample), spaced)
 
 
 def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
@@ -179,8 +181,8 @@ def any_model(work: Workload) -> Iterator[Choice]:
 
 def _guided(work: Workload, layers: int) -> Choice:
     """Choose whether a statistical aligner teaches a head where to look."""
-    if not work.spaced or work.seen > GUIDED_TOKENS:
-        return Choice("training.guided", None, "" if work.spaced else "words are not separated by spaces")
+    if not work.linkable or work.seen > GUIDED_TOKENS:
+        return Choice("training.guided", None, "")
     value = {"layer": (layers + 1) // 2, "head": 1, "weight": 0.3, "shift": False, "links": "learned"}
     return Choice("training.guided", value, "links of a statistical aligner, from which attention learns sooner")
 
@@ -319,7 +321,7 @@ def workload(
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
         batch=batch,
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),
-        spaced=size.spaced,
+        linkable=size.spaced and recipe.training.objective == "translation",
         epochs=PASSES if seen is None else None,
     )
 

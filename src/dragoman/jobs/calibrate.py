@@ -67,7 +67,7 @@ def calibrate(
     """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
     translator = Translator.load(run, device=device)
     translator.directions.require_one(str(run))
-    back = None if reverse is None else Translator.load(reverse, device=device)
+    back = None if reverse is None else Translator.load(reverse, device=device, rerank=(), rerank_weights=())
     if back is not None:
         back.directions.require_one(str(reverse))
     if back is not None and back.languages != translator.languages[::-1]:

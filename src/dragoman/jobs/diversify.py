@@ -60,7 +60,9 @@ def diversify(
     """
     opened = [open_run(run) for run in runs]
     _check(opened)
-    data = (opened[0] if original is None else open_run(original)).recipe.data
+    first = opened[0] if original is None else open_run(original)
+    first.directions.require_one(str(first.folder))
+    data = first.recipe.data
     if (data.source, data.target) != opened[0].languages:
         wanted = " to ".join(opened[0].languages)
         raise InputError(f"{original} is not of the direction of {runs[0]}; give a run from {wanted} with --original")

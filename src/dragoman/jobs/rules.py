@@ -76,6 +76,11 @@ def _tells_languages_apart(recipe: Any, _: Any) -> bool:
     return model_of(recipe).translates and not model_of(recipe).previous
 
 
+def _tags_are_known(recipe: Any, training: Any) -> bool:
+    """Tell whether the model knows which source tokens are tags: it knows those of the target's vocabulary."""
+    return not getattr(recipe.data, "tag_pieces", ()) or recipe.text.joint
+
+
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
@@ -152,6 +157,15 @@ OBJECTIVE = (
         lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _drops_units(recipe.model),
         "compares two passes that differ by dropout alone, which this `model` does not have",
         remedy="set `model.dropout`, or `training.consistency.kind: simcut`",
+    ),
+    *(
+        Rule(
+            f"training.{name}",
+            _tags_are_known,
+            "would drop tags of sources, because the two sides have vocabularies of their own",
+            remedy="set `text.joint: true`, or remove it",
+        )
+        for name in ("consistency", "word_dropout")
     ),
     Rule(
         "training.guided",
@@ -239,6 +253,16 @@ TEXT = (
         "data.joined",
         lambda recipe, _: not recipe.data.tag_pieces,
         "does not work where sources begin with a tag, of their language or for being synthetic",
+    ),
+    Rule(
+        "data.joined",
+        lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain" and not recipe.text.right_to_left,
+        "does not work with `text.right_to_left` or `text.unknown: positional`, which depend on where a sentence ends",
+    ),
+    Rule(
+        "decoding.rerank",
+        lambda recipe, _: not getattr(recipe.data, "tagged", False),
+        "works for one direction only, but `data` has several",
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),

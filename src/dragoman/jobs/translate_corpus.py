@@ -14,9 +14,11 @@ from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.settings import CorpusSettings, DataSettings
-from dragoman.errors import InputError, RunError
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
+from dragoman.settings import parse
 
 CHUNK = 1024
 """Number of sentences translated and written together; a resumed job continues after the last chunk."""
@@ -122,7 +124,8 @@ def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
     if path.exists():
         try:
             known = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
+            known["decoding"] = _with_new_settings(known.get("decoding"))
+        except (ValueError, TypeError, SettingsError):
             raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
         changed = next((name for name in about if known.get(name) != about[name]), None)
         if changed is not None:
@@ -135,6 +138,11 @@ def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
         write_text(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise RunError(f"{path.parent} cannot be written ({error.strerror}); choose another place with --out") from None
+
+
+def _with_new_settings(decoding: Any) -> dict[str, Any]:
+    """Return remembered decoding settings with the defaults of those that an earlier release did not have."""
+    return parse(DecodingSettings, decoding).model_dump(mode="json")
 
 
 def count(path: Path) -> str:

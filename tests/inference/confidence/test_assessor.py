@@ -36,7 +36,13 @@ def test_given_translations_are_assessed_as_ones_own(trained: Trained) -> None:
     assert assessor.assess(SOURCES[:1], [found.text]) == [found.assessment]
     (lost,) = assessor.assess(["The 1998 book."], ["Sách sách sách sách sách sách."])
     assert {"repetition", "number lost"} <= {alarm.name for alarm in lost.alarms}
-    assert assessor.assess(["", "a"], ["x", ""]) == [Assessment(), Assessment()]
+
+
+def test_an_empty_translation_of_something_is_flagged(trained: Trained) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    nothing, lost = assessor.assess(["", "a"], ["x", ""])
+    assert nothing == Assessment() and not nothing.flagged
+    assert lost.alarms == (Alarm("too short"),) and lost.flagged
 
 
 def test_a_calibration_turns_features_into_confidence(trained: Trained, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
-from dragoman.inference.confidence.features import sentence_features, word_features
+from dragoman.inference.confidence.features import WITHOUT_CAPITALS, sentence_features, word_features
 from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translation import Translation
@@ -69,7 +69,7 @@ class Assessor:
                     f"the calibration of {folder} was made with the reverse run {calibration.reverse}, which is missing or has "
                     f"changed; make it again with `dragoman calibrate {folder}`"
                 )
-            reverse = Translator.load(calibration.reverse, device=device)
+            reverse = Translator.load(calibration.reverse, device=device, rerank=(), rerank_weights=())
         return cls(translator, calibration, reverse)
 
     def require_calibration(self) -> Calibration:
@@ -122,7 +122,10 @@ class Assessor:
 
     def assess_requests(self, requests: Sequence[EncodedRequest]) -> list[Assessment]:
         """Assess the target of each request."""
-        return [Assessment() if evidence is None else self._assessment(evidence) for evidence in self.observe(requests)]
+        return [
+            self._of_nothing(request) if evidence is None else self._assessment(evidence, self._languages(request))
+            for request, evidence in zip(requests, self.observe(requests), strict=True)
+        ]
 
     def observe(self, requests: Sequence[EncodedRequest]) -> list[Evidence | None]:
         """Return the evidence for each request; None where source or target is empty."""
@@ -131,9 +134,21 @@ class Assessor:
         found = dict(zip(rows, gather(self.translator, chosen, self.passes, reverse=self.reverse), strict=True))
         return [found.get(number) for number in range(len(requests))]
 
-    def _assessment(self, evidence: Evidence) -> Assessment:
+    def _of_nothing(self, request: EncodedRequest) -> Assessment:
+        """Assess a request without a target: too short, if there was something to translate."""
+        if not request.sources[0]:
+            return Assessment()
+        return Assessment((Alarm("too short"),), None if self.calibration is None else 0.0)
+
+    def _languages(self, request: EncodedRequest) -> tuple[str, str]:
+        """Return the languages of a pair; a source that may be of several is taken for one in which all nouns have capitals."""
+        directions, to = self.translator.directions, request.request.to
+        if to is None:
+            return self.translator.languages
+        return min(directions.languages, key=lambda one: one not in WITHOUT_CAPITALS), to
+
+    def _assessment(self, evidence: Evidence, languages: tuple[str, str]) -> Assessment:
         """Assess by evidence."""
-        languages = self.translator.languages
         alarms = raise_alarms(evidence, self.limits, languages)
         if self.calibration is None:
             return Assessment(alarms)

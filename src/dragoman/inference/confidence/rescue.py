@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.evidence import NO_RERANKING
@@ -39,18 +40,19 @@ def rescue(
     first: int = 1,
     previous: Previous = None,
     to: Languages = None,
+    settings: DecodingSettings | None = None,
     **options: Any,
 ) -> Rescued:
     """Replace each flagged translation by the best of itself and its samples, where one is better.
 
-    `translations` have assessments; the other arguments are those of `Assessor.translate`. A replaced one keeps the text before
-    the rescue in its assessment. InputError for several translations of a sentence.
+    `translations` have assessments; the other arguments are those of `Assessor.translate`, without single decoding settings. A
+    replaced one keeps the text before the rescue in its assessment. InputError for several translations of a sentence.
     """
     if any(one.alternatives for one in translations):
         raise InputError("a rescue chooses one translation of each sentence; ask for one alone (`n_best` of 1)")
     translator = assessor.translator
     before = translator.preceding(sentences) if previous is None else previous
-    drawing = translator.settings.model_copy(
+    drawing = (settings or translator.settings).model_copy(
         update={"method": "sample", "n_best": SAMPLES, "top_p": NUCLEUS, **NO_RERANKING}
     )
     languages = translator.directions.tags(to, len(sentences))
