@@ -14,7 +14,7 @@ from dragoman.laws.of_training import StopAt, trainer_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import load_tensors, own_tensors
 from dragoman.training.contracts import Objective
-from dragoman.training.progress import Progress
+from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.settings import PhaseSettings, TrainingSettings
 from dragoman.training.trainer import Trainer
 
@@ -91,6 +91,31 @@ def test_records_say_where_training_stands(make: Make) -> None:
     assert (first["share"], last["share"], last["seconds_left"]) == (0.5, 1.0, 0.0)
     assert 0 <= first["padding"] < 1 and first["tokens_per_second"] > 0 and 0 < first["tokens"] < last["tokens"]
     assert dev["dev_loss"] == 1.0 and dev["best"] is True
+
+
+def test_the_rate_counts_the_time_of_all_steps_and_of_no_validation(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("dragoman.training.progress.time.monotonic", lambda: clock[0])
+    trainer = make(steps=4, log_every=4, validate_every=3)
+    step, quiet = trainer._step, validate_with(trainer, 1.0, 2.0)
+    measured = trainer.validate
+
+    def slow_step(totals: RunningTotals) -> None:
+        step(totals)
+        clock[0] += 2
+
+    def slow_validation(model: Seq2Seq) -> dict[str, float]:
+        clock[0] += 100
+        return measured(model)
+
+    monkeypatch.setattr(trainer, "_step", slow_step)
+    trainer.validate = slow_validation
+    trainer.run()
+    assert len(quiet) == 2
+    (record,) = [one for one in trainer.metrics.read() if one["step"] == 4 and "tokens_per_second" in one]
+    assert record["tokens_per_second"] == pytest.approx(trainer.progress.tokens / 8)
 
 
 def test_batches_are_gathered_for_the_tokens_of_a_step(make: Make) -> None:

@@ -80,7 +80,7 @@ class RunningTotals:
     tokens: int = 0
     padded: int = 0
     cells: int = 0
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
 
     def add(self, result: StepResult, batches: Iterable[Batch]) -> None:
         """Count one step."""

@@ -84,8 +84,10 @@ class Trainer:
                 totals = RunningTotals()
             ended = self.share() >= 1
             if ended or self.progress.step % self.settings.validate_every == 0:
+                paused = time.monotonic()
                 self._validate()
-                totals.began = saved = time.monotonic()
+                saved = time.monotonic()
+                totals.began += saved - paused
                 self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
                 self.save()
             elif time.monotonic() - saved > 60 * self.settings.save_minutes:
