@@ -81,6 +81,21 @@ def _tags_are_known(recipe: Any, training: Any) -> bool:
     return not getattr(recipe.data, "tag_pieces", ()) or recipe.text.joint
 
 
+def replicable(recipe: Any) -> bool:
+    """Tell whether copies of the model can compute parts of a batch: nothing depends on all of it, or on chance but dropout."""
+    model, training = model_of(recipe), recipe.training
+    rewards = (training.reward, *(phase.reward for phase in training.phases))
+    return (
+        model.translates
+        and model.one_program
+        and not model.data_dependent
+        and not getattr(recipe.model, "attention_dropout", 0)
+        and training.objective == "translation"
+        and all(one is None for one in (training.consistency, *rewards))
+        and not training.word_dropout
+    )
+
+
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
@@ -191,6 +206,17 @@ OBJECTIVE = (
 """Rules on objectives and metrics."""
 
 COMPUTING = (
+    Rule(
+        "training.replicas",
+        lambda recipe, _: replicable(recipe),
+        "splits batches, which works only for a Transformer that translates, without experts, hard attention, attention dropout, "
+        "word dropout, `training.consistency` and rewards",
+    ),
+    Rule(
+        "training.replicas",
+        lambda _, training: training.compile == "none",
+        "does not work with `training.compile`",
+    ),
     Rule(
         "training.recurrence",
         _can("native"),

@@ -22,6 +22,7 @@ from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
+from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
@@ -42,6 +43,7 @@ from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.recurrence import choose_recurrence, native_loops
+from dragoman.training.replicas import suitable_count
 from dragoman.training.reports import Silent
 from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.selection import check_learned, value_of
@@ -123,7 +125,19 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         files=run.files,
         validate=validation,
         listener=listener,
+        replicas=_replica_count(run, device, plan),
     )
+
+
+def _replica_count(run: Run, device: torch.device, plan: ComputePlan) -> int:
+    """Return how many copies of the model compute parts of a batch; a run that has begun keeps its number."""
+    training = run.recipe.training
+    if (run.folder / "manifest.json").exists():
+        return int(run.manifest.get("replicas", 1))
+    if training.replicas is not None:
+        return training.replicas
+    possible = device.type == "cpu" and plan.compiled == "none" and replicable(run.recipe)
+    return suitable_count(torch.get_num_threads(), training.batch_tokens) if possible else 1
 
 
 def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener: Listener) -> ComputePlan:
@@ -181,6 +195,9 @@ def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
     """
     chosen: dict[str, Any] = {"precision": trainer.precision_name}
     training = run.recipe.training
+    if trainer.replicas is not None:
+        chosen |= {"replicas": trainer.replicas.count, "threads": torch.get_num_threads()}
+        return replace(run, manifest={**run.manifest, **about, **chosen})
     settled = training.threads or run.manifest.get("threads") or training.compile != "none"
     if not settled and not (run.folder / "manifest.json").exists() and trainer.device.type == "cpu":
         chosen["threads"] = probe_threads(trainer)

@@ -21,6 +21,8 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
         self.dropped = min(round(rate * 256), 255)
+        self.generator: torch.Generator | None = None
+        """Where random numbers come from, on a CPU; None for torch's own state."""
 
     def forward(self, states: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Drop in training; return `states` as they are otherwise."""
@@ -63,7 +65,8 @@ class Dropout(nn.Module):
         if torch.compiler.is_compiling():  # no in-place random numbers there; these differ in one bit only
             words = torch.randint(low, 2**63 - 1, (size,), device=states.device) ^ low
         else:
-            words = torch.empty(size, dtype=torch.int64, device=states.device).random_(low, None)
+            words = torch.empty(size, dtype=torch.int64, device=states.device)
+            words.random_(low, None, generator=self.generator)
         return words.view(torch.uint8)[:count].view(states.shape).ge_(self.dropped).to(states.dtype)
 
     def extra_repr(self) -> str:

@@ -31,3 +31,5 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
     finally:
         watch.close()
         trainer.stream.close()
+        if trainer.replicas is not None:
+            trainer.replicas.close()

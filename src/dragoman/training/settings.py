@@ -116,6 +116,9 @@ class OptimisationSettings(Settings):
     """Where to train; auto uses a GPU if there is one."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; by default one or as many as cores, whichever is faster on the first batches."""
+    replicas: int | None = Field(None, ge=1)
+    """Copies of a Transformer that compute parts of a batch at the same time, each with its share of the CPU threads; by default
+    one for each thread and 500 tokens of a batch."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)

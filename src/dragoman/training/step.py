@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
 from dragoman.training.contracts import Objective, Stream
+from dragoman.training.replicas import Replicas, add_gradient
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,22 @@ def train_step(
     batches: Sequence[Batch],
     clip: float,
     precision: AbstractContextManager[Any],
+    replicas: Replicas | None = None,
 ) -> StepResult:
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
-    Batches are weighted by their tokens, so the gradient is that of one big batch. NotFiniteError leaves the weights
+    Batches are weighted by their tokens, so the gradient is that of one big batch. `replicas` of the model compute it in parts.
+    NotFiniteError leaves the weights
     unchanged. Nothing is read from the device before the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
     tokens = sum(len(batch.label_positions) for batch in batches)
     losses: list[Loss] = []
     for batch in batches:
-        with precision:
-            loss = objective(model, batch)
-        (loss.total / tokens).backward()
-        losses.append(Loss(loss.total.detach(), loss.tokens, loss.plain))
+        if replicas is None:
+            losses.append(add_gradient(model, objective, batch, tokens=tokens, precision=precision))
+        else:
+            losses += replicas.add_gradient(objective, batch, tokens=tokens)
     owned = (parameter for group in optimizer.param_groups for parameter in group["params"])
     gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
     norm = get_total_norm(gradients, foreach=True).item()

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -23,6 +24,7 @@ from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.progress import Progress, RunningTotals
+from dragoman.training.replicas import Replicas
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
 from dragoman.training.settings import OptimisationSettings
 from dragoman.training.state import load_state, part_of, restore_optimizer, restore_random_state, save_state
@@ -50,6 +52,7 @@ class Trainer:
         files: RunFiles,
         validate: Validate,
         listener: Listener,
+        replicas: int = 1,
     ) -> None:
         self.model = model
         self.objectives = objectives
@@ -59,6 +62,7 @@ class Trainer:
         self.device = next(model.parameters()).device
         self.precision_name = precision
         self.precision = arithmetic(precision, self.device)
+        self.replicas = None if replicas == 1 else self._replicas(replicas)
         self.files = files
         self.validate = validate
         self.listener = listener
@@ -131,6 +135,11 @@ class Trainer:
             if self.progress.best is None:
                 self._validate()
 
+    def _replicas(self, count: int) -> Replicas:
+        """Return the model and copies of it that share torch's threads; each has an arithmetic of its own."""
+        precision = partial(arithmetic, self.precision_name, self.device)
+        return Replicas(self.model, count, threads=torch.get_num_threads(), precision=precision)
+
     def _used(self) -> dict[str, int | float]:
         """Return the amount used of each budget."""
         return self.progress.used(self.stream.epochs_done)
@@ -152,6 +161,7 @@ class Trainer:
             batches=[batch.to(self.device) for batch in batches],
             clip=self.settings.clip,
             precision=self.precision,
+            replicas=self.replicas,
         )
         try:
             result: StepResult = self.progress.cost.measure(cells, step)
