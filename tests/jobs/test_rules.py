@@ -38,6 +38,8 @@ LOOP = ["model.input_feeding=true"]
             ["data.languages=[en, vi]", "data.train.0.both_ways=true", "decoding.rerank=[runs/other]"],
             ["`decoding.rerank: [runs/other]`", "several"],
         ),
+        ("masked_lm", ["text.sampling_target=0.1"], ["`text.sampling_target: 0.1`", "one text"]),
+        ("decoder_only", ["text.sampling_target=0"], ["`text.sampling_target: 0.0`", "one text"]),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),

@@ -237,7 +237,12 @@ TEXT = (
             lambda recipe, _: model_of(recipe).purpose != "classify",
             "does not work for classifiers, whose segmentation is deterministic",
         )
-        for name in ("sampling", "sampling_target", "sampling_epochs")
+        for name in ("sampling", "sampling_epochs")
+    ),
+    Rule(
+        "text.sampling_target",
+        _can("translates"),
+        "needs a source and a target, but this model reads one text",
     ),
     Rule(
         "text.sampling_epochs",
