@@ -65,10 +65,16 @@ def _all_linked(recipe: Any, text: Any) -> bool:
     return all(links)
 
 
-def _drops_units(model: Any) -> bool:
-    """Tell whether a model has dropout of any kind, or is a plugin's, of which nothing is known."""
-    rates = [value for name, value in model if "dropout" in name]
-    return any(rates) or not rates
+def _drops_between_layers(_: Any, model: Any) -> bool:
+    """Tell whether there are places where `dropout` applies: not if others have a rate of their own and there is one layer."""
+    return getattr(model, "outer_dropout", None) is None or model.layers > 1
+
+
+def _passes_differ(recipe: Any, training: Any) -> bool:
+    """Tell whether two passes over a batch differ by dropout of any kind; nothing is known of the model of a plugin."""
+    unread = () if _drops_between_layers(recipe, recipe.model) else ("dropout",)
+    rates = [value for name, value in recipe.model if "dropout" in name and name not in unread]
+    return any(rates) or not rates or training.word_dropout > 0
 
 
 def _tells_languages_apart(recipe: Any, _: Any) -> bool:
@@ -154,8 +160,8 @@ OBJECTIVE = (
     ),
     Rule(
         "training.consistency",
-        lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _drops_units(recipe.model),
-        "compares two passes that differ by dropout alone, which this `model` does not have",
+        lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _passes_differ(recipe, training),
+        "compares two passes that differ by dropout alone, but neither this `model` nor `training.word_dropout` drops anything",
         remedy="set `model.dropout`, or `training.consistency.kind: simcut`",
     ),
     *(
@@ -331,7 +337,7 @@ MODELS = (
     Rule("model.attention_dropout", _can("drops_attention"), "works only with attention that averages over the source"),
     Rule(
         "model.dropout",
-        lambda _, model: getattr(model, "outer_dropout", None) is None or model.layers > 1,
+        _drops_between_layers,
         "applies only between layers if `model.outer_dropout` is set, but `model.layers` is 1",
     ),
     Rule("model.gated", lambda _, model: model.experts is None, "does not work with `model.experts`"),

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
 from dragoman.training.budgets import BUDGETS
-from dragoman.training.consistency_settings import ConsistencySettings
+from dragoman.training.consistency_settings import ConsistencySettings, RDropSettings
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
@@ -224,7 +224,12 @@ class TrainingSettings(OptimisationSettings):
         return self.keep
 
     def in_phase(self, number: int) -> "TrainingSettings":
-        """Return the settings of a phase; 0 is the time before `phases`. One without dropout has no word dropout either."""
+        """Return the settings of a phase; 0 is the time before `phases`.
+
+        One without dropout has no word dropout either, and one pass in place of R-Drop's two, which would be equal.
+        """
         now = super().in_phase(number)
-        dropping = number == 0 or self.phases[number - 1].dropout
-        return now if dropping else now.model_copy(update={"word_dropout": 0.0})
+        if number == 0 or self.phases[number - 1].dropout:
+            return now
+        kept = None if isinstance(now.consistency, RDropSettings) else now.consistency
+        return now.model_copy(update={"word_dropout": 0.0, "consistency": kept})
