@@ -41,7 +41,7 @@ LOOP = ["model.input_feeding=true"]
         (
             "transformer",
             ["data.languages=[en, vi]", "data.train.0.both_ways=true", "decoding.rerank=[runs/other]"],
-            ["`decoding.rerank: [runs/other]`", "several"],
+            ["`decoding.rerank: [runs/other]`", "tag"],
         ),
         ("masked_lm", ["text.sampling_target=0.1"], ["`text.sampling_target: 0.1`", "one text"]),
         ("decoder_only", ["text.sampling_target=0"], ["`text.sampling_target: 0.0`", "one text"]),

@@ -273,7 +273,7 @@ TEXT = (
     Rule(
         "decoding.rerank",
         lambda recipe, _: not getattr(recipe.data, "tagged", False),
-        "works for one direction only, but `data` has several",
+        "does not work where sources begin with a tag of their target language",
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),
@@ -304,7 +304,7 @@ TEXT = (
     Rule(
         "text.unknown",
         lambda recipe, text: text.unknown == "plain" or not getattr(recipe.data, "tagged", False),
-        "needs one dictionary, and so one direction, but `data` has several",
+        "needs one dictionary, and so one direction and no tags of languages",
     ),
     *(
         Rule(
