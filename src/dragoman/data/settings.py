@@ -260,7 +260,7 @@ class DataSettings(Settings):
 
     @property
     def tagged(self) -> bool:
-        """Whether there are several directions, so that sources begin with the tag of their target language."""
+        """Whether sources begin with the tag of their target language: languages are listed, or a corpus is used both ways."""
         return bool(self.languages) or any(corpus.both_ways for corpus in self.train)
 
     @property
