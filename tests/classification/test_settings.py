@@ -55,6 +55,7 @@ def test_a_setting_that_does_not_fit_is_named(setting, sentence):
     ("setting", "sentence"),
     [
         ("text={kind: sentencepiece, sampling: 0.1}", "`text.sampling: 0.1`"),
+        ("text={kind: sentencepiece, sampling_target: 0.1}", "`text.sampling_target: 0.1`"),
         ("text={kind: words, joint: true}", "`text.joint: true`"),
         ("text={kind: words, unknown: positional}", "`text.unknown: positional`"),
         ("training.momentum=0.9", "`training.momentum: 0.9`"),

@@ -67,3 +67,8 @@ def test_one_direction_may_be_needed() -> None:
     assert ONE.require_one("a run") == ("en", "vi")
     with pytest.raises(InputError, match=r"a run translates in several directions .*; give a run of one direction"):
         MANY.require_one("a run")
+    tagged = Directions((("en", "vi"),), tagged=True)
+    with pytest.raises(
+        InputError, match=r"a run was trained with a tag .*en-vi.*; give a run trained without `data\.languages`"
+    ):
+        tagged.require_one("a run")

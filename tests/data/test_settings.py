@@ -170,10 +170,14 @@ def test_one_direction_has_no_tags() -> None:
             r"`data\.dev\.0\.both_ways` needs a training corpus that",
         ),
         (data({"tsv": "a", "both_ways": True}, target="en"), r"`data\.train\.0\.both_ways` needs two languages"),
-        (several(EN_DE), r"`data\.dev\.0` is from `en` to `fr`, but no corpus in `data\.train` teaches these"),
+        (several(EN_DE), r"`data\.dev\.0` is from `en` to `fr`, but no corpus in `data\.train` has `fr`; add one, or"),
+        (
+            several({**EN_DE, "languages": ["fr", "en"]}, dev=[{**EN_FR, "languages": ["en", "fr"]}]),
+            r"`data\.dev\.0` is from `en` to `fr`, but no corpus in `data\.train` is into `fr`; add one, or",
+        ),
         (
             several(EN_FR, test=[{"tsv": "a", "languages": ["de", "fr"]}]),
-            r"`data\.test\.0` is from `de` to `fr`, but no corpus",
+            r"`data\.test\.0` is from `de` to `fr`, but no corpus in `data\.train` has `de`; add one, or",
         ),
         (
             several({"text": "a", "languages": ["en", "fr"]}),

@@ -175,6 +175,15 @@ def test_pairs_without_links_get_those_of_an_aligner_where_asked(
     assert sum(len(aligned.links(index)) for index, links in enumerate(known) if links is None) > 0
 
 
+def test_learning_an_aligner_is_announced_because_it_takes_a_while(
+    talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path
+) -> None:
+    said: list[str] = []
+    for align in (False, True, True):
+        build_store(cache, talks, talks.train, codecs=codecs, align=align, say=said.append)
+    assert len(said) == 1 and "word alignments" in said[0]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_an_encoding_broken_off_leaves_nothing(
     error: BaseException, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,8 +22,11 @@ from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
 from dragoman.settings import parse
+from dragoman.special_ids import SpecialIds
 from dragoman.text import Codec, SentencePieceSettings, learn_codecs
 from dragoman.text.tags import SYNTHETIC
+from dragoman.text.vocabulary import Vocabulary
+from dragoman.text.words import Words
 from dragoman.tree import map_tensors
 
 
@@ -381,3 +384,16 @@ def test_each_source_begins_with_the_tag_of_its_target(sampling: float, tmp_path
             found[own[0].pieces([tag])[0], own[0].decode(source), own[1].decode(target)] += 1
     stream.close()
     assert found == Counter((f"<to {pair.to}>", pair.source, pair.target) for pair in pairs)
+
+
+@pytest.mark.parametrize("joined", [0.0, 0.5])
+def test_batches_are_padded_begun_and_ended_as_the_vocabulary_says(store: Store, joined: float) -> None:
+    special = SpecialIds(pad=83, bos=80, eos=82, unk=81, mask=80)
+    other = Codec(Words(Vocabulary([str(index) for index in range(84)], special)))
+    stream = BatchStream(store, (other, other), 400, seed=1, variation=Variation(joined=joined))
+    for batch in take(stream, 5):
+        for side in (batch.source, batch.target):
+            assert (side.ids[~side.mask] == 83).all() and not (side.ids[side.mask] == 83).any()
+            assert ((side.ids == 82).sum(1) == 1).all()
+        assert (batch.target.ids[:, 0] == 80).all()
+    stream.close()

@@ -301,7 +301,7 @@ def test_what_tags_do_not_work_with_is_refused(assignments: tuple[str, ...], mes
 
 
 def test_a_shortlist_is_for_one_direction(run: Path) -> None:
-    with pytest.raises(InputError, match=r"in several directions .*but a shortlist is for one"):
+    with pytest.raises(InputError, match=r"in several directions .*; give a run of one direction"):
         make_shortlist(run)
 
 

@@ -17,6 +17,7 @@ LONG = (f"training.steps={STEPS}", "training.validate_every=20", "training.save_
 CASES = {
     "rnn": ("rnn",),
     "transformer": ("transformer", "text.sampling=0.1"),
+    "replicas": ("transformer", "model.dropout=0.2", "training.replicas=2"),
     "techniques": (
         "transformer",
         "text.sampling=0.1",

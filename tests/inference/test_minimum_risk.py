@@ -78,4 +78,4 @@ def test_what_does_not_apply_is_refused(trained: Trained) -> None:
         Translator.load(run, mbr_utility="bleu")
     with pytest.raises(InputError, match="lower `decoding"):
         Translator.load(run, mbr_samples=10**12)
-    assert obstacle(Translator.load(run, mbr_samples=2).settings) == "decoding.mbr_samples"
+    assert obstacle(Translator.load(run, mbr_samples=2).settings) == "`decoding.mbr_samples`"

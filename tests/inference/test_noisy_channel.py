@@ -73,4 +73,4 @@ def test_what_it_does_not_work_with_is_refused(trained: Trained) -> None:
     assert "`decoding.rerank` works only for translation models" in refusal(
         "generate", trained("decoder_only"), "I", "--set", f"rerank=[{other}]"
     )
-    assert obstacle(DecodingSettings(rerank=(Path("run"),))) == "decoding.rerank"
+    assert obstacle(DecodingSettings(rerank=(Path("run"),))) == "`decoding.rerank`"

@@ -63,6 +63,14 @@ def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
     assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
 
 
+def test_languages_that_no_training_corpus_has_are_remarked() -> None:
+    train = "data.train=[{phrasebook: train, pairs: 9, languages: [en, vi]}]"
+    (sentence,) = remarks(recipe("rnn", "data.languages=[en, vi, fr]", train))
+    assert "`fr`" in sentence and "`vi`" not in sentence and "`data.languages`" in sentence
+    assert remarks(recipe("rnn", "data.languages=[en, vi]", train)) == []
+    assert remarks(recipe("transformer", "data.languages=[en, vi, fr]", train, "model.start_from.whole=run")) == []
+
+
 def test_first_weights_too_small_for_the_layers_are_remarked() -> None:
     (sentence,) = remarks(load_recipe("gnmt-small", ["model.initial_range=0.04"]))
     assert "`model.initial_range: null`" in sentence and "256" in sentence

@@ -25,6 +25,11 @@ LOOP = ["model.input_feeding=true"]
         ("masked_lm", ["training.consistency.kind=r_drop"], ["`training.consistency`", "masked_lm"]),
         ("masked_lm", ["training.word_dropout=0.1"], ["`training.word_dropout: 0.1`", "masked_lm"]),
         ("rnn", ["training.consistency.kind=r_drop", "model.dropout=0"], ["dropout alone", "simcut"]),
+        (
+            "rnn",
+            ["training.consistency.kind=r_drop", "model.outer_dropout=0", "model.dropout=0.2"],
+            ["dropout alone", "simcut"],
+        ),
         ("transformer", ["data.joined=0.3", "model.kind=document"], ["`data.joined: 0.3`", "document"]),
         ("transformer", ["data.joined=0.3", "data.train.0.tagged=true"], ["`data.joined: 0.3`", "tag"]),
         ("transformer", ["data.joined=0.3", "text.right_to_left=true"], ["`data.joined: 0.3`", "right_to_left"]),
@@ -36,8 +41,10 @@ LOOP = ["model.input_feeding=true"]
         (
             "transformer",
             ["data.languages=[en, vi]", "data.train.0.both_ways=true", "decoding.rerank=[runs/other]"],
-            ["`decoding.rerank: [runs/other]`", "several"],
+            ["`decoding.rerank: [runs/other]`", "tag"],
         ),
+        ("masked_lm", ["text.sampling_target=0.1"], ["`text.sampling_target: 0.1`", "one text"]),
+        ("decoder_only", ["text.sampling_target=0"], ["`text.sampling_target: 0.0`", "one text"]),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
@@ -108,6 +115,10 @@ def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy
         ("transformer", ["training.betas=[0.8, 0.9]", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
         ("transformer", ["model.positions=learned", "model.max_positions=40"]),
         ("rnn", ["model.score=location", "model.max_positions=40"]),
+        ("rnn", ["training.consistency.kind=r_drop"]),
+        ("rnn", ["training.consistency.kind=r_drop", "model.dropout=0", "training.word_dropout=0.1"]),
+        ("rnn", ["training.consistency.kind=r_drop", "model.outer_dropout=0", "model.layers=2"]),
+        ("transformer", ["training.consistency.kind=r_drop", "model.dropout=0", "model.attention_dropout=0.1"]),
     ],
 )
 def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:

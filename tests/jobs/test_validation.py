@@ -1,6 +1,7 @@
 """What the dev corpora say of a language model; of a translator, tests/test_fitting.py and tests/end_to_end tell."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +13,10 @@ from dragoman.interfaces import BOS, EOS
 from dragoman.jobs.validation import LanguageModelValidation
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import open_run
+from dragoman.special_ids import SpecialIds
+from dragoman.text.codec import Codec
+from dragoman.text.vocabulary import Vocabulary
+from dragoman.text.words import Words
 from dragoman.training.reports import MetricsFile
 
 CPU = torch.device("cpu")
@@ -57,3 +62,15 @@ def test_a_dev_sentence_longer_than_the_positions_is_refused(trained: Trained, k
     long = Pair("cats " * 70, "cats " * 70, "here")
     with pytest.raises(InputError, match=r"dev sentence 2 has \d+ tokens \(with </s>\), more than the 60 positions"):
         LanguageModelValidation(run, run.load_any(CPU), [PAIRS[0], long])
+
+
+@pytest.mark.parametrize("kind", ["masked_lm", "decoder_only"])
+def test_dev_batches_are_padded_as_the_vocabulary_says(trained: Trained, kind: str) -> None:
+    run = open_run(trained(kind))
+    pieces = ["<s>", "</s>", "<unk>", "I", "love", "cats", "<pad>"]
+    codec = Codec(Words(Vocabulary(pieces, SpecialIds(pad=6, bos=0, eos=1, unk=2, mask=0))))
+    other = LanguageModelValidation(replace(run, source=codec, target=codec), run.load_any(CPU), PAIRS)
+    (batch,) = other.batches
+    ends = (batch.source.ids == 1).int().argmax(1)
+    after = torch.arange(batch.source.ids.shape[1]) > ends[:, None]
+    assert after.any() and (batch.source.ids[after] == 6).all() and (batch.target.ids[:, 0] == 0).all()

@@ -193,6 +193,44 @@ def test_text_settings_that_no_vocabulary_is_learned_with_are_refused(
     assert sentence.count(f"`{name}: ") == 2 and str(run) in sentence
 
 
+def test_settings_of_how_text_is_read_belong_to_the_new_run(trained: Trained, tmp_path: Path) -> None:
+    first = trained("transformer")
+    now = ("text.sampling=0.2", "text.sampling_target=0.1", "text.sampling_epochs=2")
+    run = open_run(started(tmp_path, f"model.start_from.whole={first}", *now))
+    text = run.recipe.text
+    assert (text.sampling, text.sampling_target, text.sampling_epochs) == (0.2, 0.1, 2)
+    assert (run.source, run.target) == (open_run(first).source, open_run(first).target)
+
+
+LEFT = "text.right_to_left=true"
+
+
+@pytest.mark.parametrize(("part", "decoder"), [("whole", "right"), ("whole", "left"), ("decoder", "right")])
+def test_a_decoder_goes_on_in_the_direction_that_its_weights_have_learned(
+    trained: Trained, tmp_path: Path, part: str, decoder: str
+) -> None:
+    first = trained("transformer", *([LEFT] if decoder == "left" else []))
+    given = f"model.start_from.{part}={first}"
+    path = recipe_file(tmp_path, "transformer", given, *([] if decoder == "left" else [LEFT]))
+    sentence = refusal("train", path, "--out", tmp_path / "run")
+    wrong, right = ("false", "true") if decoder == "left" else ("true", "false")
+    named = (f"`text.right_to_left: {wrong}`", str(first), f"set `text.right_to_left: {right}`")
+    assert all(one in sentence for one in named), sentence
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_encoder_serves_both_directions_of_writing(trained: Trained) -> None:
+    first = trained("transformer")
+    pairs = [("a b", "c d"), ("a", "c")] * 3
+    encoder = f"model.start_from.encoder={first}"
+    source, target = codecs_for(recipe("transformer", encoder, LEFT), lambda: pairs)
+    assert not source.right_to_left and target.right_to_left and source.shares(target)
+    again = codecs_for(
+        recipe("transformer", f"model.start_from.whole={trained('transformer', LEFT)}", LEFT), lambda: pairs
+    )
+    assert again[1].right_to_left
+
+
 def test_text_settings_are_read_for_the_side_that_no_run_gives(trained: Trained, tmp_path: Path) -> None:
     given = f"model.start_from.encoder={trained('masked_lm')}"
     run = open_run(started(tmp_path, given, "model.tied=target", "text.joint=false", "text.lower=true"))

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,12 +12,13 @@ from tests.laws.test_laws_of_work import DRAWING
 from torch import nn
 
 from dragoman.errors import TrainingError
+from dragoman.interfaces import Batch
 from dragoman.laws import of_training as laws
 from dragoman.laws.examples import batch, fresh_model
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.layers.embedding import TokenEmbedding
 from dragoman.special_ids import SpecialIds
-from dragoman.training.consistency import second_pass_cut
+from dragoman.training.consistency import second_pass_cut, twice
 from dragoman.training.consistency_settings import RDropSettings, SimCutSettings
 from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import GuidedSettings
@@ -41,6 +43,30 @@ def test_without_dropout_r_drop_is_plain_training(architecture: Architecture) ->
         gradients[-1] |= {"loss": loss.total.detach(), "plain": loss.plain}
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradients[1][name], gradient, rtol=1e-3, atol=1e-4, msg=f"{name} differs")
+
+
+@pytest.mark.parametrize("consistency", [SimCutSettings(cutoff=0.3), RDropSettings()])
+def test_which_tokens_count_is_found_once_for_both_passes(
+    consistency: SimCutSettings | RDropSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    real = Batch.real
+
+    def noted(batch: Batch) -> Any:
+        found.append(len(batch.target.ids))
+        return real.fget(batch)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(Batch, "real", property(noted))
+    translation_loss(fresh_model(ARCHITECTURES["luong additive"]).train(), PAIRS, consistency=consistency)
+    assert found == [4]
+
+
+def test_the_tokens_that_count_are_those_of_both_passes() -> None:
+    both = twice(PAIRS)
+    assert both.cached_label_positions is not None
+    assert both.label_positions.tolist() == both.real.flatten().nonzero()[:, 0].tolist()
+    known = twice(PAIRS.to(torch.device("cpu")))
+    assert known.label_positions.tolist() == both.label_positions.tolist()
 
 
 @each([*STEADY, "posterior", "document"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.jobs.test_train import Ear
 from tests.laws.architectures import ARCHITECTURES
 from tests.tiny import recipe
 
@@ -135,10 +136,9 @@ def test_corpora_without_links_are_refused(tmp_path: Path) -> None:
 def test_a_head_learns_from_links_that_no_corpus_has(tmp_path: Path) -> None:
     sources, targets, gold = corpus(tmp_path)
     taught = "training.guided={layer: 1, head: 2, weight: 1.0, shift: false, links: learned}"
-    fit(
-        guided_recipe(tmp_path, taught, "training.steps=40", "training.validate_every=40", links=False),
-        tmp_path / "run",
-    )
+    given = guided_recipe(tmp_path, taught, "training.steps=40", "training.validate_every=40", links=False)
+    fit(given, tmp_path / "run", listener=(ear := Ear()))
+    assert sum("word alignments" in sentence for sentence in ear.said) == 1
     translator = Translator.load(tmp_path / "run")
     links = [parse_links(line) for line in gold]
     found = [translator.view.links(one) for one in translator.read(sources, targets)]

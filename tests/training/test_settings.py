@@ -39,3 +39,15 @@ def test_a_gradient_that_is_never_clipped_survives_the_recipe() -> None:
 
     settings = parse(TrainingSettings, {"steps": 1, "clip": float("inf")})
     assert parse(TrainingSettings, yaml.safe_load(dump(settings))) == settings
+
+
+def test_a_phase_without_dropout_makes_one_pass_where_two_would_be_equal() -> None:
+    phases = [{"after": 0.5, "dropout": False}, {"after": 0.8}]
+    r_drop = parse(TrainingSettings, {"steps": 9, "phases": phases, "consistency": {"kind": "r_drop"}})
+    assert [r_drop.in_phase(number).consistency for number in range(3)] == [
+        r_drop.consistency,
+        None,
+        r_drop.consistency,
+    ]
+    simcut = parse(TrainingSettings, {"steps": 9, "phases": phases, "consistency": {"kind": "simcut"}})
+    assert all(simcut.in_phase(number).consistency == simcut.consistency for number in range(3))

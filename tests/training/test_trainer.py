@@ -1,6 +1,7 @@
 """The training loop. That a resumed run equals an unbroken one is law 10 in `tests/laws`."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dragoman.errors import RunError, TrainingError
 from dragoman.interfaces import Loss
 from dragoman.laws.of_training import StopAt, trainer_of
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.special_ids import SpecialIds
 from dragoman.training.checkpoint import load_tensors, own_tensors
 from dragoman.training.contracts import Objective
 from dragoman.training.progress import Progress, RunningTotals
@@ -73,6 +75,16 @@ def test_the_first_budget_reached_ends(make: Make) -> None:
     trainer = make(steps=2, epochs=50, minutes=60)
     assert trainer.run().step == 2
     assert trainer.share() == 1.0
+
+
+def test_padding_is_that_of_the_models_vocabulary(make: Make) -> None:
+    shares = []
+    for pad in (0, 10_000):
+        trainer = make(steps=1, log_every=1)
+        trainer.model.special = replace(SpecialIds(), pad=pad)
+        trainer.run()
+        shares += [record["padding"] for record in trainer.metrics.read() if "padding" in record][-1:]
+    assert shares[0] > 0 == shares[1]
 
 
 def test_the_loss_falls(make: Make) -> None:

@@ -90,7 +90,7 @@ def token_differences(own: Translator, engine: Engine, sample: Sequence[Pair]) -
         pairs = [
             (own.source.tag(pair.to) + own.source.encode(pair.source), own.target.encode(pair.target)) for pair in chunk
         ]
-        batch = collate(pairs).to(own.device)
+        batch = collate(pairs, special=own.target.special).to(own.device)
         model = own.models[0]
         tokens = score_target(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()
         given = [(own.source.pieces(source), target) for source, target in pairs]

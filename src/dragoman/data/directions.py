@@ -41,7 +41,12 @@ class Directions:
         return ", ".join("-".join(direction) for direction in self.trained)
 
     def require_one(self, what: str) -> Direction:
-        """Return the only direction. InputError, which begins with `what` translates, if there are several."""
+        """Return the only direction of a model without tags. InputError, which begins with `what` it is, for one with tags."""
+        if self.tagged and len(self.trained) == 1:
+            raise InputError(
+                f"{what} was trained with a tag of its target language ({self}), which does not work here; give a run trained "
+                "without `data.languages`"
+            )
         if self.tagged:
             raise InputError(f"{what} translates in several directions ({self}); give a run of one direction here")
         return self.trained[0]

@@ -260,7 +260,7 @@ class DataSettings(Settings):
 
     @property
     def tagged(self) -> bool:
-        """Whether there are several directions, so that sources begin with the tag of their target language."""
+        """Whether sources begin with the tag of their target language: languages are listed, or a corpus is used both ways."""
         return bool(self.languages) or any(corpus.both_ways for corpus in self.train)
 
     @property
@@ -355,17 +355,19 @@ class DataSettings(Settings):
             )
 
     def _check_trained(self, place: str, corpus: BaseCorpusSettings) -> None:
-        """Raise ValueError for a corpus in languages that no training corpus has on that side."""
+        """Raise ValueError for a corpus with a language that no training corpus has, or into one that none is into."""
         trained = self.directions
         for source, target in self.directions_of(corpus):
             if not self.tagged and corpus.both_ways:
                 raise ValueError(
                     f"`{place}.both_ways` needs a training corpus that is used in both directions; set it there too, or remove it"
                 )
-            if target not in trained.targets or source not in trained.languages:
+            lacks = [f"has `{one}`" for one in (source, target) if one not in trained.languages]
+            if target not in trained.targets:
+                lacks.append(f"is into `{target}`")
+            if lacks:
                 raise ValueError(
-                    f"`{place}` is from `{source}` to `{target}`, but no corpus in `data.train` teaches these; add one, or "
-                    "remove it"
+                    f"`{place}` is from `{source}` to `{target}`, but no corpus in `data.train` {lacks[0]}; add one, or remove it"
                 )
 
     @property

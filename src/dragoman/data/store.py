@@ -10,7 +10,7 @@ import json
 import shutil
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -128,12 +128,14 @@ def build_store(
     filters: FilterSettings | None = None,
     align: bool = False,
     workers: int = 1,
+    say: Callable[[str], object] = lambda sentence: None,
 ) -> tuple[Store, FilterSummary]:
     """Return the store of `corpora` in the cache `folder`; build it if it is not there yet.
 
     A changed corpus, filter or codec gives another store; a damaged one is rebuilt, which the summary reports. An unfinished
     store leaves nothing behind. `filters` are those of `data` unless given. With `align`, pairs without word alignments get those
-    of a statistical aligner. CorpusError where no pair is left, or the disk is full.
+    of a statistical aligner; `say` announces that it is learned, which may take half a minute. CorpusError where no pair is left,
+    or the disk is full.
     """
     filters = data.filters if filters is None else filters
     try:
@@ -156,7 +158,10 @@ def build_store(
         _forget_abandoned(folder)
         pair_filter = PairFilter(filters)
         pair_filter.summary.warnings += repeated_corpora(corpora, described)
-        aligner = _learn_aligner(data, corpora, filters) if align else None
+        aligner = None
+        if align:
+            say("Learning word alignments from the corpus.")
+            aligner = _learn_aligner(data, corpora, filters)
         rows = _read_all(data, corpora, pair_filter, aligner=aligner)
         _make(place, rows, codecs, summary=pair_filter.summary, workers=workers)
     except OSError as error:

@@ -176,7 +176,7 @@ class BatchStream(Iterator[Batch]):
                 joined_links([self._links(at, *pair) for at, pair in zip(row, part, strict=True)])
                 for row, part in zip(rows, parts, strict=True)
             ]
-        return collate(pairs, previous=previous, links=links)
+        return collate(pairs, previous=previous, links=links, special=self.codecs[1].special)
 
     def _couples(self, source: Lengths, target: Lengths, *, place: tuple[int, int]) -> Couples:
         """Return the positions of pairs to be joined; seed, epoch and pool decide."""

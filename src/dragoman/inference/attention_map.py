@@ -115,7 +115,7 @@ class HeadSelection:
 
 def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
     """Return the number of layers and heads that attend to the source; None if there are none."""
-    nothing = collate([([], [])]).to(next(model.parameters()).device)
+    nothing = collate([([], [])], special=model.special).to(next(model.parameters()).device)
     with torch.inference_mode():
         attention = model(nothing.source, nothing.inputs, need_weights=True).attention
     return None if attention is None else (attention.shape[1], attention.shape[2])

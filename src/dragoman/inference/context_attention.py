@@ -83,7 +83,7 @@ def read_previous(model: Seq2Seq, codec: Codec, sentence: str, *, previous: Sequ
     if not nearest:
         raise InputError("no previous sentence is given; give at least one that is not empty")
     device = next(model.parameters()).device
-    padded = pad([codec.encode(sentence)], [[codec.encode(one) for one in nearest]])
+    padded = pad([codec.encode(sentence)], [[codec.encode(one) for one in nearest]], codec.special)
     with torch.inference_mode():
         gated = model.encoder.read(map_tensors(lambda tensor: tensor.to(device), padded), need_weights=True)
     assert gated.words is not None and gated.sentences is not None

@@ -27,6 +27,7 @@ from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
 from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
+from dragoman.training.replicas import Replicas, suitable_count
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import train_step
 
@@ -353,6 +354,10 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
         batch = Batch(_sentences(rows, vocabularies.source, device), _sentences(rows, vocabularies.target, device))
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
+        arithmetic_here = partial(arithmetic, precision, device)
+        threads = torch.get_num_threads()
+        count = recipe.training.replicas or suitable_count(threads, REFERENCE_BATCH) if device.type == "cpu" else 1
+        replicas = Replicas(model, count, threads=threads, precision=arithmetic_here)
         step = partial(
             train_step,
             model,
@@ -360,13 +365,15 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
             build_optimizer(model, training, dtype_of(precision)),
             batches=[batch],
             clip=training.clip,
-            precision=arithmetic(precision, device),
+            precision=arithmetic_here(),
+            replicas=replicas if count > 1 else None,
         )
         seconds = []
         for _ in range(1 + TIMED):
             begin = time.perf_counter()
             step()
             seconds.append(time.perf_counter() - begin)
+        replicas.close()
     return rows * (LENGTH - 1) / min(seconds[1:])
 
 

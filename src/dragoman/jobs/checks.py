@@ -62,7 +62,9 @@ def _refusals(recipe: Settings) -> list[str]:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    return [remark for remark in (_about_warmup(recipe), _about_first_weights(recipe)) if remark]
+    return [
+        remark for remark in (_about_warmup(recipe), _about_first_weights(recipe), _about_languages(recipe)) if remark
+    ]
 
 
 def _about_warmup(recipe: Settings) -> str:
@@ -86,6 +88,15 @@ def _about_first_weights(recipe: Any) -> str:
         f"Layers of {hidden} learn little from initial weights as small as `model.initial_range: {bound}`, which is for "
         "layers of 1024; set `model.initial_range: null`."
     )
+
+
+def _about_languages(recipe: Any) -> str:
+    """Warn if a language is listed that no training corpus has, nor perhaps a run to start from."""
+    data = recipe.data
+    unseen = [f"`{language}`" for language in data.languages if language not in data.directions.languages]
+    if not unseen or recipe.model.start_from is not None:
+        return ""
+    return f"No training corpus has {', '.join(unseen)} of `data.languages`, so the model will not translate it."
 
 
 def check_machine(recipe: Settings, device: torch.device) -> None:

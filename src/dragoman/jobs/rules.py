@@ -65,10 +65,16 @@ def _all_linked(recipe: Any, text: Any) -> bool:
     return all(links)
 
 
-def _drops_units(model: Any) -> bool:
-    """Tell whether a model has dropout of any kind, or is a plugin's, of which nothing is known."""
-    rates = [value for name, value in model if "dropout" in name]
-    return any(rates) or not rates
+def _drops_between_layers(_: Any, model: Any) -> bool:
+    """Tell whether there are places where `dropout` applies: not if others have a rate of their own and there is one layer."""
+    return getattr(model, "outer_dropout", None) is None or model.layers > 1
+
+
+def _passes_differ(recipe: Any, training: Any) -> bool:
+    """Tell whether two passes over a batch differ by dropout of any kind; nothing is known of the model of a plugin."""
+    unread = () if _drops_between_layers(recipe, recipe.model) else ("dropout",)
+    rates = [value for name, value in recipe.model if "dropout" in name and name not in unread]
+    return any(rates) or not rates or training.word_dropout > 0
 
 
 def _tells_languages_apart(recipe: Any, _: Any) -> bool:
@@ -169,8 +175,8 @@ OBJECTIVE = (
     ),
     Rule(
         "training.consistency",
-        lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _drops_units(recipe.model),
-        "compares two passes that differ by dropout alone, which this `model` does not have",
+        lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _passes_differ(recipe, training),
+        "compares two passes that differ by dropout alone, but neither this `model` nor `training.word_dropout` drops anything",
         remedy="set `model.dropout`, or `training.consistency.kind: simcut`",
     ),
     *(
@@ -263,7 +269,12 @@ TEXT = (
             lambda recipe, _: model_of(recipe).purpose != "classify",
             "does not work for classifiers, whose segmentation is deterministic",
         )
-        for name in ("sampling", "sampling_target", "sampling_epochs")
+        for name in ("sampling", "sampling_epochs")
+    ),
+    Rule(
+        "text.sampling_target",
+        _can("translates"),
+        "needs a source and a target, but this model reads one text",
     ),
     Rule(
         "text.sampling_epochs",
@@ -288,7 +299,7 @@ TEXT = (
     Rule(
         "decoding.rerank",
         lambda recipe, _: not getattr(recipe.data, "tagged", False),
-        "works for one direction only, but `data` has several",
+        "does not work where sources begin with a tag of their target language",
     ),
     Rule("text.joint", lambda recipe, _: model_of(recipe).purpose != "classify", "needs two languages"),
     Rule("text.unknown", _can("translates"), "works only for translation models"),
@@ -319,7 +330,7 @@ TEXT = (
     Rule(
         "text.unknown",
         lambda recipe, text: text.unknown == "plain" or not getattr(recipe.data, "tagged", False),
-        "needs one dictionary, and so one direction, but `data` has several",
+        "needs one dictionary, and so one direction and no tags of languages",
     ),
     *(
         Rule(
@@ -352,7 +363,7 @@ MODELS = (
     Rule("model.attention_dropout", _can("drops_attention"), "works only with attention that averages over the source"),
     Rule(
         "model.dropout",
-        lambda _, model: getattr(model, "outer_dropout", None) is None or model.layers > 1,
+        _drops_between_layers,
         "applies only between layers if `model.outer_dropout` is set, but `model.layers` is 1",
     ),
     Rule("model.gated", lambda _, model: model.experts is None, "does not work with `model.experts`"),

@@ -9,7 +9,6 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
-from dragoman.errors import InputError
 from dragoman.inference.torch_engine import output_layer
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.text.codec import Codec
@@ -21,15 +20,11 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     """Learn, from at most `pairs` training pairs, the `likely` target tokens of each source token, and save them.
 
     The `frequent` most frequent target tokens, those of the empty source word and all special ones are always allowed.
-    Raises InputError if the run does not translate, or if its output layer is a mixture.
+    Raises InputError if the run does not translate, or in several directions, or if its output layer is a mixture.
     """
     run = open_run(folder)
     run.require("translate")
-    if run.directions.tagged:
-        raise InputError(
-            f"{folder} translates in several directions ({run.directions}), but a shortlist is for one: what a token is likely "
-            "to become depends on the target language"
-        )
+    run.directions.require_one(str(folder))
     cpu = torch.device("cpu")
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data

@@ -165,6 +165,7 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
         codecs=codecs,
         align=guided is not None and guided.links == "learned",
         workers=os.cpu_count() or 1,
+        say=listener.say,
     )
     listener.say(str(summary))
     for warning in summary.warnings:

@@ -102,7 +102,8 @@ class LanguageModelValidation:
             )
         ]
         ordered = sorted(zip(*sides, strict=True), key=lambda pair: len(pair[1]))
-        batches = [collate(ordered[first : first + ROWS]) for first in range(0, len(ordered), ROWS)]
+        special = run.target.special
+        batches = [collate(ordered[first : first + ROWS], special=special) for first in range(0, len(ordered), ROWS)]
         generator = torch.Generator().manual_seed(run.recipe.seed)
         self.batches: list[Batch] = (
             [mask_tokens(batch, len(run.source), generator, special=run.source.special) for batch in batches]

@@ -28,8 +28,8 @@ NOT_IN_PART = {
 """Settings that do not affect a part; if attention to the source does not fit, a name or a shape shows it."""
 
 
-READ_BY_TRAINING = frozenset({"sampling"})
-"""Settings of text that are read even where no vocabulary is learned."""
+OWN = frozenset({"sampling", "sampling_target", "sampling_epochs", "right_to_left"})
+"""Settings of text that belong to the run and not to its vocabularies: how text is read, and the direction of writing."""
 
 
 def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
@@ -49,6 +49,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
             f"{' and '.join(str(run.folder) for run in given.values())} have different vocabularies, so `text.joint: true` is "
             "impossible; set `text.joint: false` and `model.tied: target`"
         )
+    _check_direction(recipe, given)
     if source is not None and target is not None:
         _check_text(recipe, given)
     if source is not None:
@@ -92,10 +93,21 @@ def _runs(settings: ModelSettings) -> dict[str, Run]:
     return runs
 
 
+def _check_direction(recipe: Recipe, given: Mapping[str, Run]) -> None:
+    """Refuse to write in another direction than the decoder has learned."""
+    own = recipe.text.right_to_left
+    run = next((run for part, run in given.items() if part != "encoder"), None)
+    if run is not None and run.target.right_to_left != own:
+        raise SettingsError(
+            f"`text.right_to_left: {_written(own)}` does not fit {run.folder}, whose decoder has learned to write in the "
+            f"opposite direction; set `text.right_to_left: {_written(not own)}`, or start from another run"
+        )
+
+
 def _check_text(recipe: Recipe, given: Mapping[str, Run]) -> None:
     """Refuse a setting of text that has no effect because all vocabularies are those of runs; a default may stand there."""
     own, run = recipe.text, next(iter(given.values()))
-    apart = READ_BY_TRAINING if "whole" in given else READ_BY_TRAINING | {"joint"}
+    apart = OWN if "whole" in given else OWN | {"joint"}
     for name, field in type(own).model_fields.items():
         value = getattr(own, name)
         if name in apart or (name != "kind" and value == field.default):

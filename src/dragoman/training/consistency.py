@@ -21,8 +21,9 @@ from dragoman.tree import map_tensors
 
 def twice(batch: Batch) -> Batch:
     """Return a batch with all its rows followed by the same rows again; they go through the model in one pass."""
-    known = replace(batch, cached_label_positions=None)
-    return map_tensors(lambda tensor: torch.cat([tensor, tensor]), known)
+    first = batch.label_positions
+    both = map_tensors(lambda tensor: torch.cat([tensor, tensor]), replace(batch, cached_label_positions=None))
+    return replace(both, cached_label_positions=torch.cat([first, first + batch.labels.numel()]))
 
 
 def first_pass(output: DecoderOutput) -> DecoderOutput:

@@ -8,7 +8,10 @@ from dragoman.settings import Settings
 
 
 class RDropSettings(Settings):
-    """R-Drop: two passes with other units dropped out must predict the same (Liang et al. 2021)."""
+    """R-Drop: two passes with other units or words dropped out must predict the same (Liang et al. 2021).
+
+    In a phase without dropout there is one pass.
+    """
 
     kind: Literal["r_drop"] = "r_drop"
     weight: float = Field(5.0, gt=0, allow_inf_nan=False)

@@ -60,6 +60,7 @@ def translation_loss(
             model, _read(model, batch, guided, word_dropout=word_dropout), batch, smoothing=smoothing, guided=guided
         )
     else:
+        batch = replace(batch, cached_label_positions=batch.label_positions)
         both = twice(batch)
         with second_pass_cut(model, consistency, model.special):
             output = _read(model, both, guided, word_dropout=word_dropout)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dragoman.interfaces import PAD, Batch
+from dragoman.interfaces import Batch
+from dragoman.special_ids import SPECIAL_IDS
 from dragoman.training.flops import Meter
 from dragoman.training.schedules import learning_rate
 from dragoman.training.settings import OptimisationSettings
@@ -75,6 +76,8 @@ class Progress:
 class RunningTotals:
     """Sums since the last record in metrics.jsonl."""
 
+    padding: int = SPECIAL_IDS.pad
+    """The id of padding."""
     total: float = 0.0
     plain: float = 0.0
     tokens: int = 0
@@ -90,7 +93,7 @@ class RunningTotals:
         for batch in batches:
             for side in (batch.source, batch.target):
                 self.cells += side.mask.numel()
-                self.padded += int((side.ids == PAD).sum())
+                self.padded += int((side.ids == self.padding).sum())
 
     def record(self, progress: Progress, *, epochs: float, share: float, learning_rate: float) -> dict[str, Any]:
         """Return the numbers of the progress line; `share` is the used share of the budget."""

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from dragoman.plugins import or_plugin
 from dragoman.settings import Settings
 from dragoman.training.budgets import BUDGETS
-from dragoman.training.consistency_settings import ConsistencySettings
+from dragoman.training.consistency_settings import ConsistencySettings, RDropSettings
 from dragoman.training.expected_reward_settings import RewardSettings
 from dragoman.training.schedules import ScheduleName
 
@@ -116,9 +116,6 @@ class OptimisationSettings(Settings):
     """Where to train; auto uses a GPU if there is one."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; by default one or as many as cores, whichever is faster on the first batches."""
-    replicas: int | None = Field(None, ge=1)
-    """Copies of a Transformer that compute parts of a batch at the same time, each with its share of the CPU threads; by default
-    one for each thread and 500 tokens of a batch."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations on the dev corpus."""
     validate_sentences: int = Field(1000, ge=1)
@@ -199,6 +196,9 @@ class TrainingSettings(OptimisationSettings):
     """Replace tokens that the model reads, on both sides, by <unk> with this probability (Nguyen and Salazar 2019 use 0.1)."""
     guided: GuidedSettings | None = None
     """Supervise one attention head with word alignments, which a training corpus must have (its setting `links`)."""
+    replicas: int | None = Field(None, ge=1)
+    """Copies of a Transformer that compute parts of a batch at the same time, each with its share of the CPU threads; by default
+    one for each thread and 500 tokens of a batch."""
     recurrence: Literal["auto", "native", "plain"] = "auto"
     """How the recurrent loops of rnn, gnmt, deep_att and moe run. native: each as one C++ operation, compiled once on this
     machine. plain: position by position. auto: native on a CPU if a C++ compiler is found."""
@@ -227,7 +227,12 @@ class TrainingSettings(OptimisationSettings):
         return self.keep
 
     def in_phase(self, number: int) -> "TrainingSettings":
-        """Return the settings of a phase; 0 is the time before `phases`. One without dropout has no word dropout either."""
+        """Return the settings of a phase; 0 is the time before `phases`.
+
+        One without dropout has no word dropout either, and one pass in place of R-Drop's two, which would be equal.
+        """
         now = super().in_phase(number)
-        dropping = number == 0 or self.phases[number - 1].dropout
-        return now if dropping else now.model_copy(update={"word_dropout": 0.0})
+        if number == 0 or self.phases[number - 1].dropout:
+            return now
+        kept = None if isinstance(now.consistency, RDropSettings) else now.consistency
+        return now.model_copy(update={"word_dropout": 0.0, "consistency": kept})

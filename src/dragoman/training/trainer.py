@@ -1,8 +1,9 @@
 """The training loop: take batches, step, report; periodically validate and save.
 
-One process trains. Several would each run this loop over their own share of the batches, with four points of contact:
-`train_step` would add up losses, tokens and gradients; `Progress` would count the work of all; one process would write
-`RunFiles`; and each would have its own random states (`state.py`).
+One process trains; on a CPU, copies of the model may share a batch (`replicas.py`). Several processes would each run this loop
+over their own share of the batches, with four points of contact: `train_step` would add up losses, tokens and gradients;
+`Progress` would count the work of all; one process would write `RunFiles`; and each would have its own random states
+(`state.py`).
 """
 
 import time
@@ -18,6 +19,7 @@ from torch.optim import Optimizer
 from dragoman.errors import TrainingError
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
+from dragoman.special_ids import SPECIAL_IDS
 from dragoman.training.budgets import BUDGETS, check_first_step, shares
 from dragoman.training.contracts import Listener, Objectives, Stream, Validate
 from dragoman.training.ema import WeightAverage
@@ -76,7 +78,7 @@ class Trainer:
     def run(self) -> Progress:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
         self.model.train()
-        totals, saved = RunningTotals(), time.monotonic()
+        totals, saved = self._totals(), time.monotonic()
         while not self.progress.finished and not self.stop_requested:
             begin = time.monotonic()
             self._step(totals)
@@ -85,7 +87,7 @@ class Trainer:
                 check_first_step(self.budgets, self._used())
             if self.progress.step % self.settings.log_every == 0:
                 self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
-                totals = RunningTotals()
+                totals = self._totals()
             ended = self.share() >= 1
             if ended or self.progress.step % self.settings.validate_every == 0:
                 paused = time.monotonic()
@@ -139,6 +141,10 @@ class Trainer:
         """Return the model and copies of it that share torch's threads; each has an arithmetic of its own."""
         precision = partial(arithmetic, self.precision_name, self.device)
         return Replicas(self.model, count, threads=torch.get_num_threads(), precision=precision)
+
+    def _totals(self) -> RunningTotals:
+        """Begin to add up; what is padding, the model knows from its vocabulary."""
+        return RunningTotals(getattr(self.model, "special", SPECIAL_IDS).pad)
 
     def _used(self) -> dict[str, int | float]:
         """Return the amount used of each budget."""

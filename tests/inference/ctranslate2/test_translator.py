@@ -61,7 +61,7 @@ def test_settings_hold_for_one_call(folder: Path, translator: ExportedTranslator
     [
         ({"method": "sample"}, "`decoding.method: sample`"),
         ({"coverage_penalty": 0.1}, "`decoding.coverage_penalty`"),
-        ({"no_repeat_ngram": 3}, "`decoding.no_repeat_ngram "),
+        ({"no_repeat_ngram": 3}, "`decoding.no_repeat_ngram` with a beam with"),
     ],
     ids=str,
 )

@@ -177,19 +177,19 @@ class Engine:
 
 
 def obstacle(settings: DecodingSettings) -> str | None:
-    """Return the setting that CTranslate2 does not support with the same meaning, or None."""
+    """Return what CTranslate2 does not support with the same meaning, the name of a setting in backticks, or None."""
     if settings.method == "sample":
-        return "decoding.method: sample"
+        return "`decoding.method: sample`"
     if settings.mbr_samples:
-        return "decoding.mbr_samples"
+        return "`decoding.mbr_samples`"
     if settings.rerank:
-        return "decoding.rerank"
+        return "`decoding.rerank`"
     if settings.shortlist:
-        return "decoding.shortlist"
+        return "`decoding.shortlist`"
     if settings.coverage_penalty > 0:
-        return "decoding.coverage_penalty"
+        return "`decoding.coverage_penalty`"
     if settings.no_repeat_ngram > 0 and settings.size > 1:
-        return "decoding.no_repeat_ngram with a beam"
+        return "`decoding.no_repeat_ngram` with a beam"
     return None
 
 

@@ -82,7 +82,7 @@ def require_supported(settings: DecodingSettings) -> None:
     missing = obstacle(settings)
     if missing is not None:
         raise InputError(
-            f"CTranslate2 does not support `{missing}` with the same meaning; translate with `--engine torch RUN`"
+            f"CTranslate2 does not support {missing} with the same meaning; translate with `--engine torch RUN`"
         )
 
 
