@@ -116,7 +116,7 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         stream, objectives = MaskingStream(stream, len(run.source), run.source.special), _masked_objective
     if plan.compiled != "none":
         objectives = Compiled(model, plan.compiled, listener.say).around(objectives)
-    return Trainer(
+    trainer = Trainer(
         model,
         objectives,
         stream,
@@ -125,8 +125,10 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         files=run.files,
         validate=validation,
         listener=listener,
-        replicas=_replica_count(run, device, plan),
     )
+    if (count := _replica_count(run, device, plan)) > 1:
+        trainer.use_replicas(count)
+    return trainer
 
 
 def _replica_count(run: Run, device: torch.device, plan: ComputePlan) -> int:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -52,7 +53,7 @@ def parts_of(batch: Batch, count: int) -> list[Batch]:
     whole = replace(batch, cached_label_positions=None)
     return [
         map_tensors(lambda tensor, begin=begin, end=end: tensor[begin:end], whole)  # type: ignore[misc]
-        for begin, end in zip(bounds, bounds[1:], strict=False)
+        for begin, end in pairwise(bounds)
     ]
 
 
@@ -109,12 +110,12 @@ class Replicas:
         seeds = torch.randint(2**62, (len(self.copies),)).tolist()
         for replica, generator, seed in zip(self.copies, self.generators, seeds, strict=True):
             generator.manual_seed(seed)
-            for own, followed in zip(replica.parameters(), self.model.parameters(), strict=True):
-                own.data = followed.data
-            for module, followed in zip(replica.modules(), self.model.modules(), strict=True):
-                module.training = followed.training
-                if isinstance(module, Dropout) and isinstance(followed, Dropout):
-                    module.dropped = followed.dropped
+            for own, weight in zip(replica.parameters(), self.model.parameters(), strict=True):
+                own.data = weight.data
+            for own_part, part in zip(replica.modules(), self.model.modules(), strict=True):
+                own_part.training = part.training
+                if isinstance(own_part, Dropout) and isinstance(part, Dropout):
+                    own_part.dropped = part.dropped
 
 
 @torch.no_grad()

@@ -54,7 +54,6 @@ class Trainer:
         files: RunFiles,
         validate: Validate,
         listener: Listener,
-        replicas: int = 1,
     ) -> None:
         self.model = model
         self.objectives = objectives
@@ -64,7 +63,7 @@ class Trainer:
         self.device = next(model.parameters()).device
         self.precision_name = precision
         self.precision = arithmetic(precision, self.device)
-        self.replicas = None if replicas == 1 else self._replicas(replicas)
+        self.replicas: Replicas | None = None
         self.files = files
         self.validate = validate
         self.listener = listener
@@ -103,6 +102,11 @@ class Trainer:
             self.save()
         return self.progress
 
+    def use_replicas(self, count: int) -> None:
+        """Compute each batch with the model and copies of it, `count` together, which share torch's threads."""
+        precision = partial(arithmetic, self.precision_name, self.device)
+        self.replicas = Replicas(self.model, count, threads=torch.get_num_threads(), precision=precision)
+
     def share(self) -> float:
         """Return how much of the budget is used: the largest share of those given."""
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
@@ -136,11 +140,6 @@ class Trainer:
             self.listener.say(replaced)
             if self.progress.best is None:
                 self._validate()
-
-    def _replicas(self, count: int) -> Replicas:
-        """Return the model and copies of it that share torch's threads; each has an arithmetic of its own."""
-        precision = partial(arithmetic, self.precision_name, self.device)
-        return Replicas(self.model, count, threads=torch.get_num_threads(), precision=precision)
 
     def _totals(self) -> RunningTotals:
         """Begin to add up; what is padding, the model knows from its vocabulary."""
