@@ -66,6 +66,7 @@ def align(
     Links are i-j (source-target, counted from 0), one line per sentence pair. Each target word is linked to the source word
     it attends to most. Without options, a run that was trained with `training.guided` uses its supervised head.
     """
+    from dragoman.decoding.settings import ALONE
     from dragoman.inference.attention_map import HeadSelection
     from dragoman.jobs.align import align_both_ways, check_reverse
     from dragoman.text.links import format_links
@@ -75,8 +76,8 @@ def align(
         raise InputError("--choose-on chooses layer, head and step itself; remove --layer, --head and --shift")
     if symmetrise is not None and reverse is None:
         raise InputError("--symmetrise combines two directions; add a run for the opposite direction with --reverse")
-    forward = load_translator(run, device=device)
-    backward = load_translator(reverse, device=device) if reverse is not None else None
+    forward = load_translator(run, device=device, **ALONE)
+    backward = load_translator(reverse, device=device, **ALONE) if reverse is not None else None
     source, target = texts
     direction = choose_languages(forward, languages)
     if backward is not None:

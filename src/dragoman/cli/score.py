@@ -23,7 +23,9 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Print the log-probability of each translation."""
-    translator = load_translator(run, device=device)
+    from dragoman.decoding.settings import ALONE
+
+    translator = load_translator(run, device=device, **ALONE)
     direction = choose_languages(translator, languages)
     check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)

@@ -1,5 +1,6 @@
 """How translations are searched for or drawn: the `decoding` section of a recipe. Does not import torch, which starts slowly."""
 
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,9 @@ from dragoman.settings import Settings
 
 RERANK_WEIGHT = 0.5
 """Weight of a run that reranks, unless a setting says otherwise."""
+
+ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
+"""Changes of decoding settings with which a run searches alone: no other run reranks."""
 
 
 class SearchSettings(Settings):
@@ -121,7 +125,7 @@ class DecodingSettings(SearchSettings):
     mbr_utility: Literal["chrf", "bleu"] = "chrf"
     """Minimum Bayes risk: how similarity is measured, by the sentence chrF or BLEU of each pair."""
     rerank: tuple[Path, ...] = ()
-    """Runs that rank all hypotheses of the beam anew, together with the model (noisy channel, Yee et al. 2019): a run of the
+    """Runs that rank all hypotheses of the beam together with the model (noisy channel, Yee et al. 2019): a run of the
     opposite direction, a language model of the target language, another run of the same direction, in any number."""
     rerank_weights: tuple[float, ...] = ()
     """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
@@ -143,6 +147,11 @@ class DecodingSettings(SearchSettings):
             )
         if not all(0 <= weight < inf for weight in self.rerank_weights):
             raise ValueError("`rerank_weights` must be numbers of at least 0")
+        for name in ("mbr_samples", "coverage_penalty"):
+            if self.rerank and getattr(self, name):
+                raise ValueError(
+                    f"`rerank` and `{name}` both choose among the hypotheses; set `rerank: []` or `{name}: 0`"
+                )
         return self
 
     @property
@@ -151,12 +160,20 @@ class DecodingSettings(SearchSettings):
         return self.rerank_weights or (RERANK_WEIGHT,) * len(self.rerank)
 
     @property
+    def reranks(self) -> bool:
+        """Whether other runs choose: there must be a beam of several hypotheses."""
+        return bool(self.rerank) and self.method == "beam" and self.size > 1
+
+    @property
     def searches(self) -> tuple["DecodingSettings", ...]:
-        """The searches that find what is chosen from: this one, or the whole beam, and for minimum Bayes risk the samples."""
-        whole: dict[str, Any] = {"mbr_samples": 0, "n_best": self.size, "rerank": (), "rerank_weights": ()}
-        if self.rerank:
+        """The searches that find what is chosen from: this one, or the whole beam, and for minimum Bayes risk the samples.
+
+        Samples are not chosen from: a recipe may rerank, but a command ask for samples.
+        """
+        whole: dict[str, Any] = {"mbr_samples": 0, "n_best": self.size, **ALONE}
+        if self.reranks:
             return (self.model_copy(update=whole),)
-        if not self.mbr_samples:
+        if not self.mbr_samples or self.method == "sample":
             return (self,)
         drawn = {"mbr_samples": 0, "n_best": self.mbr_samples, "method": "sample", "coverage_penalty": 0.0}
         return self.model_copy(update=whole), self.model_copy(update=drawn)

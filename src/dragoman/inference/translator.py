@@ -123,7 +123,7 @@ class Translator:
         """Load what settings need in advance. Errors say what is missing."""
         for search in settings.searches:
             self.engine.prepare(search, len(self.target))
-        if settings.rerank and settings.rerank not in self._scorers:
+        if settings.reranks and settings.rerank not in self._scorers:
             from dragoman.inference.scorers import load_scorers  # translators themselves
 
             languages = self.directions.require_one("a run to be reranked")
@@ -286,7 +286,7 @@ class Translator:
     def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
         """Return the hypotheses of each request, best first: the most probable, reranked ones, or those of least Bayes risk."""
         found = [self.engine.search(requests, search) for search in settings.searches]
-        if settings.rerank:
+        if settings.reranks:
             return self._reranked(requests, found[0], settings)
         if len(found) == 1:
             return found[0]
@@ -298,7 +298,7 @@ class Translator:
     def _reranked(
         self, requests: Sequence[EncodedRequest], found: Sequence[list[Hypothesis]], settings: DecodingSettings
     ) -> list[list[Hypothesis]]:
-        """Rank the hypotheses of each request anew, with the runs that `settings` name."""
+        """Return the hypotheses of each request in the order of the scores to which the runs of `settings.rerank` contribute."""
         sources = [request.request.source for request in requests]
         texts = [[self.target.decode(one.ids) for one in some] for some in found]
         scores = features(sources, texts, self._scorers[settings.rerank])
