@@ -96,12 +96,17 @@ def recipe(model: str, *assignments: str) -> Recipe:
     return parse(Recipe, table(model, assignments))
 
 
-def with_decoding(run: Path, folder: Path, **changes: Any) -> Path:
-    """Copy a run to `folder`, and change the decoding section of its recipe, on which no weight depends."""
+def edited(run: Path, folder: Path, **sections: Any) -> Path:
+    """Copy a run to `folder`, and change sections of its recipe on which no weight depends."""
     copytree(run, folder)
     found = read_yaml(folder / "recipe.yaml")
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(merge(found, {"decoding": changes})), encoding="utf-8")
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(merge(found, sections)), encoding="utf-8")
     return folder
+
+
+def with_decoding(run: Path, folder: Path, **changes: Any) -> Path:
+    """Copy a run to `folder`, and change the decoding section of its recipe."""
+    return edited(run, folder, decoding=changes)
 
 
 def recipe_file(folder: Path, model: str, *assignments: str) -> Path:

@@ -223,7 +223,7 @@ class Translator:
         chosen = lay_over(settings or self.settings, decoding, self.engine.capabilities)
         self.prepare(chosen)
         if not replace_unknowns:
-            self._check_dictionary(chosen)
+            self.check_dictionary(chosen)
         requests = self.requests(sentences, previous=previous, first=first, to=to)
         results = []
         for request, found in zip(requests, self._search(requests, chosen), strict=True):
@@ -307,7 +307,7 @@ class Translator:
             for some, others in zip(found, scores, strict=True)
         ]
 
-    def _check_dictionary(self, settings: DecodingSettings) -> None:
+    def check_dictionary(self, settings: DecodingSettings) -> None:
         """Raise an error if a dictionary is requested but unknown words are not replaced; a recipe may name one anyway."""
         known = {None, *(run.recipe.decoding.dictionary for run in self.engine.runs)}
         if settings.dictionary not in known and not self.target.positional:

@@ -14,7 +14,7 @@ from dragoman.data.settings import MonolingualSettings
 from dragoman.errors import InputError, RunError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
-from dragoman.jobs.translate_corpus import CorpusTranslation, Report, origin, remember, translate_corpora
+from dragoman.jobs.translate_corpus import CorpusTranslation, Report, load_translator, origin, remember, translate_corpora
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
@@ -115,7 +115,7 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
     """Load the run so that it returns the best translation of each line, or one sample."""
     refuse_alternatives(settings.decoding, "backtranslate")
     chosen = lay_over(run.recipe.decoding, settings.decoding, capabilities_of(run.recipe.model))
-    return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
+    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
 
 
 def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
