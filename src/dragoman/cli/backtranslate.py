@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.files import check_languages
-from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options, number
 
 
 def backtranslate(
@@ -27,10 +27,20 @@ def backtranslate(
         bool, typer.Option("--sample", help="Sample the translations, which teaches more where there are many pairs.")
     ] = False,
     keep_best: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the pairs to keep, those of the highest score.")
+        float,
+        typer.Option(
+            metavar="SHARE",
+            parser=number("a share above 0 and at most 1", lambda share: 0 < share <= 1),
+            help="Share of the pairs to keep, those of the highest score.",
+        ),
     ] = 1.0,
     minimum_score: Annotated[
-        float | None, typer.Option(help="Minimum score: the log-probability per token. [default: none]")
+        float | None,
+        typer.Option(
+            metavar="SCORE",
+            parser=number("a number"),
+            help="Minimum score: the log-probability per token. [default: none]",
+        ),
     ] = None,
     settings: SearchSettings = None,
     resume: Annotated[

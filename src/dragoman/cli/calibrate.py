@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.options import Device, Run
+from dragoman.cli.options import Device, Run, number
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ def calibrate(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]"),
+        typer.Option(
+            metavar="CHRF",
+            parser=number("a chrF from 0 to 100", lambda score: 0 <= score <= 100),
+            help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]",
+        ),
     ] = None,
     dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,

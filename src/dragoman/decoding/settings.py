@@ -1,7 +1,6 @@
 """How translations are searched for or drawn: the `decoding` section of a recipe. Does not import torch, which starts slowly."""
 
 from collections.abc import Mapping
-from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,19 +32,19 @@ class SearchSettings(Settings):
     length_normalisation: Literal["wu", "average", "none"] = "wu"
     """Length normalisation: log-probabilities are divided by ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
     length ** length_penalty, or 1. The length includes EOS."""
-    length_penalty: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    length_penalty: float = Field(default=1.0, ge=0)
     """The exponent above; larger values favour longer translations."""
     minimum_length: int = Field(default=0, ge=0)
     """Minimum number of tokens in a translation."""
     maximum_length: int | None = Field(default=None, ge=1)
     """Maximum number of tokens in a translation, regardless of the length of its source."""
-    maximum_ratio: float = Field(default=2.0, ge=0, allow_inf_nan=False)
+    maximum_ratio: float = Field(default=2.0, ge=0)
     """A translation has at most maximum_ratio * source length + maximum_extra tokens."""
     maximum_extra: int = Field(default=20, ge=1)
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
-    temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    temperature: float = Field(default=1.0, gt=0)
     """Sampling only: logits are divided by it; values below 1 favour probable tokens."""
     top_k: int = Field(default=0, ge=0)
     """Sampling only: sample from the k most probable tokens; 0 means all."""
@@ -114,7 +113,7 @@ class SearchSettings(Settings):
 class DecodingSettings(SearchSettings):
     """All settings of translation."""
 
-    coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    coverage_penalty: float = Field(default=0.0, ge=0)
     """Weight of the penalty for source tokens that receive too little attention (beta in Wu et al. 2016, equation 14)."""
     shortlist: bool = False
     """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
@@ -145,7 +144,7 @@ class DecodingSettings(SearchSettings):
                 f"`rerank_weights` has {len(self.rerank_weights)} numbers, but `rerank` has {len(self.rerank)} runs; give "
                 "one number for each run"
             )
-        if not all(0 <= weight < inf for weight in self.rerank_weights):
+        if not all(weight >= 0 for weight in self.rerank_weights):
             raise ValueError("`rerank_weights` must be numbers of at least 0")
         for name in ("mbr_samples", "coverage_penalty"):
             if self.rerank and getattr(self, name):

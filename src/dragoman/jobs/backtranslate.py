@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from dragoman.atomic import write_output
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.settings import MonolingualSettings
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
 from dragoman.jobs.translate_corpus import CorpusTranslation, Report, load_translator, origin, remember, translate_corpora
@@ -34,6 +35,13 @@ class BacktranslationSettings:
     """Minimum log-probability per token, </s> included."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the search that differ from those of the run's recipe."""
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for what keeps no pair, or is not a number."""
+        if not 0 < self.keep_best <= 1:
+            raise SettingsError(f"`keep_best` is {self.keep_best}, but it must be a share above 0 and at most 1")
+        if self.minimum_score is not None and not isfinite(self.minimum_score):
+            raise SettingsError(f"`minimum_score` is {self.minimum_score}, but it must be a finite number")
 
 
 @dataclass(frozen=True)
