@@ -53,8 +53,14 @@ GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"k
 
 REFUSED = [
     (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
-    (["model={kind: transformer, dropout: .nan}"], "the recipe: `model.dropout` is nan, but input should be a finite number"),
-    (["model={kind: transformer, dropout: .inf}"], "the recipe: `model.dropout` is inf, but input should be a finite number"),
+    (
+        ["model={kind: transformer, dropout: .nan}"],
+        "the recipe: `model.dropout` is nan, but input should be a finite number",
+    ),
+    (
+        ["model={kind: transformer, dropout: .inf}"],
+        "the recipe: `model.dropout` is inf, but input should be a finite number",
+    ),
     (["limit=.nan"], "the recipe: `limit` is nan, but input should be greater than 0"),
     (["sead=3"], "the recipe has no setting `sead`; did you mean `seed`?"),
     (["model.hiden=3"], "the recipe, section `model`, has no setting `hiden`; did you mean `hidden`?"),

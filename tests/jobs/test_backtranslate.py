@@ -52,8 +52,8 @@ def test_each_usable_line_gets_the_best_translation_of_the_run_as_its_source(
     assert [float(row[2]) for row in rows(out)] == pytest.approx(each, abs=1e-4)
     assert (made.lines.kept, made.empty, made.low, made.pairs) == (4, 0, 0, 4)
     assert str(made) == (
-        "8 lines; 2 empty; 1 repeated; 1 with more than 250 words; 4 translated; 0 into nothing; 0 with a low score; "
-        "4 pairs written."
+        "8 lines; 2 empty; 1 repeated; 1 with more than 250 words; 4 translated; "
+        "0 with an empty translation; 0 with a low score; 4 pairs written."
     )
 
 

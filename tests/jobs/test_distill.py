@@ -47,7 +47,9 @@ def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path:
     assert run.manifest["teacher"]["runs"] == [str(teacher)]
     assert f"{len(found):,} pairs kept, 0 left out" in listener.said
     assert (told[-1].sentences, told[-1].total, told[-1].seconds_left) == (120, 120, 0.0)
-    assert any(f"{len(found)} translations of {len(found)} sentences (1.00 of each)" in one for one in listener.said)
+    assert any(
+        f"{len(found)} translations of {len(found)} sentences (1.00 per sentence)" in one for one in listener.said
+    )
     together = Translator.load(teacher, tmp_path / "run")
     assert len(together.translate(["I love cats."])) == 1
 
@@ -64,7 +66,7 @@ def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path
         assert [row["target"] for row in own] == list(dict.fromkeys(text for text in texts if text))
     assert len(found) > 240
     each = len(found) / len({row["sentence"] for row in found})
-    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} of each)" in one for one in listener.said)
+    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} per sentence)" in one for one in listener.said)
 
 
 def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_path: Path, student: Path) -> None:
@@ -196,7 +198,11 @@ def test_settings_of_the_teacher_s_search_that_do_not_apply_are_refused_before_a
     teacher = trained("rnn", *TEACHER, "model.decoder=plain", "model.score=additive")
     with pytest.raises(DragomanError, match=named):
         distill(
-            [teacher], student, tmp_path / "run", teaching=DistillationSettings(**teaching, decoding=given), report=no_work
+            [teacher],
+            student,
+            tmp_path / "run",
+            teaching=DistillationSettings(**teaching, decoding=given),
+            report=no_work,
         )
     assert not (tmp_path / "run").exists()
 

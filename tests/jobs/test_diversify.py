@@ -108,7 +108,7 @@ def test_runs_that_do_not_fit_are_refused(runs: list[Path], trained: Trained, tm
         diversify([runs[0], trained("rnn", "data.target=fr")], out)
     with pytest.raises(InputError, match="is a masked language model"):
         diversify([runs[0], trained("masked_lm")], out)
-    with pytest.raises(InputError, match=r"is not of the direction of .*; give a run from en to vi"):
+    with pytest.raises(InputError, match=r"does not translate from en to vi, as .*--original"):
         diversify(runs, out, original=runs[1])
     with pytest.raises(InputError, match="nothing to resume"):
         diversify(runs, out, resume=True)

@@ -8,7 +8,7 @@ import typer
 
 from dragoman.cli.console import note
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.loading import choose_languages, load_alone
 from dragoman.cli.options import Device, Languages, Run
 from dragoman.cli.word_links import check_lines, parse_lines
 from dragoman.errors import InputError
@@ -66,7 +66,6 @@ def align(
     Links are i-j (source-target, counted from 0), one line per sentence pair. Each target word is linked to the source word
     it attends to most. Without options, a run that was trained with `training.guided` uses its supervised head.
     """
-    from dragoman.decoding.settings import ALONE
     from dragoman.inference.attention_map import HeadSelection
     from dragoman.jobs.align import align_both_ways, check_reverse
     from dragoman.text.links import format_links
@@ -76,8 +75,8 @@ def align(
         raise InputError("--choose-on chooses layer, head and step itself; remove --layer, --head and --shift")
     if symmetrise is not None and reverse is None:
         raise InputError("--symmetrise combines two directions; add a run for the opposite direction with --reverse")
-    forward = load_translator(run, device=device, **ALONE)
-    backward = load_translator(reverse, device=device, **ALONE) if reverse is not None else None
+    forward = load_alone(run, device=device)
+    backward = load_alone(reverse, device=device) if reverse is not None else None
     source, target = texts
     direction = choose_languages(forward, languages)
     if backward is not None:

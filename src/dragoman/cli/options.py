@@ -17,7 +17,6 @@ CHUNK = 1024
 """Maximum number of lines that are processed together."""
 
 
-
 def number(words: str, works: Callable[[float], bool] = isfinite) -> Callable[[str], float]:
     """Return the parser of an option that is a number, of which `words` say what `works`. Typer's own lets nan pass any range.
 

@@ -126,7 +126,7 @@ class Translator:
         if settings.reranks and settings.rerank not in self._scorers:
             from dragoman.inference.scorers import load_scorers  # translators themselves
 
-            languages = self.directions.require_one("a run to be reranked")
+            languages = self.directions.require_one("this run")
             self._scorers[settings.rerank] = load_scorers(settings.rerank, languages, self.device.type)
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)

@@ -15,7 +15,14 @@ from dragoman.data.settings import MonolingualSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
-from dragoman.jobs.translate_corpus import CorpusTranslation, Report, load_translator, origin, remember, translate_corpora
+from dragoman.jobs.translate_corpus import (
+    CorpusTranslation,
+    Report,
+    load_translator,
+    origin,
+    remember,
+    translate_corpora,
+)
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
@@ -60,7 +67,7 @@ class Backtranslated:
     def __str__(self) -> str:
         dropped = "".join(f"; {count:,} {_REASONS.get(why, why)}" for why, count in self.lines.dropped.most_common())
         said = f"{self.lines.kept + self.lines.dropped.total():,} lines{dropped}; {self.lines.kept:,} translated"
-        return f"{said}; {self.empty:,} into nothing; {self.low:,} with a low score; {self.pairs:,} pairs written."
+        return f"{said}; {self.empty:,} with an empty translation; {self.low:,} with a low score; {self.pairs:,} pairs written."
 
 
 _REASONS = {"with an empty side": "empty", "seen before": "repeated"}

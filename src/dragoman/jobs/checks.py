@@ -1,7 +1,7 @@
 """Check a training before it starts: refuse settings that would be ignored, and settings that do not fit together.
 
-`check_recipe` looks at the recipe only, `check_rerank` at the runs that it names, `check_machine` at this computer, `check_corpus`
-at the encoded corpus. None of them trains, so they can also be used to plan or diagnose a training.
+`check_recipe` looks at the recipe only, `check_rerank` at the runs that it names, `check_machine` at this computer,
+`check_corpus` at the encoded corpus. None of them trains, so they can also be used to plan or diagnose a training.
 """
 
 import os

@@ -59,8 +59,8 @@ def diversify(
     for both directions. `original` is the first run unless given, as in a second round, whose runs were trained on the recipe
     of the first. Source: Nguyen et al. 2020, "Data diversification: a simple strategy for neural machine translation",
     algorithm 1; k is the number of runs of each direction, N the number of rounds. Duplicates are left out when the recipe is
-    trained. Raises RunError if the folder is in use or was begun without `resume`, InputError for runs that do not fit; nothing is
-    translated before all runs are checked.
+    trained. Raises RunError if the folder is in use or was begun without `resume`, InputError for runs that do not fit; nothing
+    is translated before all runs are checked.
     """
     opened = [open_run(run) for run in runs]
     _check(opened)
@@ -69,7 +69,9 @@ def diversify(
     data = first.recipe.data
     if (data.source, data.target) != opened[0].languages:
         wanted = " to ".join(opened[0].languages)
-        raise InputError(f"{original} is not of the direction of {runs[0]}; give a run from {wanted} with --original")
+        raise InputError(
+            f"{original} does not translate from {wanted}, as {runs[0]} does; give one that does with --original"
+        )
     plans = [_corpora(run, number, data, folder=folder) for number, run in enumerate(opened, 1)]
     recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
     if folder.exists() and not folder.is_dir():

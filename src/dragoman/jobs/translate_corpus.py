@@ -178,7 +178,8 @@ def count(path: Path) -> str:
         for line in file:
             number = json.loads(line)["sentence"]
             translations, sentences, last = translations + 1, sentences + (number != last), number
-    return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
+    share = translations / max(sentences, 1)
+    return f"{path}: {translations:,} translations of {sentences:,} sentences ({share:.2f} per sentence)."
 
 
 @dataclass(frozen=True)

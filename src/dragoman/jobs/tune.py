@@ -52,10 +52,12 @@ def tune(
     do not take part. Raises SettingsError for a search without several hypotheses, InputError for runs that cannot rerank.
     """
     if len(others) > MOST:
-        raise InputError(f"{len(others)} runs are too many to try all weights of; give at most {MOST}")
+        raise InputError(f"all combinations of weights are tried, too many for {len(others)} runs; give at most {MOST}")
     for name in ALONE:
         if name in decoding:
-            raise SettingsError(f"`decoding.{name}` is what `dragoman tune` finds or is given with `--rerank`; remove it")
+            raise SettingsError(
+                f"`decoding.{name}` is what `dragoman tune` finds or is given with `--rerank`; remove it"
+            )
     own = open_run(run)
     own.require("translate")
     alone = own.recipe.decoding.model_copy(update=ALONE)
