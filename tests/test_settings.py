@@ -40,7 +40,7 @@ class Recipe(Settings):
     data: tuple[Corpus, ...]
     model: Annotated[Recurrent | Transformer, Field(discriminator="kind")]
     seed: int = 1
-    limit: float = 1.0
+    limit: float = Field(1.0, gt=0, allow_inf_nan=True)
 
     @model_validator(mode="after")
     def _check(self) -> "Recipe":
@@ -53,6 +53,15 @@ GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"k
 
 REFUSED = [
     (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
+    (
+        ["model={kind: transformer, dropout: .nan}"],
+        "the recipe: `model.dropout` is nan, but input should be a finite number",
+    ),
+    (
+        ["model={kind: transformer, dropout: .inf}"],
+        "the recipe: `model.dropout` is inf, but input should be a finite number",
+    ),
+    (["limit=.nan"], "the recipe: `limit` is nan, but input should be greater than 0"),
     (["sead=3"], "the recipe has no setting `sead`; did you mean `seed`?"),
     (["model.hiden=3"], "the recipe, section `model`, has no setting `hiden`; did you mean `hidden`?"),
     (["data.1.sorce=c"], "the recipe, section `data.1`, has no setting `sorce`; did you mean `source`?"),

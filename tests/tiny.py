@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from unittest.mock import patch
 
 import yaml
 
 from dragoman.runs.recipe import Recipe
-from dragoman.settings import merge, override, parse
+from dragoman.settings import merge, override, parse, read_yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,6 +94,19 @@ def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
 def recipe(model: str, *assignments: str) -> Recipe:
     """Return a tiny recipe."""
     return parse(Recipe, table(model, assignments))
+
+
+def edited(run: Path, folder: Path, **sections: Any) -> Path:
+    """Copy a run to `folder`, and change sections of its recipe on which no weight depends."""
+    copytree(run, folder)
+    found = read_yaml(folder / "recipe.yaml")
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(merge(found, sections)), encoding="utf-8")
+    return folder
+
+
+def with_decoding(run: Path, folder: Path, **changes: Any) -> Path:
+    """Copy a run to `folder`, and change the decoding section of its recipe."""
+    return edited(run, folder, decoding=changes)
 
 
 def recipe_file(folder: Path, model: str, *assignments: str) -> Path:

@@ -23,9 +23,11 @@ INTEGERS = range(-(1 << 63), 1 << 63)
 
 
 class Settings(BaseModel):
-    """A group of settings. Frozen; a key that names no field is refused; a value must have the field's type."""
+    """A group of settings. Frozen; a key that names no field is refused; values have their fields' types; numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=False, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -53,3 +53,11 @@ def test_ctrl_c_says_how_to_go_on(
     found = dragoman("backtranslate", trained("rnn", *BACK), text, "--out", tmp_path / "pairs.tsv")
     assert (found.code, found.output) == (130, "")
     assert "translations are saved" in found.errors and "--resume" in found.errors
+
+
+@pytest.mark.parametrize("share", ["nan", "inf", "0", "-0.5", "1.5"])
+def test_a_share_that_is_none_is_refused(share: str, trained: Trained, text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.tsv"
+    found = dragoman("backtranslate", trained("rnn", *BACK), text, "--out", out, "--keep-best", share)
+    assert found.code == 2 and f"{share} is not a share above 0 and at most 1" in found.errors
+    assert not list(tmp_path.glob("pairs*"))

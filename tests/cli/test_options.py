@@ -1,11 +1,15 @@
 """Options become settings of the decoding section."""
 
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
+import typer
 
-from dragoman.cli.options import Languages, Search, decoding_options, spread
+from dragoman.cli.main import COMMANDS
+from dragoman.cli.options import Languages, Search, decoding_options, number, spread
 from dragoman.errors import SettingsError
 
 
@@ -42,3 +46,26 @@ def test_a_group_of_options_is_spread_out_and_put_together_again() -> None:
     spread_out(run="a", source_language=None, to="fr", beam=4, mbr=True, rerank=None, settings=None, number=5)
     assert given == [("a", Languages(to="fr"), Search(beam=4, mbr=True), 5)]
     assert spread(test_a_setting_without_a_value_is_refused) is test_a_setting_without_a_value_is_refused
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "-1", "2", "one", ""])
+def test_a_number_is_one_in_its_range(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not a share"):
+        number("a share", lambda one: 0 <= one <= 1)(text)
+    assert number("a number")("-2.5") == -2.5
+
+
+def test_every_option_that_is_a_number_is_read_so() -> None:
+    commands = [getattr(import_module(f"dragoman.cli.{name}"), name) for name in COMMANDS]
+    functions = [
+        function
+        for one in commands
+        for function in ([each.callback for each in one.registered_commands] if isinstance(one, typer.Typer) else [one])
+    ]
+    found = [
+        hint.__metadata__[0].parser
+        for function in functions
+        for hint in get_type_hints(spread(function), include_extras=True).values()
+        if hasattr(hint, "__metadata__") and float in (hint.__origin__, *get_args(hint.__origin__))
+    ]
+    assert len(found) >= 3 and None not in found

@@ -1,8 +1,10 @@
 """`dragoman score`."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.texts import SOURCES, TARGETS
-from tests.tiny import Trained, dragoman
+from tests.tiny import Trained, dragoman, with_decoding
 
 from dragoman.inference.translator import Translator
 
@@ -15,3 +17,9 @@ def test_score_prints_a_log_probability_for_each_pair(trained: Trained, source, 
     assert all(one < 0 for one in found)
     each = [float(line) for line in dragoman("score", run, source, target, "--per-token").lines]
     assert each == pytest.approx([total / tokens for total, tokens in expected], abs=1e-5)
+
+
+def test_a_run_that_is_reranked_scores_without_those_that_rerank(trained: Trained, tmp_path: Path, source, target):
+    run = trained("rnn")
+    reranked = with_decoding(run, tmp_path / "run", rerank=["gone"])
+    assert dragoman("score", reranked, source, target).lines == dragoman("score", run, source, target).lines

@@ -1,5 +1,6 @@
 """Settings of decoding, and what they refuse."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,15 @@ from dragoman.settings import parse
             "decoding: `minimum_length` is 9, above `maximum_length` 5; lower it",
         ),
         ({"top_p": 1.5}, "decoding: `top_p` is 1.5, but input should be less than or equal to 1"),
+        (
+            {"rerank": ["runs/other"], "mbr_samples": 4},
+            "decoding: `rerank` and `mbr_samples` both choose among the hypotheses; set `rerank: []` or `mbr_samples: 0`",
+        ),
+        (
+            {"rerank": ["runs/other"], "coverage_penalty": 0.2},
+            "decoding: `rerank` and `coverage_penalty` both choose among the hypotheses; set `rerank: []` or "
+            "`coverage_penalty: 0`",
+        ),
         ({"temperature": 0}, "decoding: `temperature` is 0, but input should be greater than 0"),
     ],
 )
@@ -42,3 +52,16 @@ def test_limits_grow_with_the_source_up_to_the_maximum() -> None:
 
 def test_samples_may_be_more_than_the_beam() -> None:
     assert DecodingSettings(method="sample", beam=1, n_best=9).n_best == 9
+
+
+@pytest.mark.parametrize("choice", [{"rerank": (Path("runs/other"),)}, {"mbr_samples": 4}])
+def test_samples_are_not_chosen_from(choice: dict[str, Any]) -> None:
+    settings = DecodingSettings(method="sample", n_best=9, **choice)
+    assert settings.searches == (settings,) and not settings.reranks
+
+
+@pytest.mark.parametrize(("search", "reranks"), [({}, True), ({"method": "greedy"}, False), ({"beam": 1}, False)])
+def test_only_several_hypotheses_are_reranked(search: dict[str, Any], reranks: bool) -> None:
+    settings = DecodingSettings(rerank=(Path("runs/other"),), **search)
+    assert settings.reranks == reranks
+    assert [one.n_best for one in settings.searches] == [settings.size]

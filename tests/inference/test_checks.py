@@ -1,5 +1,6 @@
 """What is asked for must have an effect; what a recipe says may be idle."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from dragoman.models.capabilities import Capabilities
         ({"method": "sample"}, {"coverage_penalty": 0.5}, "decoding.method: sample"),
         ({"method": "greedy"}, {"beam": 3}, "decoding.method: beam"),
         ({"beam": 1}, {"stopping": "full"}, "decoding.beam"),
+        ({"mbr_samples": 4}, {"coverage_penalty": 0.5}, "decoding.mbr_samples"),
         ({"length_normalisation": "none"}, {"length_penalty": 0.5}, "length_normalisation"),
     ],
 )
@@ -51,3 +53,17 @@ def test_a_model_without_attention_has_no_coverage() -> None:
     with pytest.raises(SettingsError, match=r"decoding\.coverage_penalty.*attention"):
         lay_over(DecodingSettings(), {"coverage_penalty": 0.5}, Capabilities())
     lay_over(DecodingSettings(), {"coverage_penalty": 0.5}, Capabilities(source_heads=(1, 1)))
+
+
+def test_weights_belong_to_the_runs_that_rerank() -> None:
+    base = DecodingSettings(rerank=(Path("a"), Path("b")), rerank_weights=(0.1, 0.2))
+    assert lay_over(base, {"rerank": ["c"]}).weights == (0.5,)
+    assert lay_over(base, {"rerank": ["c"], "rerank_weights": [0.7]}).weights == (0.7,)
+    assert lay_over(base, {"rerank_weights": [0.3, 0.4]}).weights == (0.3, 0.4)
+    assert not lay_over(base, {"rerank": [], "mbr_samples": 4}).reranks
+
+
+@pytest.mark.parametrize("changes", [{"mbr_samples": 4}, {"coverage_penalty": 0.2}])
+def test_what_the_runs_of_a_recipe_would_overrule_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"both choose.*set `rerank: \[\]` or"):
+        lay_over(DecodingSettings(rerank=(Path("other"),)), changes)

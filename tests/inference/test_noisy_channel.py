@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.tiny import Trained, refusal
+from tests.tiny import Trained, dragoman, refusal, with_decoding
 
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.errors import SettingsError
+from dragoman.errors import RunError, SettingsError
 from dragoman.inference.ctranslate2.search import obstacle
 from dragoman.inference.noisy_channel import features, rerank
 from dragoman.inference.translator import Translator
@@ -60,8 +61,8 @@ def test_what_it_does_not_work_with_is_refused(trained: Trained) -> None:
         ({"method": "greedy"}, r"`decoding\.rerank: .*several hypotheses"),
         ({"method": "sample"}, r"`decoding\.rerank: .*several hypotheses"),
         ({"beam": 1}, r"`decoding\.rerank: .*several hypotheses"),
-        ({"mbr_samples": 4}, r"`decoding\.rerank: .*`decoding\.mbr_samples`"),
-        ({"coverage_penalty": 0.2}, r"`decoding\.rerank: .*`decoding\.coverage_penalty`"),
+        ({"mbr_samples": 4}, "`rerank` and `mbr_samples` both choose"),
+        ({"coverage_penalty": 0.2}, "`rerank` and `coverage_penalty` both choose"),
         ({"rerank_weights": [1, 2]}, "`rerank_weights` has 2 numbers, but `rerank` has 1 runs"),
         ({"rerank_weights": [-1]}, "at least 0"),
     ):
@@ -74,3 +75,21 @@ def test_what_it_does_not_work_with_is_refused(trained: Trained) -> None:
         "generate", trained("decoder_only"), "I", "--set", f"rerank=[{other}]"
     )
     assert obstacle(DecodingSettings(rerank=(Path("run"),))) == "`decoding.rerank`"
+
+
+def test_a_command_may_search_in_a_way_that_a_recipe_s_runs_do_not_rerank(trained: Trained, tmp_path: Path) -> None:
+    run = trained("rnn")
+    reranked = with_decoding(run, tmp_path / "run", rerank=["gone"])
+    searches: tuple[dict[str, Any], ...] = ({"method": "sample", "n_best": 7}, {"method": "greedy"}, {"beam": 1})
+    for search in searches:
+        found, plain = (Translator.load(one, **search).translate(SENTENCES) for one in (reranked, run))
+        assert found == plain
+    with pytest.raises(RunError, match="no run folder gone"):
+        Translator.load(reranked)
+
+
+def test_what_would_be_overruled_by_a_recipe_s_runs_is_refused(trained: Trained, tmp_path: Path) -> None:
+    reranked = with_decoding(trained("rnn"), tmp_path / "run", rerank=[str(trained("rnn", *REVERSE))])
+    for options in (("--mbr",), ("--set", "coverage_penalty=0.2")):
+        assert "set `rerank: []` or" in refusal("translate", reranked, *options, stdin="Yes.\n")
+    assert dragoman("translate", reranked, "--mbr", "--set", "rerank=[]", stdin="Yes.\n").code == 0

@@ -1,11 +1,9 @@
 """Runs that score the translations of another one."""
 
 from pathlib import Path
-from shutil import copytree
 
 import pytest
-import yaml
-from tests.tiny import Trained
+from tests.tiny import Trained, with_decoding
 
 from dragoman.errors import InputError
 from dragoman.inference.generator import TextGenerator
@@ -55,10 +53,6 @@ def test_a_run_that_scores_does_not_load_those_that_rerank_its_own_translations(
     trained: Trained, tmp_path: Path
 ) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    copytree(trained("rnn"), one)
-    copytree(trained("rnn", *REVERSE), other)
-    for run, scorer in ((one, other), (other, one)):
-        recipe = yaml.safe_load((run / "recipe.yaml").read_text(encoding="utf-8"))
-        recipe["decoding"]["rerank"] = [str(scorer)]
-        (run / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    with_decoding(trained("rnn"), one, rerank=[str(other)])
+    with_decoding(trained("rnn", *REVERSE), other, rerank=[str(one)])
     assert len(Translator.load(one).translate(ENGLISH)) == 2

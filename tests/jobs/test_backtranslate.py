@@ -1,6 +1,7 @@
 """Back-translation: monolingual text becomes pairs, which a run of the other direction learns from."""
 
 import json
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from tests.tiny import Trained, recipe
 
 from dragoman.data.corpus import read_pairs
 from dragoman.data.settings import TsvSettings
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.backtranslate import Backtranslated, BacktranslationSettings, backtranslate, folder_of
@@ -51,8 +52,8 @@ def test_each_usable_line_gets_the_best_translation_of_the_run_as_its_source(
     assert [float(row[2]) for row in rows(out)] == pytest.approx(each, abs=1e-4)
     assert (made.lines.kept, made.empty, made.low, made.pairs) == (4, 0, 0, 4)
     assert str(made) == (
-        "8 lines; 2 empty; 1 repeated; 1 with more than 250 words; 4 translated; 0 into nothing; 0 with a low score; "
-        "4 pairs written."
+        "8 lines; 2 empty; 1 repeated; 1 with more than 250 words; 4 translated; "
+        "0 with an empty translation; 0 with a low score; 4 pairs written."
     )
 
 
@@ -157,3 +158,12 @@ def test_a_run_of_documents_is_refused(tmp_path: Path, text: Path, trained: Trai
     with pytest.raises(Exception, match=r"`decoding\.n_best` has no effect on `dragoman backtranslate`"):
         translated(run, text, tmp_path / "a", decoding={"n_best": 2})
     assert not (tmp_path / "a").exists() and not folder_of(tmp_path / "a").exists()
+
+
+def test_numbers_that_choose_nothing_are_refused() -> None:
+    for share in (nan, inf, 0.0, -0.1, 1.1):
+        with pytest.raises(SettingsError, match=r"`keep_best` is .* share above 0"):
+            BacktranslationSettings(keep_best=share)
+    for score in (nan, inf, -inf):
+        with pytest.raises(SettingsError, match=r"`minimum_score` is .* finite"):
+            BacktranslationSettings(minimum_score=score)

@@ -1,22 +1,33 @@
 """What is refused before a training begins, from the recipe, the machine and the corpus; nothing is trained here."""
 
+from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
-from tests.tiny import recipe
+from tests.tiny import Trained, recipe, with_decoding
 
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.inference.attention_map import source_heads
 from dragoman.jobs import checks
-from dragoman.jobs.checks import EncodedCorpus, check_corpus, check_machine, check_recipe, count_weights, remarks
+from dragoman.jobs.checks import (
+    EncodedCorpus,
+    check_corpus,
+    check_machine,
+    check_recipe,
+    check_rerank,
+    count_weights,
+    remarks,
+)
+from dragoman.jobs.train import fit
 from dragoman.laws.examples import fresh_model
 from dragoman.layers.mixture import MixtureHead
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.recipe import load_recipe, shipped
+from dragoman.runs.recipe import Recipe, load_recipe, shipped
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -54,6 +65,54 @@ def test_what_a_run_that_was_begun_ignores_is_said_and_not_refused() -> None:
     assert "`training.momentum: 0.5`" in sentence
     with pytest.raises(SettingsError, match=r"training\.padding"):
         check_recipe(recipe("transformer", "training.padding=packed", "model.attention_dropout=0.1"), begun=begun)
+
+
+def reranked(*runs: Path, changes: tuple[str, ...] = ()) -> Recipe:
+    return recipe("rnn", f"decoding.rerank=[{', '.join(map(str, runs))}]", *changes)
+
+
+REVERSE = ("data.source=vi", "data.target=en")
+
+
+def test_runs_that_can_rerank_pass(trained: Trained, tmp_path: Path) -> None:
+    back = trained("rnn", *REVERSE)
+    check_rerank(recipe("rnn"))
+    itself_reranked = with_decoding(back, tmp_path / "run", rerank=["gone"])
+    check_rerank(reranked(back, itself_reranked, trained("decoder_only", "data.source=vi", "data.target=vi")))
+
+
+def test_runs_that_cannot_rerank_are_refused_before_training(trained: Trained, tmp_path: Path) -> None:
+    back = trained("rnn", *REVERSE)
+    both = trained("rnn", "data.languages=[en, vi]", "data.train.0.both_ways=true")
+    (tmp_path / "empty").mkdir()
+    unfinished, damaged = (copytree(back, tmp_path / name) for name in ("unfinished", "damaged"))
+    (unfinished / "model.safetensors").unlink()
+    (damaged / "model.safetensors").write_bytes(b"no weights")
+    for run, named in (
+        (tmp_path / "gone", "there is no run folder"),
+        (tmp_path / "empty", "not a complete run"),
+        (unfinished, "has no model.safetensors yet"),
+        (damaged, "model.safetensors"),
+        (trained("rnn", "data.target=fr"), "cannot rerank translations from `en` to `vi`"),
+        (trained("decoder_only"), "cannot rerank translations"),
+        (trained("masked_lm"), "cannot rerank translations"),
+        (both, "translates in several directions"),
+    ):
+        with pytest.raises(SettingsError, match=rf"`decoding\.rerank`: .*{named}") as refused:
+            fit(reranked(back, run), tmp_path / "run")
+        assert run.name in str(refused.value) and not (tmp_path / "run").exists()
+
+
+def test_a_recipe_that_cannot_be_reranked_is_refused(trained: Trained, tmp_path: Path) -> None:
+    back = trained("rnn", *REVERSE)
+    for changes, named in (
+        (("decoding.beam=1",), "several hypotheses"),
+        (("decoding.method=greedy",), "several hypotheses"),
+        (("data.languages=[en, vi]", "data.train.0.both_ways=true"), "works for one direction only"),
+    ):
+        with pytest.raises(SettingsError, match=rf"`decoding\.rerank: .*{named}"):
+            fit(reranked(back, changes=changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.jobs.test_train import Ear
-from tests.tiny import Trained, recipe_file, refusal, table
+from tests.tiny import Trained, edited, recipe_file, refusal, table
 
-from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.distill import FOLDER, DistillationSettings, distill
@@ -47,7 +47,9 @@ def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path:
     assert run.manifest["teacher"]["runs"] == [str(teacher)]
     assert f"{len(found):,} pairs kept, 0 left out" in listener.said
     assert (told[-1].sentences, told[-1].total, told[-1].seconds_left) == (120, 120, 0.0)
-    assert any(f"{len(found)} translations of {len(found)} sentences (1.00 of each)" in one for one in listener.said)
+    assert any(
+        f"{len(found)} translations of {len(found)} sentences (1.00 per sentence)" in one for one in listener.said
+    )
     together = Translator.load(teacher, tmp_path / "run")
     assert len(together.translate(["I love cats."])) == 1
 
@@ -64,7 +66,7 @@ def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path
         assert [row["target"] for row in own] == list(dict.fromkeys(text for text in texts if text))
     assert len(found) > 240
     each = len(found) / len({row["sentence"] for row in found})
-    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} of each)" in one for one in listener.said)
+    assert any(f"{len(found)} translations of 120 sentences ({each:.2f} per sentence)" in one for one in listener.said)
 
 
 def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_path: Path, student: Path) -> None:
@@ -170,3 +172,58 @@ def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Tr
     path.write_text(yaml.safe_dump(table("transformer", [f"model.start_from.whole={other}"])), encoding="utf-8")
     with pytest.raises(SettingsError, match=r"vocabularies.*`model\.start_from`"):
         distill([trained("rnn", *TEACHER)], path, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("given", "teaching", "named"),
+    [
+        ({"n_best": 2}, {}, r"`teacher\.n_best` .*--n-best"),
+        ({"method": "greedy"}, {"n_best": 2}, "`n_best` is 2, but only 1"),
+        ({"beam": 2}, {"n_best": 3}, "`n_best` is 3, but only 2"),
+        ({"temperature": 0.5}, {}, r"`decoding\.temperature: 0\.5`"),
+        ({"coverage_penalty": 0.2}, {}, "needs attention over the source"),
+        ({"dictionary": "words.tsv"}, {}, "`dictionary`"),
+        ({"rerank": ["gone"]}, {}, "no run folder gone"),
+        ({"beam": 1}, {"nearest": True}, r"--nearest .*`teacher\.beam`"),
+        ({"method": "sample"}, {"nearest": True}, "--nearest"),
+    ],
+)
+def test_settings_of_the_teacher_s_search_that_do_not_apply_are_refused_before_any_work(
+    given: dict[str, Any], teaching: dict[str, Any], named: str, trained: Trained, student: Path
+) -> None:
+    tmp_path = student.parent
+    (tmp_path / "words.tsv").write_text("cat\tmèo\n", encoding="utf-8")
+    if "dictionary" in given:
+        given = {"dictionary": str(tmp_path / "words.tsv")}
+    teacher = trained("rnn", *TEACHER, "model.decoder=plain", "model.score=additive")
+    with pytest.raises(DragomanError, match=named):
+        distill(
+            [teacher],
+            student,
+            tmp_path / "run",
+            teaching=DistillationSettings(**teaching, decoding=given),
+            report=no_work,
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def no_work(_: TranslationProgress) -> None:
+    raise AssertionError("work has begun")
+
+
+def test_a_student_whose_runs_cannot_rerank_is_refused_before_any_work(trained: Trained, tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, "transformer", "decoding.rerank=[gone]")
+    with pytest.raises(SettingsError, match=r"`decoding\.rerank`: there is no run folder gone"):
+        distill([trained("rnn", *TEACHER)], path, tmp_path / "run", report=no_work)
+
+
+def test_a_sentence_that_the_teacher_cannot_read_is_refused_before_any_work(
+    trained: Trained, tmp_path: Path, student: Path
+) -> None:
+    short = trained("transformer", *TEACHER, "model.positions=learned", "model.max_positions=40")
+    corpus = tmp_path / "long.tsv"
+    corpus.write_text("Yes.\tVâng.\n" + "No. " * 60 + "\tKhông.\n", encoding="utf-8")
+    teacher = edited(short, tmp_path / "teacher", data={"train": [{"tsv": str(corpus)}]})
+    with pytest.raises(InputError, match=r"long\.tsv, line 2: .*40 positions"):
+        distill([teacher], student, tmp_path / "run", report=no_work)
+    assert not (tmp_path / "run").exists()

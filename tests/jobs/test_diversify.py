@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
-from tests.tiny import Trained
+from tests.tiny import Trained, edited, with_decoding
 
 from dragoman.data.corpus import read_pairs
-from dragoman.errors import InputError, RunError
+from dragoman.errors import DragomanError, InputError, RunError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.diversify import diversify
@@ -107,8 +108,43 @@ def test_runs_that_do_not_fit_are_refused(runs: list[Path], trained: Trained, tm
         diversify([runs[0], trained("rnn", "data.target=fr")], out)
     with pytest.raises(InputError, match="is a masked language model"):
         diversify([runs[0], trained("masked_lm")], out)
-    with pytest.raises(InputError, match=r"is not of the direction of .*; give a run from en to vi"):
+    with pytest.raises(InputError, match=r"does not translate from en to vi, as .*--original"):
         diversify(runs, out, original=runs[1])
     with pytest.raises(InputError, match="nothing to resume"):
         diversify(runs, out, resume=True)
     assert not out.exists()
+
+
+def no_work(_: TranslationProgress) -> None:
+    raise AssertionError("work has begun")
+
+
+def test_everything_is_checked_before_anything_is_translated(
+    runs: list[Path], trained: Trained, tmp_path: Path
+) -> None:
+    out, corpus = tmp_path / "made", tmp_path / "long.tsv"
+    corpus.write_text("Yes.\tVâng.\n" + "No.\t" + "Không. " * 60 + "\n", encoding="utf-8")
+    unfinished, damaged = (copytree(runs[1], tmp_path / name) for name in ("unfinished", "damaged"))
+    (unfinished / "model.safetensors").unlink()
+    (damaged / "model.safetensors").write_bytes(b"no weights")
+    first = edited(runs[0], tmp_path / "first", data={"train": [{"tsv": str(corpus)}]})
+    narrow = trained("transformer", *BACK, "model.positions=learned", "model.max_positions=40")
+    plain = trained("rnn", *BACK, "model.decoder=plain", "model.score=additive")
+    covered: dict[str, Any] = {"decoding": {"coverage_penalty": 0.2}}
+    given: tuple[tuple[list[Path], str, dict[str, Any]], ...] = (
+        ([runs[0], unfinished], "has no model.safetensors yet", {}),
+        ([runs[0], damaged], "damaged", {}),
+        ([first, narrow], r"long\.tsv, line 2: .*40 positions", {}),
+        ([runs[0], with_decoding(runs[1], tmp_path / "reranked", rerank=["gone"])], "no run folder gone", {}),
+        ([with_decoding(runs[0], tmp_path / "too", rerank=["gone"]), runs[1]], "no run folder gone", {}),
+        ([runs[0], plain], "needs attention over the source", covered),
+        ([runs[0], runs[1], runs[1] / ".." / runs[1].name], "is given twice", {}),
+        ([edited(runs[0], tmp_path / "dev", data={"dev": [{"tsv": "gone.tsv"}]})], "no file gone.tsv", {}),
+    )
+    for some, named, options in given:
+        with pytest.raises(DragomanError, match=named):
+            diversify(some, out, report=no_work, **options)
+        assert not out.exists(), named
+    corpus.rename(out)
+    with pytest.raises(RunError, match="is a file; choose a folder with --out"):
+        diversify(runs, out, report=no_work)

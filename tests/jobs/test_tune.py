@@ -1,10 +1,12 @@
 """Weights of runs that rerank, tuned on a dev set."""
 
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.tiny import Trained
+from tests.tiny import Trained, with_decoding
 
 from dragoman.errors import InputError, SettingsError
 from dragoman.inference.translator import Translator
@@ -68,3 +70,20 @@ def test_what_cannot_be_tuned_is_refused(trained: Trained) -> None:
         tune(run, [other] * (MOST + 1), SENTENCES, references=[REFERENCES], decoding={})
     with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
         tune(run, [other], SENTENCES, references=[REFERENCES], decoding={"method": "greedy"})
+    for name, value in (("rerank_weights", [0.1]), ("rerank", [str(other)])):
+        with pytest.raises(SettingsError, match=rf"`decoding\.{name}` is what `dragoman tune`.*remove it"):
+            tune(run, [other], SENTENCES, references=[REFERENCES], decoding={name: value})
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_recipe_s_own_reranking_takes_no_part(same: bool, trained: Trained, tmp_path: Path) -> None:
+    run, other = trained("rnn"), trained("rnn", *REVERSE)
+    own = [str(other)] if same else ["gone", "too"]
+    reranked = with_decoding(run, tmp_path / "run", rerank=own, rerank_weights=[9.0] * len(own))
+    expected, found = (
+        tune(one, [other], SENTENCES, references=[REFERENCES], decoding={"beam": 4}) for one in (run, reranked)
+    )
+    assert found == expected
+    greedy: dict[str, Any] = {"method": "greedy"}
+    with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
+        tune(reranked, [other], SENTENCES, references=[REFERENCES], decoding=greedy)

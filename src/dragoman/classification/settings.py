@@ -29,7 +29,7 @@ class ClassifierTrainingSettings(OptimisationSettings):
     """Passes over the training documents."""
     batch_tokens: int = Field(2000, ge=1)
     """Maximum batch size in tokens: documents times the length of the longest."""
-    learning_rate: float = Field(2e-3, gt=0, allow_inf_nan=False)
+    learning_rate: float = Field(2e-3, gt=0)
     """Peak learning rate."""
     schedule: ScheduleName = "linear"
     """Learning-rate schedule after warm-up: inverse_root, cosine, linear, constant, plateau or halving."""

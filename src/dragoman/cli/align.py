@@ -8,7 +8,7 @@ import typer
 
 from dragoman.cli.console import note
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.loading import choose_languages, load_alone
 from dragoman.cli.options import Device, Languages, Run
 from dragoman.cli.word_links import check_lines, parse_lines
 from dragoman.errors import InputError
@@ -75,8 +75,8 @@ def align(
         raise InputError("--choose-on chooses layer, head and step itself; remove --layer, --head and --shift")
     if symmetrise is not None and reverse is None:
         raise InputError("--symmetrise combines two directions; add a run for the opposite direction with --reverse")
-    forward = load_translator(run, device=device)
-    backward = load_translator(reverse, device=device) if reverse is not None else None
+    forward = load_alone(run, device=device)
+    backward = load_alone(reverse, device=device) if reverse is not None else None
     source, target = texts
     direction = choose_languages(forward, languages)
     if backward is not None:

@@ -7,7 +7,24 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.files import check_languages
-from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options, number
+
+KeepBest = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=number("a share above 0 and at most 1", lambda share: 0 < share <= 1),
+        help="Share of the pairs to keep, those of the highest score.",
+    ),
+]
+MinimumScore = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SCORE",
+        parser=number("a number"),
+        help="Minimum score: the log-probability per token. [default: none]",
+    ),
+]
 
 
 def backtranslate(
@@ -26,12 +43,8 @@ def backtranslate(
     sampling: Annotated[
         bool, typer.Option("--sample", help="Sample the translations, which teaches more where there are many pairs.")
     ] = False,
-    keep_best: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the pairs to keep, those of the highest score.")
-    ] = 1.0,
-    minimum_score: Annotated[
-        float | None, typer.Option(help="Minimum score: the log-probability per token. [default: none]")
-    ] = None,
+    keep_best: KeepBest = 1.0,
+    minimum_score: MinimumScore = None,
     settings: SearchSettings = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue, or choose other pairs from translations that are complete.")

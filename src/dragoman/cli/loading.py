@@ -19,6 +19,13 @@ def load_translator(run: Path, *, device: str, **decoding: Any) -> "Translator":
         return Translator.load(run, device=device, **decoding)
 
 
+def load_alone(run: Path, *, device: str) -> "Translator":
+    """Load a run to which translations are given, so that it needs no others to rerank its own."""
+    from dragoman.decoding.settings import ALONE
+
+    return load_translator(run, device=device, **ALONE)
+
+
 def choose_languages(translator: "Translator | ExportedTranslator", languages: Languages) -> tuple[str | None, str]:
     """Return the source language, where it is known, and the target language; note what to expect of an unseen pair."""
     direction = translator.directions.choose(languages.source_language, languages.to)

@@ -1,9 +1,11 @@
 """Arguments and options that several commands share, and what is made of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -13,6 +15,23 @@ MBR_SAMPLES = 32
 """Samples that `--mbr` draws, unless a setting says how many."""
 CHUNK = 1024
 """Maximum number of lines that are processed together."""
+
+
+def number(words: str, works: Callable[[float], bool] = isfinite) -> Callable[[str], float]:
+    """Return the parser of an option that is a number, of which `words` say what `works`. Typer's own lets nan pass any range.
+
+    >>> number("a number above 0", lambda one: one > 0)("0.5")
+    0.5
+    """
+
+    def parse(text: str) -> float:
+        with suppress(ValueError):
+            if isfinite(found := float(text)) and works(found):
+                return found
+        raise typer.BadParameter(f"{text} is not {words}")
+
+    return parse
+
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 Device = Annotated[

@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned
-from dragoman.cli.loading import choose_languages, load_translator
+from dragoman.cli.loading import choose_languages, load_alone
 from dragoman.cli.options import Device, Documents, Languages, Run
 
 
@@ -23,7 +23,7 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Print the log-probability of each translation."""
-    translator = load_translator(run, device=device)
+    translator = load_alone(run, device=device)
     direction = choose_languages(translator, languages)
     check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)

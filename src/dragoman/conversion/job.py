@@ -12,6 +12,7 @@ from dragoman.atomic import replacing
 from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
+from dragoman.decoding.settings import ALONE
 from dragoman.errors import DragomanError, ExportError, RunError
 from dragoman.inference.ctranslate2.folder import (
     EXPORTS,
@@ -63,7 +64,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
     """Write an export into an empty folder, and verify it: first in float32, where only rounding may differ."""
     settings = run.recipe.model
     assert isinstance(settings, TransformerSettings)
-    own = Translator.load(run.folder, device="cpu")
+    own = Translator.load(run.folder, device="cpu", **ALONE)
     run.source.save(folder, "source")
     run.target.save(folder, "target")
     if run.dictionary:

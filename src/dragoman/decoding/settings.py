@@ -1,6 +1,6 @@
 """How translations are searched for or drawn: the `decoding` section of a recipe. Does not import torch, which starts slowly."""
 
-from math import inf
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +10,9 @@ from dragoman.settings import Settings
 
 RERANK_WEIGHT = 0.5
 """Weight of a run that reranks, unless a setting says otherwise."""
+
+ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
+"""Changes of decoding settings with which a run searches alone: no other run reranks."""
 
 
 class SearchSettings(Settings):
@@ -29,19 +32,19 @@ class SearchSettings(Settings):
     length_normalisation: Literal["wu", "average", "none"] = "wu"
     """Length normalisation: log-probabilities are divided by ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
     length ** length_penalty, or 1. The length includes EOS."""
-    length_penalty: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    length_penalty: float = Field(default=1.0, ge=0)
     """The exponent above; larger values favour longer translations."""
     minimum_length: int = Field(default=0, ge=0)
     """Minimum number of tokens in a translation."""
     maximum_length: int | None = Field(default=None, ge=1)
     """Maximum number of tokens in a translation, regardless of the length of its source."""
-    maximum_ratio: float = Field(default=2.0, ge=0, allow_inf_nan=False)
+    maximum_ratio: float = Field(default=2.0, ge=0)
     """A translation has at most maximum_ratio * source length + maximum_extra tokens."""
     maximum_extra: int = Field(default=20, ge=1)
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
-    temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    temperature: float = Field(default=1.0, gt=0)
     """Sampling only: logits are divided by it; values below 1 favour probable tokens."""
     top_k: int = Field(default=0, ge=0)
     """Sampling only: sample from the k most probable tokens; 0 means all."""
@@ -110,7 +113,7 @@ class SearchSettings(Settings):
 class DecodingSettings(SearchSettings):
     """All settings of translation."""
 
-    coverage_penalty: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    coverage_penalty: float = Field(default=0.0, ge=0)
     """Weight of the penalty for source tokens that receive too little attention (beta in Wu et al. 2016, equation 14)."""
     shortlist: bool = False
     """Consider only target tokens that the source tokens are likely to become, as learned by `dragoman shortlist`: faster for
@@ -121,7 +124,7 @@ class DecodingSettings(SearchSettings):
     mbr_utility: Literal["chrf", "bleu"] = "chrf"
     """Minimum Bayes risk: how similarity is measured, by the sentence chrF or BLEU of each pair."""
     rerank: tuple[Path, ...] = ()
-    """Runs that rank all hypotheses of the beam anew, together with the model (noisy channel, Yee et al. 2019): a run of the
+    """Runs that rank all hypotheses of the beam together with the model (noisy channel, Yee et al. 2019): a run of the
     opposite direction, a language model of the target language, another run of the same direction, in any number."""
     rerank_weights: tuple[float, ...] = ()
     """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
@@ -141,8 +144,13 @@ class DecodingSettings(SearchSettings):
                 f"`rerank_weights` has {len(self.rerank_weights)} numbers, but `rerank` has {len(self.rerank)} runs; give "
                 "one number for each run"
             )
-        if not all(0 <= weight < inf for weight in self.rerank_weights):
+        if not all(weight >= 0 for weight in self.rerank_weights):
             raise ValueError("`rerank_weights` must be numbers of at least 0")
+        for name in ("mbr_samples", "coverage_penalty"):
+            if self.rerank and getattr(self, name):
+                raise ValueError(
+                    f"`rerank` and `{name}` both choose among the hypotheses; set `rerank: []` or `{name}: 0`"
+                )
         return self
 
     @property
@@ -151,12 +159,20 @@ class DecodingSettings(SearchSettings):
         return self.rerank_weights or (RERANK_WEIGHT,) * len(self.rerank)
 
     @property
+    def reranks(self) -> bool:
+        """Whether other runs choose: there must be a beam of several hypotheses."""
+        return bool(self.rerank) and self.method == "beam" and self.size > 1
+
+    @property
     def searches(self) -> tuple["DecodingSettings", ...]:
-        """The searches that find what is chosen from: this one, or the whole beam, and for minimum Bayes risk the samples."""
-        whole: dict[str, Any] = {"mbr_samples": 0, "n_best": self.size, "rerank": (), "rerank_weights": ()}
-        if self.rerank:
+        """The searches that find what is chosen from: this one, or the whole beam, and for minimum Bayes risk the samples.
+
+        Samples are not chosen from: a recipe may rerank, but a command ask for samples.
+        """
+        whole: dict[str, Any] = {"mbr_samples": 0, "n_best": self.size, **ALONE}
+        if self.reranks:
             return (self.model_copy(update=whole),)
-        if not self.mbr_samples:
+        if not self.mbr_samples or self.method == "sample":
             return (self,)
         drawn = {"mbr_samples": 0, "n_best": self.mbr_samples, "method": "sample", "coverage_penalty": 0.0}
         return self.model_copy(update=whole), self.model_copy(update=drawn)

@@ -3,7 +3,7 @@
 Does not import torch.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,11 +38,6 @@ def _draws(_: Use, own: SearchSettings) -> bool:
 def _chooses(_: Use, own: SearchSettings) -> bool:
     """Tell whether the translation of least Bayes risk is chosen."""
     return isinstance(own, DecodingSettings) and own.mbr_samples > 0
-
-
-def _without(name: str) -> Callable[[Any, SearchSettings], bool]:
-    """Return a condition: another setting is 0."""
-    return lambda _, own: not getattr(own, name, 0)
 
 
 MODEL = (
@@ -85,6 +80,11 @@ SEARCH = (
         "does not work with `decoding.method: sample`, which does not rerank",
     ),
     Rule(
+        "decoding.coverage_penalty",
+        lambda use, own: not _chooses(use, own),
+        "has no effect with `decoding.mbr_samples`, which chooses among the hypotheses",
+    ),
+    Rule(
         "decoding.mbr_samples",
         lambda _, own: own.method != "sample",
         "does not work with `decoding.method: sample`, which has no beam to choose from",
@@ -98,14 +98,6 @@ SEARCH = (
         "decoding.rerank",
         lambda _, own: own.method == "beam" and own.size > 1,
         "needs several hypotheses to choose from: `decoding.method: beam` and a `decoding.beam` of more than 1",
-    ),
-    *(
-        Rule(
-            "decoding.rerank",
-            _without(name),
-            f"does not work with `decoding.{name}`, which chooses among the hypotheses too",
-        )
-        for name in ("mbr_samples", "coverage_penalty")
     ),
     Rule(
         "decoding.length_penalty",
@@ -139,6 +131,8 @@ def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | Non
     for name in given:
         if name in TRANSLATING and name not in fields:
             raise SettingsError(f"`decoding.{name}` works only for translation models; remove it")
+    if "rerank" in given:
+        given.setdefault("rerank_weights", ())  # weights of a recipe belong to its own runs
     chosen = parse(type(base), base.model_dump() | given, "the decoding section")
     check_decoding(chosen, [name for name in given if getattr(chosen, name) != getattr(base, name)], model)
     return chosen

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError
 from dragoman.inference.generator import TextGenerator
 from dragoman.inference.noisy_channel import Scorer
@@ -32,7 +33,7 @@ def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
             f"{folder} cannot rerank translations from `{languages[0]}` to `{languages[1]}`; give a run between these two "
             f"languages, in either direction, or a decoder-only language model of `{languages[1]}`"
         )
-    translator = Translator.load(folder, device=device, rerank=(), rerank_weights=())
+    translator = Translator.load(folder, device=device, **ALONE)
     if translator.previous:
         raise InputError(f"{folder} reads documents, but reranking scores sentences one by one; give another run")
     if run.languages == languages[::-1]:

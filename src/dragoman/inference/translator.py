@@ -123,10 +123,10 @@ class Translator:
         """Load what settings need in advance. Errors say what is missing."""
         for search in settings.searches:
             self.engine.prepare(search, len(self.target))
-        if settings.rerank and settings.rerank not in self._scorers:
+        if settings.reranks and settings.rerank not in self._scorers:
             from dragoman.inference.scorers import load_scorers  # translators themselves
 
-            languages = self.directions.require_one("a run to be reranked")
+            languages = self.directions.require_one("this run")
             self._scorers[settings.rerank] = load_scorers(settings.rerank, languages, self.device.type)
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
@@ -223,7 +223,7 @@ class Translator:
         chosen = lay_over(settings or self.settings, decoding, self.engine.capabilities)
         self.prepare(chosen)
         if not replace_unknowns:
-            self._check_dictionary(chosen)
+            self.check_dictionary(chosen)
         requests = self.requests(sentences, previous=previous, first=first, to=to)
         results = []
         for request, found in zip(requests, self._search(requests, chosen), strict=True):
@@ -286,7 +286,7 @@ class Translator:
     def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
         """Return the hypotheses of each request, best first: the most probable, reranked ones, or those of least Bayes risk."""
         found = [self.engine.search(requests, search) for search in settings.searches]
-        if settings.rerank:
+        if settings.reranks:
             return self._reranked(requests, found[0], settings)
         if len(found) == 1:
             return found[0]
@@ -298,7 +298,7 @@ class Translator:
     def _reranked(
         self, requests: Sequence[EncodedRequest], found: Sequence[list[Hypothesis]], settings: DecodingSettings
     ) -> list[list[Hypothesis]]:
-        """Rank the hypotheses of each request anew, with the runs that `settings` name."""
+        """Return the hypotheses of each request in the order of the scores to which the runs of `settings.rerank` contribute."""
         sources = [request.request.source for request in requests]
         texts = [[self.target.decode(one.ids) for one in some] for some in found]
         scores = features(sources, texts, self._scorers[settings.rerank])
@@ -307,7 +307,7 @@ class Translator:
             for some, others in zip(found, scores, strict=True)
         ]
 
-    def _check_dictionary(self, settings: DecodingSettings) -> None:
+    def check_dictionary(self, settings: DecodingSettings) -> None:
         """Raise an error if a dictionary is requested but unknown words are not replaced; a recipe may name one anyway."""
         known = {None, *(run.recipe.decoding.dictionary for run in self.engine.runs)}
         if settings.dictionary not in known and not self.target.positional:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,17 @@ from dragoman.atomic import write_output
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.settings import MonolingualSettings
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
-from dragoman.jobs.translate_corpus import CorpusTranslation, Report, origin, remember, translate_corpora
+from dragoman.jobs.translate_corpus import (
+    CorpusTranslation,
+    Report,
+    load_translator,
+    origin,
+    remember,
+    translate_corpora,
+)
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
@@ -35,6 +43,13 @@ class BacktranslationSettings:
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the search that differ from those of the run's recipe."""
 
+    def __post_init__(self) -> None:
+        """Raise SettingsError for what keeps no pair, or is not a number."""
+        if not 0 < self.keep_best <= 1:
+            raise SettingsError(f"`keep_best` is {self.keep_best}, but it must be a share above 0 and at most 1")
+        if self.minimum_score is not None and not isfinite(self.minimum_score):
+            raise SettingsError(f"`minimum_score` is {self.minimum_score}, but it must be a finite number")
+
 
 @dataclass(frozen=True)
 class Backtranslated:
@@ -52,7 +67,7 @@ class Backtranslated:
     def __str__(self) -> str:
         dropped = "".join(f"; {count:,} {_REASONS.get(why, why)}" for why, count in self.lines.dropped.most_common())
         said = f"{self.lines.kept + self.lines.dropped.total():,} lines{dropped}; {self.lines.kept:,} translated"
-        return f"{said}; {self.empty:,} into nothing; {self.low:,} with a low score; {self.pairs:,} pairs written."
+        return f"{said}; {self.empty:,} with an empty translation; {self.low:,} with a low score; {self.pairs:,} pairs written."
 
 
 _REASONS = {"with an empty side": "empty", "seen before": "repeated"}
@@ -115,7 +130,7 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
     """Load the run so that it returns the best translation of each line, or one sample."""
     refuse_alternatives(settings.decoding, "backtranslate")
     chosen = lay_over(run.recipe.decoding, settings.decoding, capabilities_of(run.recipe.model))
-    return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
+    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
 
 
 def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.lines import read_lines
+from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
 from dragoman.inference.confidence.assessor import Assessor
@@ -67,7 +68,7 @@ def calibrate(
     """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
     translator = Translator.load(run, device=device)
     translator.directions.require_one(str(run))
-    back = None if reverse is None else Translator.load(reverse, device=device, rerank=(), rerank_weights=())
+    back = None if reverse is None else Translator.load(reverse, device=device, **ALONE)
     if back is not None:
         back.directions.require_one(str(reverse))
     if back is not None and back.languages != translator.languages[::-1]:

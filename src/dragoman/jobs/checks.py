@@ -1,7 +1,7 @@
 """Check a training before it starts: refuse settings that would be ignored, and settings that do not fit together.
 
-`check_recipe` looks at the recipe only, `check_machine` also at this computer, `check_corpus` at the encoded corpus. None of
-them builds a model or trains, so they can also be used to plan or diagnose a training.
+`check_recipe` looks at the recipe only, `check_rerank` at the runs that it names, `check_machine` at this computer,
+`check_corpus` at the encoded corpus. None of them trains, so they can also be used to plan or diagnose a training.
 """
 
 import os
@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dragoman.errors import CorpusError, SettingsError
-from dragoman.inference.checks import MODEL, Use
+from dragoman.errors import CorpusError, DragomanError, SettingsError
+from dragoman.inference.checks import MODEL, Use, check_decoding
+from dragoman.inference.scorers import load_scorers
 from dragoman.jobs.rules import RULES, model_of
 from dragoman.machine.memory import free_memory
 from dragoman.models.build import build_model
@@ -58,6 +59,20 @@ def check_recipe(recipe: Settings, *, begun: Settings | None = None) -> list[str
 def _refusals(recipe: Settings) -> list[str]:
     """Return a message for each setting of a recipe that would be ignored, or that does not fit the others."""
     return refusals(RULES, recipe) + refusals(MODEL, Use(getattr(recipe, "decoding", None), model_of(recipe)))
+
+
+def check_rerank(recipe: Recipe) -> None:
+    """Raise SettingsError for a run of `decoding.rerank` that cannot rerank the translations of this recipe.
+
+    The runs are loaded as they will be after training, so that nothing about them is found out only then.
+    """
+    if not recipe.decoding.rerank:
+        return
+    check_decoding(recipe.decoding, ["rerank"])
+    try:
+        load_scorers(recipe.decoding.rerank, recipe.data.directions.require_one("this recipe"), "cpu")
+    except DragomanError as error:
+        raise SettingsError(f"`decoding.rerank`: {error}") from None
 
 
 def remarks(recipe: Settings) -> list[str]:

@@ -6,7 +6,6 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.directions import Direction
 from dragoman.data.settings import CorpusSettings, DataSettings
@@ -14,13 +13,16 @@ from dragoman.errors import RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
-from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import (
     FIELDS,
     CorpusTranslation,
     Report,
+    check_files,
+    check_lengths,
     count,
+    load_translator,
     origin,
     remember,
     sentences,
@@ -78,6 +80,7 @@ def student_recipe(
     table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
+    check_rerank(recipe)
     if capabilities_of(recipe.model).previous:
         raise SettingsError("a student translates sentence by sentence; choose a `model.kind` other than `document`")
     for other in (
@@ -118,12 +121,13 @@ def distill(
             _check_folder(folder)
         codecs = (teacher.source, teacher.target)
         new_run(folder, student, codecs, metadata={}).fresh_model()
-        _check_files((*student.data.dev, *student.data.test), student.data)
+        check_files((*student.data.dev, *student.data.test), student.data)
         about = _teacher(teacher, runs, translator, teaching=chosen)
-        begun = (folder / "manifest.json").exists()
+        corpora, begun = _corpora(teacher, folder), (folder / "manifest.json").exists()
+        if not begun:
+            check_lengths(translator, corpora)
         remember(folder / FOLDER / "teacher.json", about, resume=resume)
         if not begun:
-            corpora = _corpora(teacher, folder)
             translate_corpora(
                 translator,
                 corpora,
@@ -136,16 +140,24 @@ def distill(
 
 
 def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettings, *, device: str) -> Translator:
-    """Load the teacher so that it returns all candidate translations."""
-    own = teacher.recipe.decoding
-    changes: dict[str, Any] = {**teaching.decoding, "n_best": teaching.n_best}
-    method, beam = (changes.get(name, getattr(own, name)) for name in ("method", "beam"))
-    if teaching.n_best > (1 if method == "greedy" else beam) and method != "sample":
+    """Load the teacher so that it returns all candidate translations.
+
+    Its beam is as wide as `n_best` unless a search is given. Raises SettingsError for settings that would be ignored.
+    """
+    own, changes = teacher.recipe.decoding, {**teaching.decoding, "n_best": teaching.n_best}
+    if "n_best" in teaching.decoding:
+        raise SettingsError("`teacher.n_best` is not read; say with --n-best how many translations to learn from")
+    if not teaching.decoding.keys() & {"method", "beam"} and own.method != "sample" and teaching.n_best > own.size:
         changes |= {"method": "beam", "beam": teaching.n_best}
-    settings = lay_over(own, changes)
-    if teaching.nearest and settings.method != "sample":
+    settings = lay_over(own, changes, capabilities_of(teacher.recipe.model))
+    if teaching.nearest:
+        if settings.method == "sample" or settings.size == 1:
+            raise SettingsError(
+                "--nearest chooses among the hypotheses of a beam, but the teacher's search has none; remove it, or set "
+                "`teacher.method=beam` and a `teacher.beam` of more than 1"
+            )
         settings = settings.model_copy(update={"n_best": settings.size})
-    return Translator.load(*runs, device=device, settings=settings)
+    return load_translator(*runs, device=device, settings=settings)
 
 
 def _teacher(
@@ -209,11 +221,3 @@ def _check_folder(folder: Path) -> None:
         raise RunError(
             f"{folder} already contains translations for a run; add --resume to continue it, or choose another folder with --out"
         )
-
-
-def _check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
-    """Raise CorpusError for the first missing file, before hours of work rather than after."""
-    files = Checksums()
-    for corpus in corpora:
-        for path in corpus_files(corpus, data):
-            files.of(path)

@@ -12,11 +12,14 @@ from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import InputError, RunError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
-from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
+    check_files,
+    check_lengths,
     count,
+    load_translator,
     origin,
     remember,
     sentences,
@@ -56,7 +59,8 @@ def diversify(
     for both directions. `original` is the first run unless given, as in a second round, whose runs were trained on the recipe
     of the first. Source: Nguyen et al. 2020, "Data diversification: a simple strategy for neural machine translation",
     algorithm 1; k is the number of runs of each direction, N the number of rounds. Duplicates are left out when the recipe is
-    trained. Raises RunError if the folder is in use or was begun without `resume`, InputError for runs that do not fit.
+    trained. Raises RunError if the folder is in use or was begun without `resume`, InputError for runs that do not fit; nothing
+    is translated before all runs are checked.
     """
     opened = [open_run(run) for run in runs]
     _check(opened)
@@ -65,27 +69,36 @@ def diversify(
     data = first.recipe.data
     if (data.source, data.target) != opened[0].languages:
         wanted = " to ".join(opened[0].languages)
-        raise InputError(f"{original} is not of the direction of {runs[0]}; give a run from {wanted} with --original")
+        raise InputError(
+            f"{original} does not translate from {wanted}, as {runs[0]} does; give one that does with --original"
+        )
     plans = [_corpora(run, number, data, folder=folder) for number, run in enumerate(opened, 1)]
     recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose a folder with --out")
     if folder.exists() and any(folder.iterdir()) and not resume:
         raise RunError(f"{folder} is not empty; add --resume to continue, or choose another folder with --out")
     if resume and not folder.exists():
         raise InputError(f"there is nothing to resume in {folder}; remove --resume to start")
+    check_files((*recipe.data.dev, *recipe.data.test), recipe.data)
+    work = list(zip(opened, plans, strict=True))
     files = [path for corpus in data.train for path in corpus_files(corpus, data)]
     with run_lock(folder):
-        for number, (run, plan) in enumerate(zip(opened, plans, strict=True), 1):
-            translator = _translator(run, decoding or {}, device)
-            about = origin([run.folder], translator, files)
+        known = [_check_plan(run, plan, decoding or {}, device=device, files=files) for run, plan in work]
+        for number, about in enumerate(known, 1):
             remember(folder / f"{number}.origin.json", about, resume=resume)
+        for run, plan in work:
+            translator = _translator(run, decoding or {}, device)
             translate_corpora(translator, plan, lambda best, _: [best], report=report or (lambda _: None))
         write_text(folder / RECIPE, dump(recipe))
     return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
 
 
 def _check(runs: Sequence[Run]) -> None:
-    """Raise InputError for a run that cannot translate the corpora of the first one, in either direction."""
-    for run in runs:
+    """Raise InputError for a run that cannot translate the corpora of the first one, in either direction, or is given twice."""
+    for number, run in enumerate(runs):
+        if run.folder.resolve() in [other.folder.resolve() for other in runs[:number]]:
+            raise InputError(f"{run.folder} is given twice, but would translate the same twice; give each run once")
         run.require("translate")
         run.directions.require_one(str(run.folder))
         if run.languages not in (runs[0].languages, runs[0].languages[::-1]):
@@ -126,11 +139,24 @@ def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> 
     table["data"]["filters"]["drop_duplicates"] = True
     recipe = parse(Recipe, table)
     check_recipe(recipe)
+    check_rerank(recipe)
     return recipe
+
+
+def _check_plan(
+    run: Run, plan: Sequence[CorpusTranslation], decoding: Mapping[str, Any], *, device: str, files: Sequence[Path]
+) -> dict[str, Any]:
+    """Load a run to see that it can translate its corpora; return what its translations depend on, ready for JSON.
+
+    It is loaded again when its turn comes, so that only one is in memory.
+    """
+    translator = _translator(run, decoding, device)
+    check_lengths(translator, plan)
+    return origin([run.folder], translator, files)
 
 
 def _translator(run: Run, decoding: Mapping[str, Any], device: str) -> Translator:
     """Load a run so that it returns the best translation of each sentence."""
     refuse_alternatives(decoding, "diversify")
     chosen = lay_over(run.recipe.decoding, decoding, capabilities_of(run.recipe.model))
-    return Translator.load(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
+    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))

@@ -21,7 +21,7 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, remarks
+from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
 from dragoman.machine.compute_plan import ComputePlan, adopt
@@ -250,6 +250,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
+    check_rerank(recipe)
     check_new(folder)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
@@ -294,6 +295,7 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     recipe = settle_as(recipe, run.recipe)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
+    check_rerank(recipe)
     if "averaged" in run.manifest:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"

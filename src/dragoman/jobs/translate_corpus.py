@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.decoding.settings import DecodingSettings
@@ -72,6 +72,32 @@ class CorpusTranslation:
 def sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Yield the pairs of a training corpus that its filters keep."""
     return PairFilter(data.filters).keep(read_pairs(corpus, data))
+
+
+def load_translator(*runs: Path, settings: DecodingSettings, device: str) -> Translator:
+    """Load runs to translate corpora. Raises the errors of the first sentence already now, before work begins."""
+    translator = Translator.load(*runs, device=device, settings=settings)
+    translator.check_dictionary(settings)
+    return translator
+
+
+def check_lengths(translator: Translator, corpora: Sequence[CorpusTranslation]) -> None:
+    """Raise InputError for the first sentence that is too long for the models, before hours of work rather than after."""
+    if all(model.source_positions is None for model in translator.models):
+        return
+    for pair in (pair for corpus in corpora for pair in corpus.pairs()):
+        try:
+            translator.requests([pair.source], previous=[[]], to=pair.to)
+        except InputError as error:
+            raise InputError(f"{pair.place}: {error}") from None
+
+
+def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
+    """Raise CorpusError for the first missing file, before hours of work rather than after."""
+    files = Checksums()
+    for corpus in corpora:
+        for path in corpus_files(corpus, data):
+            files.of(path)
 
 
 def translate_corpora(
@@ -152,7 +178,8 @@ def count(path: Path) -> str:
         for line in file:
             number = json.loads(line)["sentence"]
             translations, sentences, last = translations + 1, sentences + (number != last), number
-    return f"{path}: {translations:,} translations of {sentences:,} sentences ({translations / max(sentences, 1):.2f} of each)."
+    share = translations / max(sentences, 1)
+    return f"{path}: {translations:,} translations of {sentences:,} sentences ({share:.2f} per sentence)."
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from dragoman.errors import InputError
+from dragoman.decoding.settings import ALONE
+from dragoman.errors import InputError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.noisy_channel import features
 from dragoman.inference.scorers import load_scorers
@@ -47,16 +48,21 @@ def tune(
 ) -> Tuned:
     """Translate `sources` once, score the whole beam with each of the `others`, and try all weights of the grid.
 
-    `references` are sets of reference translations, each as long as `sources`. Raises SettingsError for a search without
-    several hypotheses, InputError for runs that cannot rerank.
+    `references` are sets of reference translations, each as long as `sources`. Runs and weights of the recipe's own `decoding`
+    do not take part. Raises SettingsError for a search without several hypotheses, InputError for runs that cannot rerank.
     """
     if len(others) > MOST:
-        raise InputError(f"{len(others)} runs are too many to try all weights of; give at most {MOST}")
+        raise InputError(f"all combinations of weights are tried, too many for {len(others)} runs; give at most {MOST}")
+    for name in ALONE:
+        if name in decoding:
+            raise SettingsError(
+                f"`decoding.{name}` is what `dragoman tune` finds or is given with `--rerank`; remove it"
+            )
     own = open_run(run)
     own.require("translate")
-    settings = lay_over(
-        own.recipe.decoding, {**decoding, "rerank": [str(other) for other in others]}, capabilities_of(own.recipe.model)
-    )
+    alone = own.recipe.decoding.model_copy(update=ALONE)
+    changes = {**decoding, "rerank": [str(other) for other in others]}
+    settings = lay_over(alone, changes, capabilities_of(own.recipe.model))
     (whole,) = settings.searches
     translator = Translator.load(run, device=device, settings=whole)
     scorers = load_scorers(settings.rerank, own.languages, device)

@@ -14,7 +14,7 @@ class RDropSettings(Settings):
     """
 
     kind: Literal["r_drop"] = "r_drop"
-    weight: float = Field(5.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(5.0, gt=0)
     """Weight of the divergence between the two predictions; 5 in the paper's translations."""
 
 
@@ -22,7 +22,7 @@ class SimCutSettings(Settings):
     """SimCut: a pass in which some tokens are cut off must predict what the other predicts (Gao et al. 2022)."""
 
     kind: Literal["simcut"] = "simcut"
-    weight: float = Field(3.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(3.0, gt=0)
     """Weight of the divergence of the second prediction from the first; 3 in the paper."""
     cutoff: float = Field(0.05, gt=0, lt=1)
     """Probability of cutting off a token of the source or of the decoder's input in the second pass: its embedding is zero."""

@@ -34,7 +34,7 @@ class GuidedSettings(Settings):
 OWN_TO_PHASES = ("after", "dropout")
 """Settings of a phase that training as a whole does not have."""
 OptimizerName = Literal["adam", "adamw", "sgd", "nesterov", "muon"]
-Budget = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Budget = Annotated[float, Field(gt=0)]
 
 
 class OptimisationPhase(Settings):
@@ -44,7 +44,7 @@ class OptimisationPhase(Settings):
     """Share of the budget after which the phase begins; it ends where the next one begins, or with the budget."""
     optimizer: OptimizerName | None = None
     """As `training.optimizer`."""
-    learning_rate: float | None = Field(None, gt=0, allow_inf_nan=False)
+    learning_rate: float | None = Field(None, gt=0)
     """As `training.learning_rate`: the peak of this phase."""
     momentum: float | None = Field(None, ge=0, lt=1)
     """As `training.momentum`."""
@@ -86,23 +86,23 @@ class OptimisationSettings(Settings):
     optimizer: OptimizerName = "adamw"
     """adam (Kingma and Ba 2015); adamw, with decoupled weight decay (Loshchilov and Hutter 2019); sgd; nesterov, sgd
     with Nesterov momentum (Sutskever et al. 2013); muon (Jordan et al. 2024) for weight matrices, with adamw for the rest."""
-    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
+    learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
     """adam, adamw and muon: Adam's beta 1 and beta 2."""
     momentum: float = Field(0.0, ge=0, lt=1)
     """sgd and nesterov: momentum. muon always uses 0.95."""
-    epsilon: float = Field(1e-9, gt=0, allow_inf_nan=False)
+    epsilon: float = Field(1e-9, gt=0)
     """adam, adamw and muon: Adam's epsilon."""
-    weight_decay: float = Field(0.0, ge=0, allow_inf_nan=False)
+    weight_decay: float = Field(0.0, ge=0)
     """Weight decay of matrices; biases, norms and embeddings have none. Not for adam, which would scale it up."""
     schedule: ScheduleName = "inverse_root"
     """Learning-rate schedule after warm-up: inverse_root, cosine, linear, constant, plateau (divided by 10 after each validation
     that does not improve) or halving (after 60% of the budget and each further 10%)."""
     warmup: int = Field(1000, ge=0)
     """Steps of linear warm-up."""
-    clip: float = Field(1.0, gt=0)
-    """Maximum gradient norm; longer gradients are clipped."""
+    clip: float = Field(1.0, gt=0, allow_inf_nan=True)
+    """Maximum gradient norm; longer gradients are clipped. `.inf` clips none."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing: probability spread evenly over all tokens (Szegedy et al. 2016)."""
     ema: float = Field(0.0, ge=0, lt=1)
@@ -124,7 +124,7 @@ class OptimisationSettings(Settings):
     """Dev metric for choosing the best checkpoint and for early stopping."""
     patience: int | None = Field(None, ge=1)
     """Early stopping: stop after this many validations without improvement."""
-    save_minutes: float = Field(5.0, gt=0, allow_inf_nan=False)
+    save_minutes: float = Field(5.0, gt=0)
     """Checkpoint at least this often, in minutes: a crash costs at most this much work."""
     log_every: int = Field(50, ge=1)
     """Steps between records in metrics.jsonl."""

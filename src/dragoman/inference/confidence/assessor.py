@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
@@ -69,7 +70,7 @@ class Assessor:
                     f"the calibration of {folder} was made with the reverse run {calibration.reverse}, which is missing or has "
                     f"changed; make it again with `dragoman calibrate {folder}`"
                 )
-            reverse = Translator.load(calibration.reverse, device=device, rerank=(), rerank_weights=())
+            reverse = Translator.load(calibration.reverse, device=device, **ALONE)
         return cls(translator, calibration, reverse)
 
     def require_calibration(self) -> Calibration:

@@ -14,6 +14,7 @@ from pydantic import Field
 from dragoman.data.collate import collate
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.score import score_target
+from dragoman.decoding.settings import ALONE
 from dragoman.inference.attention_map import AttentionMap
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translator import Translator
@@ -24,7 +25,7 @@ from dragoman.text.codec import Codec
 
 Numbers = NDArray[np.float64]
 
-NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, "rerank": (), "rerank_weights": ()}
+NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, **ALONE}
 """Changes of decoding settings with which samples stay as they are drawn."""
 
 

@@ -182,7 +182,7 @@ def obstacle(settings: DecodingSettings) -> str | None:
         return "`decoding.method: sample`"
     if settings.mbr_samples:
         return "`decoding.mbr_samples`"
-    if settings.rerank:
+    if settings.reranks:
         return "`decoding.rerank`"
     if settings.shortlist:
         return "`decoding.shortlist`"
