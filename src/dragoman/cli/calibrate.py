@@ -61,6 +61,7 @@ def calibrate(
 
         opened = open_run(run)
         opened.require("translate")
+        opened.directions.require_one(str(run))
     if judgements is not None:
         learn_from = job.from_judgements(judgements)
     else:
@@ -68,7 +69,11 @@ def calibrate(
             pairs = job.dev_pairs(run)
         else:
             check_languages(opened.languages, *on)
-            pairs = [Pair(source, target, "") for source, target in zip(*read_aligned(*on), strict=True)]
+            sources, references = read_aligned(*on)
+            if sources == references:
+                raise InputError(f"{on[0]} and {on[1]} have the same text; give source sentences and their references")
+            job.check_unseen(opened, on[0])
+            pairs = [Pair(source, target, "") for source, target in zip(sources, references, strict=True)]
         learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note)
     made = job.calibrate(
         run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device

@@ -1,7 +1,7 @@
 """Learn what a run's confidence means: from references of a corpus, or from judgements of its translations."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -10,20 +10,30 @@ from random import Random
 import numpy as np
 from jaxtyping import Float
 
-from dragoman.atomic import write_text
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.atomic import check_output, write_text
+from dragoman.data.checksums import file_checksum
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.lines import read_lines
 from dragoman.errors import InputError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
 from dragoman.inference.confidence.assessor import Assessor
-from dragoman.inference.confidence.calibration import Calibration, Reliability, Scale, fit_scale, predict_unseen
-from dragoman.inference.confidence.evidence import Evidence, PassSettings
+from dragoman.inference.confidence.calibration import (
+    FILE,
+    Calibration,
+    Reliability,
+    Scale,
+    fit_scale,
+    predict_unseen,
+)
+from dragoman.inference.confidence.evidence import Evidence, PassSettings, varies
 from dragoman.inference.confidence.features import sentence_features, word_features
 from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.translator import Translator
 from dragoman.inspection.reliability import draw_reliability
 from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, reliability
 from dragoman.metrics.scores import sentence_chrf
+from dragoman.runs.folder import Run, open_run
+from dragoman.runs.lock import LOCK, held
 
 PICTURE = "calibration.svg"
 """File of a run folder: the reliability curve."""
@@ -65,8 +75,12 @@ def calibrate(
     device: str = "auto",
 ) -> Calibration:
     """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
+    check_place(run)
+    weights = weights_digest(run / "model.safetensors")
     translator = Translator.load(run, device=device)
     translator.directions.require_one(str(run))
+    if passes.dropout and not varies(translator):
+        raise InputError(f"{run} was trained without dropout, so passes with dropout say nothing; remove --dropout")
     back = None if reverse is None else Translator.load(reverse, device=device, rerank=(), rerank_weights=())
     if back is not None:
         back.directions.require_one(str(reverse))
@@ -89,7 +103,7 @@ def calibrate(
         groups = [number for number, some in enumerate(examples.word_labels) for _ in some]
         words = measure_scale(word_rows, labels, groups)
     found = Calibration(
-        weights=weights_digest(run / "model.safetensors") or "",
+        weights=weights or "",
         passes=passes,
         reverse=None if reverse is None else str(reverse.resolve()),
         reverse_weights=None if reverse is None else weights_digest(reverse / "model.safetensors"),
@@ -131,14 +145,22 @@ def from_corpus(
     """Return a function that translates at most so many pairs, chosen at random, and compares with their references by chrF.
 
     Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly.
+    InputError, at once, for pairs or a threshold from which nothing can be learned.
     """
+    if threshold is not None and not 0 < threshold <= 100:
+        raise InputError(
+            f"--threshold is {threshold:g}, but a sentence chrF that divides good from bad is above 0 and at most 100; change "
+            "it, or leave it out"
+        )
+    rows = [row for row, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
+    rows = sorted(Random(1).sample(rows, min(most, len(rows))))
+    check_count(len(rows))
+    sources, references = [pairs[row].source for row in rows], [pairs[row].target for row in rows]
 
     def learn(assessor: Assessor) -> Examples:
         translator = assessor.translator
+        check_lengths(assessor, {row + 1: (pairs[row].source, pairs[row].target) for row in rows})
         previous = translator.preceding([pair.source for pair in pairs], [pair.document for pair in pairs])
-        rows = sorted(Random(1).sample(range(len(pairs)), min(most, len(pairs))))
-        rows = [row for row in rows if pairs[row].source.strip() and pairs[row].target.strip()]
-        sources, references = [pairs[row].source for row in rows], [pairs[row].target for row in rows]
         before = [previous[row] for row in rows]
         say(f"Translating {len(rows):,} sentences.")
         found = translator.translate(sources, previous=before)
@@ -164,13 +186,30 @@ def from_corpus(
 
 
 def from_judgements(path: Path) -> Callable[[Assessor], Examples]:
-    """Return a function that reads lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated."""
+    """Read lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated; return what observes them.
+
+    InputError, at once, for judgements from which nothing can be learned.
+    """
+    every = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
+    rows = {number: one for number, one in enumerate(every, 1) if one.source.strip() and one.translation.strip()}
+    values = np.array([one.value for one in rows.values()])
+    check_labels(values)
+    if values.min() == values.max():
+        raise InputError(
+            f"all judgements are {values[0]:g} in {path}, so there is no difference to learn; judge others too"
+        )
+    if values.max() < 0.5:
+        raise InputError(
+            f"no translation is judged 0.5 or more in {path}, so none shows what should raise no alarm; judge good ones too"
+        )
 
     def learn(assessor: Assessor) -> Examples:
-        rows = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
-        requests = assessor.translator.requests([one.source for one in rows], [one.translation for one in rows])
+        check_lengths(assessor, {number: (one.source, one.translation) for number, one in rows.items()})
+        requests = assessor.translator.requests(
+            [one.source for one in rows.values()], [one.translation for one in rows.values()]
+        )
         observed = assessor.observe(requests)
-        known = [(seen, one.value) for seen, one in zip(observed, rows, strict=True) if seen is not None]
+        known = [(seen, one.value) for seen, one in zip(observed, rows.values(), strict=True) if seen is not None]
         return Examples(
             [seen for seen, _ in known],
             np.array([value for _, value in known]),
@@ -206,8 +245,6 @@ def read_judgement(line: str, place: str) -> Judgement:
 
 def dev_pairs(run: Path) -> list[Pair]:
     """Return the pairs of a run's dev corpora."""
-    from dragoman.runs.folder import open_run
-
     data = open_run(run).recipe.data
     return [pair for corpus in data.dev for pair in read_pairs(corpus, data)]
 
@@ -234,12 +271,45 @@ def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
     return labels
 
 
+def check_place(run: Path) -> None:
+    """Raise InputError if what is learned about a run cannot be written into its folder, or would not last."""
+    if held(run / LOCK):
+        raise InputError(
+            f"{run} is being trained, and confidence belongs to its final weights; wait until it has finished"
+        )
+    for name in (FILE, PICTURE):
+        check_output(run / name)
+
+
+def check_unseen(run: Run, path: Path) -> None:
+    """Raise InputError for a file that a run was trained on: it translates that better than anything it will be given."""
+    data, sums = run.recipe.data, run.manifest.get("data", {})
+    trained, held_out = (
+        {sums.get(str(file)) for one in some for file in corpus_files(one, data)} for some in (data.train, data.dev)
+    )
+    if path.is_file() and file_checksum(path) in trained - held_out - {None}:
+        raise InputError(
+            f"{run.folder} was trained on {path}, where it is more often right than elsewhere; give sentences it has not seen"
+        )
+
+
+def check_lengths(assessor: Assessor, pairs: Mapping[int, tuple[str, str]]) -> None:
+    """Raise InputError, which gives its number, for a pair that is too long for the run, or for the reverse run."""
+    for number, (source, target) in pairs.items():
+        assessor.translator.requests([source], [target], previous=[[]], first=number)
+        if assessor.reverse is not None:
+            assessor.reverse.requests([target], [source], previous=[[]], first=number)
+
+
+def check_count(count: int) -> None:
+    """Raise InputError for too few translations."""
+    if count < FEWEST:
+        raise InputError(f"there are {count} translations to learn from, but at least {FEWEST} are needed; give more")
+
+
 def check_labels(labels: Float[np.ndarray, " row"]) -> None:
     """Raise InputError for labels that are too few or nearly all the same."""
-    if len(labels) < FEWEST:
-        raise InputError(
-            f"there are {len(labels)} translations to learn from, but at least {FEWEST} are needed; give more"
-        )
+    check_count(len(labels))
     share = float(labels.mean())
     if not RAREST <= share <= 1 - RAREST:
         raise InputError(

@@ -26,6 +26,10 @@ Numbers = NDArray[np.float64]
 
 NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, "rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which samples stay as they are drawn."""
+PROBE, PROBES = "a b c d e", 20
+"""A text, and how often it is scored to see whether dropout changes anything."""
+SAME = 1e-6
+"""Mean log-probabilities that are so close are equal but for rounding."""
 
 
 class PassSettings(Settings):
@@ -111,6 +115,13 @@ def gather(
         back = reverse.score(texts, [request.request.source for request in requests])
         found = [replace(one, reverse=total / length) for one, (total, length) in zip(found, back, strict=True)]
     return found
+
+
+def varies(translator: Translator) -> bool:
+    """Tell whether passes with dropout differ: those of a model without dropout do not."""
+    (request,) = translator.requests([PROBE], [PROBE], previous=[[]])
+    models = [copy.deepcopy(model).train() for model in translator.models]
+    return bool(np.ptp(_drop(translator, models, request, passes=PROBES)) > SAME)
 
 
 def without_word(codec: Codec, text: str, word: int | None) -> list[int] | None:
