@@ -11,7 +11,9 @@ from dragoman.cli.options import Device, Run
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from dragoman.data.corpus import Pair
     from dragoman.inference.confidence.calibration import Calibration
+    from dragoman.runs.folder import Run as OpenedRun
 
 SENTENCES = 1000
 """Maximum number of sentences that are learned from, unless --sentences says another."""
@@ -54,7 +56,6 @@ def calibrate(
             "--judgements"
         )
     with announced(f"Loading {run}"):
-        from dragoman.data.corpus import Pair
         from dragoman.inference.confidence.evidence import PassSettings
         from dragoman.jobs import calibrate as job
         from dragoman.runs.folder import open_run
@@ -65,21 +66,26 @@ def calibrate(
     if judgements is not None:
         learn_from = job.from_judgements(judgements)
     else:
-        if on is None:
-            pairs = job.dev_pairs(run)
-        else:
-            check_languages(opened.languages, *on)
-            sources, references = read_aligned(*on)
-            if sources == references:
-                raise InputError(f"{on[0]} and {on[1]} have the same text; give source sentences and their references")
-            job.check_unseen(opened, on[0])
-            pairs = [Pair(source, target, "") for source, target in zip(sources, references, strict=True)]
+        pairs = job.dev_pairs(run) if on is None else _read_pairs(opened, *on)
         learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note)
     made = job.calibrate(
         run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device
     )
     report(made, run)
     print_path(run / job.PICTURE)
+
+
+def _read_pairs(run: "OpenedRun", source: Path, reference: Path) -> list["Pair"]:
+    """Read sentences and references, from which something can be learned about a run."""
+    from dragoman.data.corpus import Pair
+    from dragoman.jobs.calibrate import check_unseen
+
+    check_languages(run.languages, source, reference)
+    sources, references = read_aligned(source, reference)
+    if sources == references:
+        raise InputError(f"{source} and {reference} have the same text; give source sentences and their references")
+    check_unseen(run, source)
+    return [Pair(*pair, "") for pair in zip(sources, references, strict=True)]
 
 
 def report(made: "Calibration", run: Path) -> None:

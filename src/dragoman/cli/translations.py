@@ -99,7 +99,7 @@ class Watch:
         if self._report is not None and self._assessor is not None:
             from dragoman.inference.confidence.report import write_confidence_report
 
-            write_confidence_report(self._report, self._assessor, self._sources, self._translations)
+            write_confidence_report(self._report, self._assessor, self._sources, translations=self._translations)
             note(f"The report is in {self._report}")
 
 

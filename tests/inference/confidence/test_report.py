@@ -34,7 +34,7 @@ def test_a_report_shows_words_confidence_and_alarms(assessor: Assessor, tmp_path
         Translation("Ừ 1998.", -1.0, -1.0, assessment=LOST),
         Translation("", 0.0, 0.0, assessment=Assessment()),
     ]
-    write_confidence_report(tmp_path / "a.html", assessor, ["In 1998, yes.", ""], translations)
+    write_confidence_report(tmp_path / "a.html", assessor, ["In 1998, yes.", ""], translations=translations)
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     for part in (
         'In <mark title="number lost">1998,</mark> yes.',
@@ -51,11 +51,11 @@ def test_a_report_shows_words_confidence_and_alarms(assessor: Assessor, tmp_path
 def test_what_cannot_be_shown_is_refused(trained: Trained, assessor: Assessor, tmp_path: Path) -> None:
     path, one = tmp_path / "a.html", Translation("x", 0.0, 0.0, assessment=Assessment())
     with pytest.raises(InputError, match=r"dragoman calibrate"):
-        write_confidence_report(path, Assessor.load(trained("transformer")), ["a"], [one])
+        write_confidence_report(path, Assessor.load(trained("transformer")), ["a"], translations=[one])
     with pytest.raises(InputError, match=r"2 sources and 1 translations"):
-        write_confidence_report(path, assessor, ["a", "b"], [one])
+        write_confidence_report(path, assessor, ["a", "b"], translations=[one])
     with pytest.raises(InputError, match=r"translate with `Assessor.translate`"):
-        write_confidence_report(path, assessor, ["a"], [Translation("x", 0.0, 0.0)])
+        write_confidence_report(path, assessor, ["a"], translations=[Translation("x", 0.0, 0.0)])
     with pytest.raises(InputError, match=r"check that its folder exists"):
-        write_confidence_report(tmp_path / "none" / "a.html", assessor, ["a"], [one])
+        write_confidence_report(tmp_path / "none" / "a.html", assessor, ["a"], translations=[one])
     assert not path.exists()

@@ -12,7 +12,7 @@ from dragoman.text.codec import Codec
 
 
 def write_confidence_report(
-    path: Path, assessor: Assessor, sources: Sequence[str], translations: Sequence[Translation]
+    path: Path, assessor: Assessor, sources: Sequence[str], *, translations: Sequence[Translation]
 ) -> None:
     """Write a page of translations that `Assessor.translate` made of the sources; alternatives are left out.
 
