@@ -112,7 +112,8 @@ def gather(
         ]
     if reverse is not None:
         texts = [translator.target.decode(request.target or []) for request in requests]
-        back = reverse.score(texts, [request.request.source for request in requests])
+        sources = [request.request.source for request in requests]
+        back = reverse.score(texts, sources, previous=[[] for _ in texts])
         found = [replace(one, reverse=total / length) for one, (total, length) in zip(found, back, strict=True)]
     return found
 
