@@ -40,6 +40,9 @@ def calibrate(
     ] = None,
     dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,
+    others: Annotated[
+        int, typer.Option(min=0, max=1000, help="Other sources to compare the own one with, as another feature.")
+    ] = 0,
     reverse: Annotated[
         Path | None, typer.Option(help="Run of the opposite direction, which scores the source, as another feature.")
     ] = None,
@@ -64,10 +67,10 @@ def calibrate(
         opened.require("translate")
         opened.directions.require_one(str(run))
     if judgements is not None:
-        learn_from = job.from_judgements(judgements)
+        learn_from = job.from_judgements(judgements, others=others)
     else:
         pairs = job.dev_pairs(run) if on is None else _read_pairs(opened, *on)
-        learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note)
+        learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note, others=others)
     made = job.calibrate(
         run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device
     )

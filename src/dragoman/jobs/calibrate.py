@@ -107,6 +107,7 @@ def calibrate(
         passes=passes,
         reverse=None if reverse is None else str(reverse.resolve()),
         reverse_weights=None if reverse is None else weights_digest(reverse / "model.safetensors"),
+        others=assessor.others,
         good=examples.good,
         limits=limits,
         false_alarms=count_alarms(examples.faultless, limits, translator.languages),
@@ -140,11 +141,12 @@ def measure_scale(
 
 
 def from_corpus(
-    pairs: Sequence[Pair], *, most: int, threshold: float | None, say: Say
+    pairs: Sequence[Pair], *, most: int, threshold: float | None, say: Say, others: int = 0
 ) -> Callable[[Assessor], Examples]:
     """Return a function that translates at most so many pairs, chosen at random, and compares with their references by chrF.
 
-    Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly.
+    Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly. So many
+    `others` of the sources are kept, to score every translation with.
     InputError, at once, for pairs or a threshold from which nothing can be learned.
     """
     if threshold is not None and not 0 < threshold <= 100:
@@ -160,6 +162,7 @@ def from_corpus(
     def learn(assessor: Assessor) -> Examples:
         translator = assessor.translator
         check_lengths(assessor, {row + 1: (pairs[row].source, pairs[row].target) for row in rows})
+        assessor.others = choose_others(translator, sources, others)
         previous = translator.preceding([pair.source for pair in pairs], [pair.document for pair in pairs])
         before = [previous[row] for row in rows]
         say(f"Translating {len(rows):,} sentences.")
@@ -185,7 +188,7 @@ def from_corpus(
     return learn
 
 
-def from_judgements(path: Path) -> Callable[[Assessor], Examples]:
+def from_judgements(path: Path, *, others: int = 0) -> Callable[[Assessor], Examples]:
     """Read lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated; return what observes them.
 
     InputError, at once, for judgements from which nothing can be learned.
@@ -205,6 +208,7 @@ def from_judgements(path: Path) -> Callable[[Assessor], Examples]:
 
     def learn(assessor: Assessor) -> Examples:
         check_lengths(assessor, {number: (one.source, one.translation) for number, one in rows.items()})
+        assessor.others = choose_others(assessor.translator, [one.source for one in rows.values()], others)
         requests = assessor.translator.requests(
             [one.source for one in rows.values()], [one.translation for one in rows.values()]
         )
@@ -241,6 +245,18 @@ def read_judgement(line: str, place: str) -> Judgement:
             f"{place} is not a judgement; write the source, the translation and a number from 0 (bad) to 1 (good), between tabs"
         ) from None
     return Judgement(source, translation, value)
+
+
+def choose_others(translator: Translator, sources: Sequence[str], count: int) -> tuple[str, ...]:
+    """Choose so many different sources at random, and one more, as one of them may be the sentence that is assessed."""
+    if not count:
+        return ()
+    different = {tuple(translator.source.encode(source)): source for source in sources}
+    if len(different) <= count:
+        raise InputError(
+            f"--others is {count}, but there are only {len(different)} different sources to choose from; give a smaller number"
+        )
+    return tuple(Random(1).sample(list(different.values()), count + 1))
 
 
 def dev_pairs(run: Path) -> list[Pair]:

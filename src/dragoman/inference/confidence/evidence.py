@@ -57,6 +57,8 @@ class Evidence:
     """By how much the log-probability of each token falls without each source word; NaN for a word without letters or digits."""
     emptied: Float[np.ndarray, " token"] | None = None
     """By how much it falls without any source word, which leaves the punctuation of the source."""
+    foreign: Float[np.ndarray, "other token"] | None = None
+    """The log-probability of each token given each of some other sources."""
     attention: Float[np.ndarray, "token word"] | None = None
     """Mean weight on each source word over layers and heads; what is missing to 1 is on </s>."""
     dropped: Float[np.ndarray, " pass"] | None = None
@@ -86,14 +88,23 @@ def gather(
     passes: PassSettings,
     *,
     reverse: Translator | None = None,
+    others: Sequence[str] = (),
 ) -> list[Evidence]:
-    """Observe the given translations, the `target` of each request, which must not be empty; nor may a source be."""
+    """Observe the given translations, the `target` of each request, which must not be empty; nor may a source be.
+
+    With `others`, sources of other sentences, each translation is scored given all of these but its own source too.
+    """
     scored = translator.engine.score(requests, translator.settings, entropies=True)
     found = [_scored(translator, request, one) for request, one in zip(requests, scored, strict=True)]
     if passes.erasure:
         found = [
             replace(one, erased=lost[:-1], emptied=lost[-1])
             for one, lost in zip(found, _erase(translator, requests, scored), strict=True)
+        ]
+    if others:
+        found = [
+            replace(one, foreign=foreign)
+            for one, foreign in zip(found, _given_others(translator, requests, others), strict=True)
         ]
     if translator.attends:
         codecs = (translator.source, translator.target)
@@ -172,6 +183,26 @@ def _erase(translator: Translator, requests: Sequence[EncodedRequest], scored: S
     for (number, word), one in zip(places, results, strict=True):
         erased[number][word] = np.array(scored[number].token_log_probs) - np.array(one.token_log_probs)
     return erased
+
+
+def _given_others(
+    translator: Translator, requests: Sequence[EncodedRequest], others: Sequence[str]
+) -> list[Numbers | None]:
+    """Return for each request the log-probability of each token given each other source; None if there is no other."""
+    known = {other: [codec.encode(other) for codec in translator.sources] for other in others}
+    changed: list[EncodedRequest] = []
+    counts: list[int] = []
+    for request in requests:
+        tags = [codec.leading_tags(ids) for codec, ids in zip(translator.sources, request.sources, strict=True)]
+        own = [list(ids[len(tag) :]) for tag, ids in zip(tags, request.sources, strict=True)]
+        given = [encoded for encoded in known.values() if encoded != own]
+        changed += [
+            replace(request, sources=tuple(tag + ids for tag, ids in zip(tags, encoded, strict=True)))
+            for encoded in given
+        ]
+        counts.append(len(given))
+    scored = iter(translator.engine.score(changed, translator.settings))
+    return [np.array([next(scored).token_log_probs for _ in range(count)]) if count else None for count in counts]
 
 
 def _by_words(seen: AttentionMap) -> Numbers:
