@@ -1,7 +1,7 @@
 """What a run's confidence is worth: alarms on judged translations, and calibration on unseen text.
 
-    python benchmarks/confidence.py hallucinations RUN FOLDER [--dropout N] [--samples N] [--reverse RUN] [--labels N]
-                                                   [--write docs/confidence.md]
+    python benchmarks/confidence.py hallucinations RUN FOLDER [--dropout N] [--samples N] [--others N] [--reverse RUN]
+                                                   [--labels N] [--write docs/confidence.md]
     python benchmarks/confidence.py reliability RUN SOURCE REFERENCE
     python benchmarks/confidence.py rescue RUN SOURCE REFERENCE
 
@@ -18,7 +18,6 @@ import csv
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +27,11 @@ from dragoman.atomic import write_text
 from dragoman.data.lines import read_lines
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.evidence import Evidence, PassSettings
-from dragoman.inference.confidence.features import sentence_features, worst_fifth
+from dragoman.inference.confidence.features import sentence_features
 from dragoman.inference.confidence.rescue import rescue
 from dragoman.inference.confidence.surface import bare
-from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translator import Translator
+from dragoman.jobs.calibrate import choose_others
 from dragoman.metrics.calibration import (
     auroc,
     error_by_chance,
@@ -64,8 +63,6 @@ SURFACE = ("length", "source words", "repetition", "copied", "numbers lost", "nu
 ATTENTION = ("attention elsewhere", "attention entropy", "unattended", "attention to uniform")
 FILE = ("said elsewhere",)
 """Features for which other translations of the file are needed."""
-OTHERS = 8
-"""Sources of other rows with which each translation is scored."""
 BELOW = 0.5
 """Sources with at most this share of common words are different ones."""
 ORDER = 4
@@ -105,25 +102,20 @@ def hallucinations(options: argparse.Namespace) -> None:
     assessor = Assessor(Translator.load(options.run), reverse=reverse)
     assessor.passes = PassSettings(dropout=options.dropout, samples=options.samples)
     requests = assessor.translator.requests([row["src"] for row in rows], [row["mt"] for row in rows])
+    assessor.others = choose_others(assessor.translator, [row["src"] for row in rows], options.others)
     begun = time.monotonic()
     observed = assessor.observe(requests)
-    kept = [(row, one, request) for row, one, request in zip(rows, observed, requests, strict=True) if one is not None]
-    rows, evidence, scored = (
-        [row for row, _, _ in kept],
-        [one for _, one, _ in kept if one is not None],
-        [one for *_, one in kept],
-    )
-    contrasts = contrast(assessor.translator, scored, evidence)
     seconds = time.monotonic() - begun
+    kept = [(row, one) for row, one in zip(rows, observed, strict=True) if one is not None]
     print(f"{len(kept)} translations in {seconds:.0f} s; {len(requests) - len(kept)} without a token, left out")
-    elsewhere = said_elsewhere([row["src"] for row in rows], [row["mt"] for row in rows])
+    elsewhere = said_elsewhere([row["src"] for row, _ in kept], [row["mt"] for row, _ in kept])
     features = [
-        sentence_features(one, assessor.translator.languages) | to_uniform(one) | gained | {"said elsewhere": share}
-        for one, gained, share in zip(evidence, contrasts, elsewhere, strict=True)
+        sentence_features(one, assessor.translator.languages) | to_uniform(one) | {"said elsewhere": share}
+        for (_, one), share in zip(kept, elsewhere, strict=True)
     ]
     table = {name: np.array([row[name] for row in features]) for name in features[0]}
     labels = {
-        group: np.array([any(row[column] == "1" for column in columns) for row in rows], float)
+        group: np.array([any(row[column] == "1" for column in columns) for row, _ in kept], float)
         for group, columns in GROUPS.items()
     }
     head = [
@@ -162,30 +154,6 @@ def combinations(
         yield f"{title}: cross-validated on labels", {group: unseen(chosen, label) for group, label in labels.items()}
     every = np.column_stack(list(table.values()))
     yield f"all: learned from {count} labels", {group: from_few(every, label, count) for group, label in labels.items()}
-
-
-def contrast(
-    translator: Translator, requests: Sequence[EncodedRequest], evidence: Sequence[Evidence]
-) -> list[dict[str, float]]:
-    """Return by how much the own source makes each translation more probable than the sources of other rows, a token.
-
-    The probability that a token has without its source is taken to be the mean over these (a mixture): what is left of the
-    log-probability is about the source, and not about how usual the words are.
-    """
-    chance, texts = np.random.default_rng(1), [one.request.source for one in requests]
-    asked, counts = [], []
-    for own in requests:
-        order = chance.permutation(len(requests)).tolist()
-        others = [other for other in order if texts[other] != own.request.source][:OTHERS]
-        asked += [replace(requests[other], target=own.target) for other in others]
-        counts.append(len(others))
-    scored = iter(translator.engine.score(asked, translator.settings))
-    found = []
-    for one, count in zip(evidence, counts, strict=True):
-        foreign = np.array([next(scored).token_log_probs for _ in range(count)])
-        gains = one.log_probs - (np.logaddexp.reduce(foreign, 0) - np.log(count))
-        found.append({"contrast": float(gains.mean()), "least contrast": worst_fifth(gains)})
-    return found
 
 
 def to_uniform(one: Evidence) -> dict[str, float]:
@@ -322,6 +290,7 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("--dropout", type=int, default=0)
     one.add_argument("--samples", type=int, default=0)
+    one.add_argument("--others", type=int, default=8)
     one.add_argument("--reverse", type=Path)
     one.add_argument("--labels", type=int, default=200)
     one.add_argument("--write", type=Path, metavar="DOCUMENT")

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import confidence
-from benchmarks.confidence import contrast, differ, line, mean_rank, said_elsewhere, to_uniform, write_between
+from benchmarks.confidence import differ, line, mean_rank, said_elsewhere, to_uniform, write_between
 from tests.inference.confidence.test_features import evidence
 from tests.tiny import Trained
-
-from dragoman.inference.confidence.assessor import Assessor
 
 
 def test_words_said_of_different_sources_count_and_those_of_alike_sources_do_not() -> None:
@@ -41,18 +39,6 @@ def test_attention_to_one_word_is_far_from_uniform() -> None:
     assert to_uniform(evidence("a", "b")) == {}
 
 
-def test_the_own_source_is_compared_with_those_of_other_rows(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confidence, "OTHERS", 2)
-    assessor = Assessor.load(trained("transformer"))
-    requests = assessor.translator.requests(["I love cats.", "No.", "We are here."], ["Tôi yêu mèo."] * 3)
-    seen = [one for one in assessor.observe(requests) if one is not None]
-    found = contrast(assessor.translator, requests, seen)
-    tokens = np.array([one.log_probs for one in seen])
-    expected = tokens[0] - (np.logaddexp(tokens[1], tokens[2]) - np.log(2))
-    assert found[0]["contrast"] == pytest.approx(expected.mean(), abs=1e-4)
-    assert found[0]["least contrast"] <= found[0]["contrast"]
-
-
 def test_a_table_stands_between_the_marks_of_a_document(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("before\n<!-- hallucinations -->\nold\n<!-- /hallucinations -->\nafter\n", encoding="utf-8")
@@ -69,7 +55,7 @@ def test_a_table_stands_between_the_marks_of_a_document(tmp_path: Path) -> None:
 def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = ["src", "mt", "ref", "repetitions", "named-entity", "omission", "strong-unsupport", "full-unsupport"]
     rows = [
-        {"src": f"I love cat {at}.", "mt": f"Tôi yêu {at}.", "ref": ""}
+        {"src": f"I love{at * ' cat'}.", "mt": f"Tôi yêu {at}.", "ref": ""}
         | {name: int(at % 3 == 0) for name in columns[3:]}
         for at in range(24)
     ]
@@ -80,7 +66,14 @@ def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, caps
     document = tmp_path / "a.md"
     document.write_text("<!-- hallucinations --><!-- /hallucinations -->", encoding="utf-8")
     options = Namespace(
-        run=trained("transformer"), folder=tmp_path, dropout=0, samples=0, reverse=None, labels=12, write=document
+        run=trained("transformer"),
+        folder=tmp_path,
+        dropout=0,
+        samples=0,
+        others=3,
+        reverse=None,
+        labels=12,
+        write=document,
     )
     confidence.hallucinations(options)
     printed = capsys.readouterr().out
