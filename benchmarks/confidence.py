@@ -1,31 +1,37 @@
 """What a run's confidence is worth: alarms on judged translations, and calibration on unseen text.
 
-    python benchmarks/confidence.py alarms RUN FOLDER [--dropout N] [--samples N] [--reverse RUN] [--labels N]
+    python benchmarks/confidence.py hallucinations RUN FOLDER [--dropout N] [--samples N] [--others N] [--reverse RUN]
+                                                   [--labels N] [--write docs/confidence.md]
     python benchmarks/confidence.py reliability RUN SOURCE REFERENCE
     python benchmarks/confidence.py rescue RUN SOURCE REFERENCE
 
-`alarms` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023), with a
-German-English RUN, and prints the AUROC of each feature and of three combinations: no label (the mean rank of features whose
-direction is known), and logistic regression by cross-validation over all rows, and on so many labels alone (200).
-A feature that grows with errors counts as it is, others negated. `reliability` translates unseen text with a calibrated run and
-prints the expected calibration error of its confidence; `rescue` prints chrF of flagged translations before and after. A row
-that cannot be scored is counted and printed.
+`hallucinations` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023),
+with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean rank of features
+whose direction is known), and logistic regression by cross-validation over all rows, or on so many labels alone (200). A feature
+that grows with errors counts as it is, others negated. `--write` puts the main rows between two marks of a document.
+`reliability` translates unseen text with a calibrated run and prints the expected calibration error of its confidence; `rescue`
+prints chrF of flagged translations before and after. A row that cannot be scored is counted and printed.
 """
 
 import argparse
 import csv
-from collections.abc import Mapping, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.atomic import write_text
 from dragoman.data.lines import read_lines
 from dragoman.inference.confidence.assessor import Assessor
-from dragoman.inference.confidence.evidence import PassSettings
+from dragoman.inference.confidence.evidence import Evidence, PassSettings
 from dragoman.inference.confidence.features import sentence_features
 from dragoman.inference.confidence.rescue import rescue
+from dragoman.inference.confidence.surface import bare
 from dragoman.inference.translator import Translator
+from dragoman.jobs.calibrate import choose_others
 from dragoman.metrics.calibration import (
     auroc,
     error_by_chance,
@@ -45,93 +51,175 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "fully detached": ("full-unsupport",),
     "omission": ("omission",),
 }
-"""What is to be found, by the columns of dev.csv; omission is judged among all others, as the rest are."""
+"""What is to be found, by the columns of dev.csv; each is judged among all others."""
 PUBLISHED = {"detached or repeated": 0.830, "detached": 0.842, "fully detached": 0.935}
 """AUROC of the mean log-probability of the model that made the translations (stopes, 01_Detection.ipynb)."""
 FALLING = frozenset(
-    {
-        "whole source",
+    {"whole source", "log-probability", "worst fifth", "length", "attention entropy", "dropout", "agreement", "reverse"}
+    | {"support", "least support", "source gain", "contrast", "least contrast"}
+)
+"""Features that are lower for errors."""
+SURFACE = ("length", "source words", "repetition", "copied", "numbers lost", "numbers added", "names added")
+ATTENTION = ("attention elsewhere", "attention entropy", "unattended", "attention to uniform")
+FILE = ("said elsewhere",)
+"""Features for which other translations of the file are needed."""
+BELOW = 0.5
+"""Sources with at most this share of common words are different ones."""
+ORDER = 4
+"""Length of the n-grams that a translation has in common with those of other sources."""
+WITHOUT_LABELS: Mapping[str, Sequence[str]] = {
+    "mean log-probability alone": ("log-probability",),
+    "attention alone": ATTENTION,
+    "one pass": ("log-probability", "worst fifth", "repetition"),
+    "one pass and attention": ("log-probability", "worst fifth", "repetition", *ATTENTION),
+    "all passes": (
         "log-probability",
         "worst fifth",
-        "length",
-        "attention entropy",
+        "repetition",
+        "support",
+        "unsupported",
+        "whole source",
+        "contrast",
+        "least contrast",
         "dropout",
         "agreement",
         "reverse",
-        "support",
-    }
-    | {"least support", "source gain"}
-)
-"""Features that are lower for errors."""
-FREE = ("log-probability", "worst fifth", "deviation", "entropy", "length", "source words", "repetition", "copied")
-FREE += ("numbers lost", "numbers added", "names added")
-ATTENTION = ("attention elsewhere", "attention entropy", "unattended")
-WITHOUT_LABELS = (
-    "log-probability",
-    "worst fifth",
-    "whole source",
-    "support",
-    "repetition",
-    "unsupported",
-    "reverse",
-    "dropout",
-)
+    ),
+}
+"""Features whose ranks are averaged; those of passes that were not made are left out."""
 PARTS = 10
+MARKS = ("<!-- hallucinations -->", "<!-- /hallucinations -->")
+"""Between them a document holds the main rows."""
 
 
-def alarms(options: argparse.Namespace) -> None:
-    """Print the AUROC of each feature and of combinations."""
+def hallucinations(options: argparse.Namespace) -> None:
+    """Print the AUROC of each feature and of combinations, and write the main ones."""
     with (options.folder / "dev.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    if options.labels >= len(rows):
+        raise SystemExit(f"{options.folder} has {len(rows)} translations; give fewer --labels to learn from")
     reverse = None if options.reverse is None else Translator.load(options.reverse)
     assessor = Assessor(Translator.load(options.run), reverse=reverse)
     assessor.passes = PassSettings(dropout=options.dropout, samples=options.samples)
     requests = assessor.translator.requests([row["src"] for row in rows], [row["mt"] for row in rows])
+    assessor.others = choose_others(assessor.translator, [row["src"] for row in rows], options.others)
+    begun = time.monotonic()
     observed = assessor.observe(requests)
-    print(f"{len(rows)} translations, {sum(one is None for one in observed)} without a token, left out")
-    rows = [row for row, one in zip(rows, observed, strict=True) if one is not None]
-    features = [sentence_features(one, assessor.translator.languages) for one in observed if one is not None]
-    names = list(features[0])
-    table = np.array([[row[name] for name in names] for row in features])
+    seconds = time.monotonic() - begun
+    kept = [(row, one) for row, one in zip(rows, observed, strict=True) if one is not None]
+    print(f"{len(kept)} translations in {seconds:.0f} s; {len(requests) - len(kept)} without a token, left out")
+    elsewhere = said_elsewhere([row["src"] for row, _ in kept], [row["mt"] for row, _ in kept])
+    features = [
+        sentence_features(one, assessor.translator.languages) | to_uniform(one) | {"said elsewhere": share}
+        for (_, one), share in zip(kept, elsewhere, strict=True)
+    ]
+    table = {name: np.array([row[name] for row in features]) for name in features[0]}
     labels = {
-        group: np.array([any(row[column] == "1" for column in columns) for row in rows], float)
+        group: np.array([any(row[column] == "1" for column in columns) for row, _ in kept], float)
         for group, columns in GROUPS.items()
     }
-    print(f"\n| score | {' | '.join(f'{group} ({int(found.sum())})' for group, found in labels.items())} |")
-    print("| --- |" + " --- |" * len(labels))
-    for number, name in enumerate(names):
-        sign = -1 if name in FALLING else 1
-        line(name, {group: sign * table[:, number] for group in labels}, labels)
-    line("mean rank, no labels", dict.fromkeys(labels, mean_rank(table, names)), labels)
-    for title, chosen in (
-        ("free features", FREE),
-        ("free and attention", (*FREE, *ATTENTION)),
-        ("all features", names),
-    ):
-        columns = [number for number, name in enumerate(names) if name in chosen]
-        found = {group: unseen(table[:, columns], label) for group, label in labels.items()}
-        line(f"{title}, cross-validated", found, labels)
-    few = {group: from_few(table, label, options.labels) for group, label in labels.items()}
-    line(f"all features, {options.labels} labels", few, labels)
+    head = [
+        f"| score | {' | '.join(f'{group} ({int(found.sum())})' for group, found in labels.items())} |",
+        "| --- |" + " --- |" * len(labels),
+    ]
+    print("\n".join(head))
+    for name, values in table.items():
+        print(line(name, dict.fromkeys(labels, -values if name in FALLING else values), labels))
+    main_rows = [line(title, found, labels) for title, found in combinations(table, labels, options.labels)]
     published = (f"{PUBLISHED[one]:.3f}" if one in PUBLISHED else "" for one in labels)
-    print(f"| published, mean log-probability | {' | '.join(published)} |")
+    main_rows.append(f"| published: mean log-probability of the model that translated | {' | '.join(published)} |")
+    print("\n".join(main_rows))
+    if options.write is not None:
+        write_between(options.write, "\n".join([*head, *main_rows]))
 
 
-def line(name: str, scores: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> None:
-    """Print one row of the table; rows whose score is not a number were learned from, and do not count."""
+def combinations(
+    table: Mapping[str, Numbers], labels: Mapping[str, Numbers], count: int
+) -> Iterator[tuple[str, Mapping[str, Numbers]]]:
+    """Yield the scores of each combination by what is to be found: first those that need no labels."""
+    for title, names in WITHOUT_LABELS.items():
+        if not table.keys() & set(names):
+            continue
+        yield title, dict.fromkeys(labels, mean_rank(table, names))
+        if title == "all passes":
+            yield f"{title} and attention", dict.fromkeys(labels, mean_rank(table, (*names, *ATTENTION)))
+            yield f"{title}, and the file", dict.fromkeys(labels, mean_rank(table, (*names, *FILE)))
+    passes = [name for name in table if name not in (*ATTENTION, *FILE)]
+    for title, names in {
+        "all passes": passes,
+        "all passes and attention": [*passes, *ATTENTION],
+        "all passes, attention and the file": list(table),
+    }.items():
+        chosen = np.column_stack([table[name] for name in names if name in table])
+        yield f"{title}: cross-validated on labels", {group: unseen(chosen, label) for group, label in labels.items()}
+    every = np.column_stack(list(table.values()))
+    yield f"all: learned from {count} labels", {group: from_few(every, label, count) for group, label in labels.items()}
+
+
+def to_uniform(one: Evidence) -> dict[str, float]:
+    """Return how far the mean attention, to each source word and to the rest, is from uniform (Guerreiro et al. 2023).
+
+    Deviation: the distance is between words, not tokens, and half the sum of differences: each move costs the same.
+    """
+    if one.attention is None:
+        return {}
+    received = one.attention.mean(0)
+    received = np.append(received, max(0.0, 1 - received.sum()))
+    return {"attention to uniform": float(np.abs(received - 1 / len(received)).sum() / 2)}
+
+
+def said_elsewhere(sources: Sequence[str], translations: Sequence[str]) -> list[float]:
+    """Return how much of each translation is said of quite different sources too: the mean over words of log(1 + sources).
+
+    Raunak et al. 2021 count translations that are repeated whole; here 4-grams are.
+    """
+    words = [[bare(word) for word in text.split() if bare(word)] for text in translations]
+    known = [frozenset(bare(word) for word in text.split() if bare(word)) for text in sources]
+    places: dict[tuple[str, ...], set[int]] = defaultdict(set)
+    for number, own in enumerate(words):
+        for at in range(len(own) - ORDER + 1):
+            places[tuple(own[at : at + ORDER])].add(number)
+    found = []
+    for number, own in enumerate(words):
+        counts = [0] * len(own)
+        for at in range(len(own) - ORDER + 1):
+            others = {
+                known[other] for other in places[tuple(own[at : at + ORDER])] if differ(known[other], known[number])
+            }
+            counts[at : at + ORDER] = [max(count, len(others)) for count in counts[at : at + ORDER]]
+        found.append(sum(np.log1p(count) for count in counts) / max(len(own), 1))
+    return found
+
+
+def differ(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Tell whether two sources have few words in common."""
+    return len(one & other) < BELOW * max(1, min(len(one), len(other)))
+
+
+def write_between(path: Path, text: str) -> None:
+    """Put text between the two marks of a document."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    if not rest or MARKS[1] not in rest:
+        raise SystemExit(f"{path} has no {MARKS[0]} and {MARKS[1]} to write between")
+    write_text(path, f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}")
+
+
+def line(name: str, scores: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> str:
+    """Return one row of the table; rows whose score is not a number were learned from, and do not count."""
     cells = []
     for group, label in labels.items():
         known = ~np.isnan(scores[group])
         cells.append(f"{auroc(scores[group][known], label[known]):.3f}")
-    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    return f"| {name} | {' | '.join(cells)} |"
 
 
-def mean_rank(table: Numbers, names: Sequence[str]) -> Numbers:
-    """Return the mean over some features of the rank of each row, errors last."""
+def mean_rank(table: Mapping[str, Numbers], names: Sequence[str]) -> Numbers:
+    """Return the mean over features of the rank of each row, errors last; equal values share their mean rank."""
     ranks = []
-    for number, name in enumerate(names):
-        if name in WITHOUT_LABELS:
-            values = -table[:, number] if name in FALLING else table[:, number]
+    for name in names:
+        if name in table:
+            values = -table[name] if name in FALLING else table[name]
             _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
             ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
     return np.mean(ranks, axis=0)
@@ -197,14 +285,16 @@ def main() -> None:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(description="What a run's confidence is worth.")
     kinds = parser.add_subparsers(required=True)
-    one = kinds.add_parser("alarms")
+    one = kinds.add_parser("hallucinations")
     one.add_argument("run", type=Path)
     one.add_argument("folder", type=Path)
     one.add_argument("--dropout", type=int, default=0)
     one.add_argument("--samples", type=int, default=0)
+    one.add_argument("--others", type=int, default=8)
     one.add_argument("--reverse", type=Path)
     one.add_argument("--labels", type=int, default=200)
-    one.set_defaults(measure=alarms)
+    one.add_argument("--write", type=Path, metavar="DOCUMENT")
+    one.set_defaults(measure=hallucinations)
     for name, measure in (("reliability", measure_reliability), ("rescue", measure_rescue)):
         other = kinds.add_parser(name)
         other.add_argument("run", type=Path)

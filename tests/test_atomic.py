@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.atomic import remove_temporary_files, replacing, write_output, write_text
+from dragoman.atomic import check_output, remove_temporary_files, replacing, write_output, write_text
 from dragoman.errors import InputError
 
 
@@ -90,3 +90,18 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         (tmp_path / name).touch()
     remove_temporary_files(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"notes.partial", ".hidden", "source.json"}
+
+
+def test_whether_a_file_can_be_written_is_known_before_and_leaves_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "old.html").write_text("old", encoding="utf-8")
+    (tmp_path / "folder.html").mkdir()
+    check_output(tmp_path / "new.html")
+    check_output(tmp_path / "old.html")
+    for path, reason in [
+        (tmp_path / "nowhere" / "a.html", "No such file"),
+        (tmp_path / "folder.html", "Is a directory"),
+    ]:
+        with pytest.raises(InputError, match=rf"cannot be written \({reason}"):
+            check_output(path)
+    assert {path.name for path in tmp_path.iterdir()} == {"old.html", "folder.html"}
+    assert (tmp_path / "old.html").read_text(encoding="utf-8") == "old"

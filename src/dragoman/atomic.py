@@ -5,6 +5,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from pathlib import Path
 
 from dragoman.errors import InputError
@@ -50,9 +51,25 @@ def write_output(path: Path, content: bytes) -> None:
     try:
         write_bytes(path, content)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); check that its folder exists and is writable"
-        ) from None
+        raise _refusal(path, error) from None
+
+
+def check_output(path: Path) -> None:
+    """Raise InputError if a file that the user named cannot be written: for commands that work for long before they do."""
+    temporary = _temporary(path)
+    try:
+        temporary.touch()
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    except OSError as error:
+        raise _refusal(path, error) from None
+    finally:
+        _remove(temporary)
+
+
+def _refusal(path: Path, error: OSError) -> InputError:
+    """Return the error that says why a file cannot be written."""
+    return InputError(f"{path} cannot be written ({error.strerror}); check that its folder exists and is writable")
 
 
 def remove_temporary_files(folder: Path) -> None:

@@ -1,15 +1,20 @@
 """`dragoman calibrate`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 from tests.jobs.test_calibrate import ASSIGNMENTS, half_right
-from tests.tiny import Trained, dragoman, refusal
+from tests.tiny import Trained, dragoman, recipe, refusal
 
-from dragoman.data.corpus import Pair
-from dragoman.jobs.calibrate import PICTURE
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.settings import PhrasebookSettings
+from dragoman.inference.confidence.calibration import FILE
+from dragoman.jobs.calibrate import PICTURE, dev_pairs
+from dragoman.jobs.train import fit
+from dragoman.runs.lock import run_lock
 
 LINES = "I love cats.\n\nThis is a book.\n"
 
@@ -63,3 +68,116 @@ def test_what_would_be_ignored_is_refused(run: Path, tmp_path: Path, trained: Tr
         assert "remove --on and --threshold" in refusal("calibrate", run, "--judgements", tmp_path / "j", *option)
     assert "dragoman fill" in refusal("calibrate", trained("masked_lm"))
     assert "and --sentences, or" in refusal("calibrate", run, "--judgements", tmp_path / "j", "--sentences", 70)
+
+
+def refused_at_once(*arguments: object) -> str:
+    """Return the sentence with which the command refuses before it has said that it translates or observes anything."""
+    found = dragoman("calibrate", *arguments)
+    assert (found.code, found.output) == (2, ""), found
+    (sentence,) = found.errors.splitlines()
+    return sentence.removeprefix("dragoman: ")
+
+
+def judged(path: Path, pairs: list[Pair], values: Sequence[object]) -> Path:
+    """Write a file of judgements, with the values in turn."""
+    rows = (f"{pair.source}\t{pair.target}\t{values[at % len(values)]}\n" for at, pair in enumerate(pairs))
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+def test_too_few_sentences_are_refused_before_they_are_translated(run: Path, tmp_path: Path) -> None:
+    few = write_pairs(tmp_path, dev_pairs(run)[:49])
+    assert "49 translations to learn from, but at least 50" in refused_at_once(run, "--on", *few)
+    assert "20 translations to learn from" in refused_at_once(run, "--sentences", 20)
+    blank = write_pairs(tmp_path, [pair._replace(target=" ") for pair in dev_pairs(run)])
+    assert "there are 0 translations to learn from" in refused_at_once(run, "--on", *blank)
+
+
+def test_references_that_are_the_sources_are_refused(run: Path, tmp_path: Path) -> None:
+    same = write_pairs(tmp_path, [pair._replace(target=pair.source) for pair in dev_pairs(run)])
+    assert "a.en and" in refused_at_once(run, "--on", *same) and "same" in refused_at_once(run, "--on", *same)
+
+
+def test_files_that_cannot_be_learned_from_are_named(run: Path, tmp_path: Path) -> None:
+    sources, references = write_pairs(tmp_path, dev_pairs(run))
+    assert "there is no file" in refused_at_once(run, "--on", sources, tmp_path / "b.vi")
+    references.write_text("".join(references.read_text(encoding="utf-8").splitlines(keepends=True)[1:]))
+    assert "has 80 lines but" in refused_at_once(run, "--on", sources, references)
+    assert "there is no file" in refused_at_once(run, "--judgements", tmp_path / "none.tsv")
+    assert "is a directory" in refused_at_once(run, "--judgements", tmp_path)
+
+
+def test_text_that_the_run_was_trained_on_is_refused(tmp_path: Path) -> None:
+    train = write_pairs(
+        tmp_path, list(read_pairs(PhrasebookSettings(phrasebook="train", pairs=80), recipe("rnn").data))
+    )
+    corpus = f"data.train=[{{source: {train[0]}, target: {train[1]}}}]"
+    fit(recipe("rnn", corpus, "training.steps=1"), tmp_path / "own")
+    assert "was trained on" in refused_at_once(tmp_path / "own", "--on", *train)
+
+
+@pytest.mark.parametrize("threshold", ["0", "-1", "100.5", "nan", "inf"])
+def test_a_threshold_that_divides_nothing_is_refused(run: Path, threshold: str) -> None:
+    assert "--threshold" in refused_at_once(run, f"--threshold={threshold}")
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([1], "100.0% of the translations count as good"),
+        ([0], "0.0% of the translations count as good"),
+        ([0.5], "all judgements are 0.5"),
+        ([0.2, 0.4], "no translation is judged 0.5 or more"),
+        ([1, 0, 1.01], "line 3 is not a judgement"),
+        ([1, 0, "good"], "line 3 is not a judgement"),
+        ([1, "0\t1"], "line 2 is not a judgement"),
+    ],
+)
+def test_judgements_that_teach_nothing_are_refused(
+    run: Path, tmp_path: Path, values: list[object], sentence: str
+) -> None:
+    found = refused_at_once(run, "--judgements", judged(tmp_path / "judged.tsv", dev_pairs(run), values))
+    assert sentence in found and ("judged.tsv" in found or "count as good" in found)
+
+
+def test_too_few_judgements_are_refused(run: Path, tmp_path: Path) -> None:
+    pairs = dev_pairs(run)
+    few = judged(tmp_path / "few.tsv", pairs[:49], [0, 1])
+    assert "49 translations to learn from" in refused_at_once(run, "--judgements", few)
+    empty = judged(tmp_path / "empty.tsv", [pair._replace(target=" ") for pair in pairs], [0, 1])
+    assert "there are 0 translations" in refused_at_once(run, "--judgements", empty)
+
+
+@pytest.mark.parametrize("name", [FILE, PICTURE])
+def test_a_folder_where_a_file_would_be_written_is_refused(run: Path, name: str) -> None:
+    (run / name).mkdir()
+    assert f"{run / name} cannot be written (Is a directory)" in refused_at_once(run)
+    assert not [path for path in run.iterdir() if path.name in (FILE, PICTURE) and path.is_file()]
+
+
+def test_a_run_that_is_being_trained_is_refused(run: Path) -> None:
+    with run_lock(run):
+        assert "is being trained" in refused_at_once(run)
+
+
+def test_dropout_passes_need_a_run_with_dropout(trained: Trained, tmp_path: Path) -> None:
+    run = Path(copytree(trained("transformer", *ASSIGNMENTS, "model.dropout=0"), tmp_path / "run"))
+    assert "remove --dropout" in refused_at_once(run, "--dropout", 5)
+
+
+def test_a_sentence_longer_than_the_positions_is_named_by_its_line(trained: Trained, tmp_path: Path) -> None:
+    positions = ("model.positions=learned", "model.max_positions=60")
+    run = Path(copytree(trained("transformer", *ASSIGNMENTS, *positions), tmp_path / "run"))
+    pairs = [Pair("", "", ""), *dev_pairs(run)]
+    long = [*pairs[:70], pairs[70]._replace(target="a " * 100), *pairs[71:]]
+    assert "target sentence 71 has" in refused_at_once(run, "--on", *write_pairs(tmp_path, long))
+
+
+def test_runs_that_cannot_be_calibrated_are_named(run: Path, trained: Trained, tmp_path: Path) -> None:
+    assert "dragoman generate" in refused_at_once(trained("decoder_only"))
+    assert "several directions" in refused_at_once(
+        trained("transformer", "data.train=[{phrasebook: train, pairs: 300, both_ways: true}]")
+    )
+    assert "no run folder" in refused_at_once(tmp_path / "none")
+    (run / "model.safetensors").unlink()
+    assert "has no model.safetensors yet" in refused_at_once(run)

@@ -2,14 +2,19 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
+from tests.jobs.test_calibrate import ASSIGNMENTS, half_right
 from tests.tiny import Trained, dragoman, refusal
 
+from dragoman.cli import translate
 from dragoman.cli.translations import Shown
 from dragoman.inference.confidence.alarms import Alarm
 from dragoman.inference.confidence.assessor import Assessment
+from dragoman.inference.confidence.evidence import PassSettings
 from dragoman.inference.translation import Translation
+from dragoman.jobs.calibrate import calibrate, from_corpus
 
 ASSESSED = Translation(
     "a b",
@@ -48,7 +53,7 @@ def test_a_rescue_says_how_many_it_cured(trained: Trained) -> None:
     assert "a rescue cured" in found.errors
 
 
-@pytest.mark.parametrize("option", ["--alarms", "--confidence", "--rescue"])
+@pytest.mark.parametrize("option", ["--alarms", "--confidence", "--rescue", "--report=a.html"])
 def test_engines_that_cannot_assess_are_refused(trained: Trained, tmp_path: Path, option: str) -> None:
     run = trained("transformer")
     assert "use `--engine torch`" in refusal("translate", run, option, "--engine", "ctranslate2")
@@ -58,3 +63,27 @@ def test_engines_that_cannot_assess_are_refused(trained: Trained, tmp_path: Path
 
 def test_a_rescue_of_several_translations_is_refused(trained: Trained) -> None:
     assert "remove --n-best" in refusal("translate", trained("transformer"), "--rescue", "--n-best", 2)
+
+
+def test_a_report_holds_every_line_in_order_and_leaves_the_output_as_it_is(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(copytree(trained("transformer", *ASSIGNMENTS), tmp_path / "run"))
+    calibrate(run, PassSettings(), learn_from=from_corpus(half_right(run), most=80, threshold=None, say=lambda _: None))
+    lines, path = "I <b>love</b> cats.\n\nIn 1998.\nNo.\n", tmp_path / "a.html"
+    monkeypatch.setattr(translate, "CHUNK", 3)
+    found = dragoman("translate", run, "--report", path, stdin=lines)
+    assert (found.code, found.errors.splitlines()) == (0, [f"The report is in {path}"])
+    assert found.lines == dragoman("translate", run, stdin=lines).lines
+    page = path.read_text(encoding="utf-8")
+    assert [f'id="sentence-{number}"' in page for number in range(6)] == [False, True, True, True, True, False]
+    assert "I &lt;b&gt;love&lt;/b&gt; cats." in page and '<mark title="number lost">1998.</mark>' in page
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_a_report_that_cannot_be_made_is_refused_at_once(trained: Trained, tmp_path: Path) -> None:
+    run = trained("transformer")
+    assert f"make one with `dragoman calibrate {run}`" in refusal("translate", run, "--report", tmp_path / "a.html")
+    assert "name it so" in refusal("translate", run, "--report", tmp_path / "a.pdf")
+    assert "check that its folder exists" in refusal("translate", run, "--report", tmp_path / "none" / "a.html")
+    assert list(tmp_path.iterdir()) == []

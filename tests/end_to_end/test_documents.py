@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from tests.tiny import dragoman, refusal
 
 from dragoman.errors import CorpusError
+from dragoman.inference.confidence.evidence import PassSettings, gather
 from dragoman.inference.translator import Translator
 from dragoman.jobs.train import fit
 from dragoman.runs.recipe import Recipe
@@ -144,6 +145,14 @@ def test_an_ensemble_reads_as_far_back_as_each_of_its_models(run_of):
     )
     assert (alone.previous, both.previous) == (2, 2)
     assert both.translate(["it sleeps ."], previous=[["a dog ."]])[0].text == "chó ngủ ."
+
+
+def test_a_reverse_run_of_documents_reads_each_translation_alone(run_of):
+    translator, reverse = (Translator.load(run_of(kind)) for kind in ("transformer", "document"))
+    requests = translator.requests(["a cat .", "it sleeps ."], ["một mèo .", "mèo ngủ ."])
+    together = gather(translator, requests, PassSettings(erasure=False), reverse=reverse)
+    alone = gather(translator, requests[1:], PassSettings(erasure=False), reverse=reverse)
+    assert together[1].reverse == pytest.approx(alone[0].reverse, abs=1e-4)
 
 
 def test_evaluate_and_score_know_documents_from_blank_lines_or_names(run_of, corpus: Path, tmp_path: Path):

@@ -77,10 +77,11 @@ def test_what_is_no_judgement_is_refused(line: str) -> None:
 
 
 def test_too_few_or_equal_labels_are_refused(run: Path) -> None:
-    for most, threshold, message in [(20, None, "there are 20 translations"), (80, 101.0, "change --threshold")]:
-        learn = from_corpus(dev_pairs(run), most=most, threshold=threshold, say=lambda _: None)
-        with pytest.raises(InputError, match=message):
-            calibrate(run, PassSettings(), learn_from=learn)
+    with pytest.raises(InputError, match=r"there are 20 translations"):
+        from_corpus(dev_pairs(run), most=20, threshold=None, say=lambda _: None)
+    learn = from_corpus(dev_pairs(run), most=80, threshold=100.0, say=lambda _: None)
+    with pytest.raises(InputError, match=r"change --threshold"):
+        calibrate(run, PassSettings(), learn_from=learn)
     assert not (run / FILE).exists() and not (run / PICTURE).exists()
 
 
@@ -93,6 +94,20 @@ def test_a_reverse_run_adds_a_feature_and_must_be_the_reverse(run: Path, trained
     assert "reverse" in made.sentences.features and "support" not in made.sentences.features
     assert json.loads((run / FILE).read_text())["reverse"] == str(back.resolve())
     assert Assessor.load(run).assess(["I love cats."], ["Tôi yêu mèo."])[0].confidence is not None
+
+
+def test_other_sources_add_a_feature_and_are_kept(run: Path, tmp_path: Path) -> None:
+    pairs = half_right(run)
+    learn = from_corpus(pairs, most=80, threshold=None, say=lambda _: None, others=3)
+    made = calibrate(run, PassSettings(erasure=False), learn_from=learn)
+    assert {"contrast", "least contrast"} <= set(made.sentences.features)
+    assert len(set(made.others)) == 4 and set(made.others) <= {pair.source for pair in pairs}
+    assert Assessor.load(run).others == made.others
+    assert Assessor.load(run).assess([made.others[0]], ["Tôi yêu mèo."])[0].confidence is not None
+    judged = tmp_path / "judged.tsv"
+    judged.write_text("".join(f"a\tb {row}\t{row % 2}\n" for row in range(60)), encoding="utf-8")
+    with pytest.raises(InputError, match=r"--others is 1, but there are only 1 different sources"):
+        calibrate(run, PassSettings(), learn_from=from_judgements(judged, others=1))
 
 
 def test_words_are_right_where_the_reference_has_them_in_order() -> None:

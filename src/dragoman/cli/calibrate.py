@@ -11,7 +11,9 @@ from dragoman.cli.options import Device, Run, number
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from dragoman.data.corpus import Pair
     from dragoman.inference.confidence.calibration import Calibration
+    from dragoman.runs.folder import Run as OpenedRun
 
 SENTENCES = 1000
 """Maximum number of sentences that are learned from, unless --sentences says another."""
@@ -44,6 +46,9 @@ def calibrate(
     threshold: Threshold = None,
     dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,
+    others: Annotated[
+        int, typer.Option(min=0, max=1000, help="Other sources to compare the own one with, as another feature.")
+    ] = 0,
     reverse: Annotated[
         Path | None, typer.Option(help="Run of the opposite direction, which scores the source, as another feature.")
     ] = None,
@@ -60,27 +65,36 @@ def calibrate(
             "--judgements"
         )
     with announced(f"Loading {run}"):
-        from dragoman.data.corpus import Pair
         from dragoman.inference.confidence.evidence import PassSettings
         from dragoman.jobs import calibrate as job
         from dragoman.runs.folder import open_run
 
         opened = open_run(run)
         opened.require("translate")
+        opened.directions.require_one(str(run))
     if judgements is not None:
-        learn_from = job.from_judgements(judgements)
+        learn_from = job.from_judgements(judgements, others=others)
     else:
-        if on is None:
-            pairs = job.dev_pairs(run)
-        else:
-            check_languages(opened.languages, *on)
-            pairs = [Pair(source, target, "") for source, target in zip(*read_aligned(*on), strict=True)]
-        learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note)
+        pairs = job.dev_pairs(run) if on is None else _read_pairs(opened, *on)
+        learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note, others=others)
     made = job.calibrate(
         run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device
     )
     report(made, run)
     print_path(run / job.PICTURE)
+
+
+def _read_pairs(run: "OpenedRun", source: Path, reference: Path) -> list["Pair"]:
+    """Read sentences and references, from which something can be learned about a run."""
+    from dragoman.data.corpus import Pair
+    from dragoman.jobs.calibrate import check_unseen
+
+    check_languages(run.languages, source, reference)
+    sources, references = read_aligned(source, reference)
+    if sources == references:
+        raise InputError(f"{source} and {reference} have the same text; give source sentences and their references")
+    check_unseen(run, source)
+    return [Pair(*pair, "") for pair in zip(sources, references, strict=True)]
 
 
 def report(made: "Calibration", run: Path) -> None:

@@ -125,6 +125,10 @@ class Trust:
     rescue: Annotated[
         bool, typer.Option("--rescue", help="Translate again, by sampling, what has an alarm or little confidence.")
     ] = False
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Also write a page with the confidence of each word, and all alarms."),
+    ] = None
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

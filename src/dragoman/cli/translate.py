@@ -10,7 +10,7 @@ from dragoman.cli.console import announced, note
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.options import CHUNK, Device, Languages, Search, Trust, decoding_options
-from dragoman.cli.translations import Shown, Watch, assessing_engine, make_watch
+from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
 
 
 def translate(
@@ -46,14 +46,16 @@ def translate(
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
-    if shown.assesses or trust.rescue:
+    if trust.report is not None:
+        check_report(trust.report)
+    if shown.assesses or trust.rescue or trust.report is not None:
         engine = assessing_engine(runs, engine)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 
         read = align or unknown == "replace"
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
-        watch = make_watch(translator, shown, rescues=trust.rescue, device=device)
+        watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, device=device)
     _, to = choose_languages(translator, languages)
     _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
 

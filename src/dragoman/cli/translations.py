@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.atomic import check_output
 from dragoman.cli.console import note
 from dragoman.errors import InputError
 
@@ -63,45 +64,64 @@ class Shown:
 
 
 class Watch:
-    """Translates, assesses, and rescues what is flagged; counts that."""
+    """Translates, assesses, and rescues what is flagged; counts that, and keeps what a report shows."""
 
-    def __init__(self, translator: Any, assessor: "Assessor | None", *, rescues: bool) -> None:
+    def __init__(
+        self, translator: Any, assessor: "Assessor | None" = None, *, rescues: bool = False, report: Path | None = None
+    ) -> None:
         self.translator = translator
-        self._assessor, self._rescues = assessor, rescues
+        self._assessor, self._rescues, self._report = assessor, rescues, report
         self._counts = (0, 0)
+        self._sources: list[str] = []
+        self._translations: list[Any] = []
 
     def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
         """Translate sentences with the options of `Translator.translate`."""
         if self._assessor is None:
             return list(self.translator.translate(sentences, **options))
-        found = self._assessor.translate(sentences, **options)
-        if not self._rescues:
-            return list(found)
-        from dragoman.inference.confidence.rescue import rescue
+        found = list(self._assessor.translate(sentences, **options))
+        if self._rescues:
+            from dragoman.inference.confidence.rescue import rescue
 
-        rescued = rescue(self._assessor, sentences, found, **options)
-        self._counts = self._counts[0] + rescued.flagged, self._counts[1] + rescued.cured
-        return list(rescued.translations)
+            rescued = rescue(self._assessor, sentences, found, **options)
+            self._counts = self._counts[0] + rescued.flagged, self._counts[1] + rescued.cured
+            found = list(rescued.translations)
+        if self._report is not None:
+            self._sources += sentences
+            self._translations += found
+        return found
 
     def conclude(self) -> None:
-        """Say how many were rescued."""
+        """Say how many were rescued, and write the report."""
         if self._rescues:
             flagged, cured = self._counts
             note(f"{flagged:,} translations were flagged; a rescue cured {cured:,} of them.")
+        if self._report is not None and self._assessor is not None:
+            from dragoman.inference.confidence.report import write_confidence_report
+
+            write_confidence_report(self._report, self._assessor, self._sources, translations=self._translations)
+            note(f"The report is in {self._report}")
 
 
-def make_watch(translator: Any, shown: Shown, *, rescues: bool, device: str) -> Watch:
+def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | None, device: str) -> Watch:
     """Return what translates. InputError if it cannot do what is asked for."""
-    if not (shown.assesses or rescues):
-        return Watch(translator, None, rescues=False)
+    if not (shown.assesses or rescues or report is not None):
+        return Watch(translator)
     from dragoman.inference.confidence.assessor import Assessor
 
     if rescues and translator.settings.n_best > 1:
         raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")
     assessor = Assessor.of(translator, device=device)
-    if shown.confidence:
+    if shown.confidence or report is not None:
         assessor.require_calibration()
-    return Watch(translator, assessor, rescues=rescues)
+    return Watch(translator, assessor, rescues=rescues, report=report)
+
+
+def check_report(path: Path) -> None:
+    """Raise InputError if no report can be written there: translations take long, and standard input is gone afterwards."""
+    if path.suffix != ".html":
+        raise InputError(f"{path} does not end in .html, but a report is an HTML page; name it so")
+    check_output(path)
 
 
 def assessing_engine(runs: Sequence[Path], engine: str) -> Literal["torch"]:

@@ -1,7 +1,7 @@
 """Learn what a run's confidence means: from references of a corpus, or from judgements of its translations."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -10,21 +10,31 @@ from random import Random
 import numpy as np
 from jaxtyping import Float
 
-from dragoman.atomic import write_text
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.atomic import check_output, write_text
+from dragoman.data.checksums import file_checksum
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.lines import read_lines
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
 from dragoman.inference.confidence.assessor import Assessor
-from dragoman.inference.confidence.calibration import Calibration, Reliability, Scale, fit_scale, predict_unseen
-from dragoman.inference.confidence.evidence import Evidence, PassSettings
+from dragoman.inference.confidence.calibration import (
+    FILE,
+    Calibration,
+    Reliability,
+    Scale,
+    fit_scale,
+    predict_unseen,
+)
+from dragoman.inference.confidence.evidence import Evidence, PassSettings, varies
 from dragoman.inference.confidence.features import sentence_features, word_features
 from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.translator import Translator
 from dragoman.inspection.reliability import draw_reliability
 from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, reliability
 from dragoman.metrics.scores import sentence_chrf
+from dragoman.runs.folder import Run, open_run
+from dragoman.runs.lock import LOCK, held
 
 PICTURE = "calibration.svg"
 """File of a run folder: the reliability curve."""
@@ -66,8 +76,12 @@ def calibrate(
     device: str = "auto",
 ) -> Calibration:
     """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
+    check_place(run)
+    weights = weights_digest(run / "model.safetensors")
     translator = Translator.load(run, device=device)
     translator.directions.require_one(str(run))
+    if passes.dropout and not varies(translator):
+        raise InputError(f"{run} was trained without dropout, so passes with dropout say nothing; remove --dropout")
     back = None if reverse is None else Translator.load(reverse, device=device, **ALONE)
     if back is not None:
         back.directions.require_one(str(reverse))
@@ -90,10 +104,11 @@ def calibrate(
         groups = [number for number, some in enumerate(examples.word_labels) for _ in some]
         words = measure_scale(word_rows, labels, groups)
     found = Calibration(
-        weights=weights_digest(run / "model.safetensors") or "",
+        weights=weights or "",
         passes=passes,
         reverse=None if reverse is None else str(reverse.resolve()),
         reverse_weights=None if reverse is None else weights_digest(reverse / "model.safetensors"),
+        others=assessor.others,
         good=examples.good,
         limits=limits,
         false_alarms=count_alarms(examples.faultless, limits, translator.languages),
@@ -127,19 +142,29 @@ def measure_scale(
 
 
 def from_corpus(
-    pairs: Sequence[Pair], *, most: int, threshold: float | None, say: Say
+    pairs: Sequence[Pair], *, most: int, threshold: float | None, say: Say, others: int = 0
 ) -> Callable[[Assessor], Examples]:
     """Return a function that translates at most so many pairs, chosen at random, and compares with their references by chrF.
 
-    Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly.
+    Translations of at least the `threshold` are good; without one, of 50, or of the median where 50 divides them badly. So many
+    `others` of the sources are kept, to score every translation with.
+    InputError, at once, for pairs or a threshold from which nothing can be learned.
     """
+    if threshold is not None and not 0 < threshold <= 100:
+        raise InputError(
+            f"--threshold is {threshold:g}, but a sentence chrF that divides good from bad is above 0 and at most 100; change "
+            "it, or leave it out"
+        )
+    rows = [row for row, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
+    rows = sorted(Random(1).sample(rows, min(most, len(rows))))
+    check_count(len(rows))
+    sources, references = [pairs[row].source for row in rows], [pairs[row].target for row in rows]
 
     def learn(assessor: Assessor) -> Examples:
         translator = assessor.translator
+        check_lengths(assessor, {row + 1: (pairs[row].source, pairs[row].target) for row in rows})
+        assessor.others = choose_others(translator, sources, others)
         previous = translator.preceding([pair.source for pair in pairs], [pair.document for pair in pairs])
-        rows = sorted(Random(1).sample(range(len(pairs)), min(most, len(pairs))))
-        rows = [row for row in rows if pairs[row].source.strip() and pairs[row].target.strip()]
-        sources, references = [pairs[row].source for row in rows], [pairs[row].target for row in rows]
         before = [previous[row] for row in rows]
         say(f"Translating {len(rows):,} sentences.")
         found = translator.translate(sources, previous=before)
@@ -164,14 +189,32 @@ def from_corpus(
     return learn
 
 
-def from_judgements(path: Path) -> Callable[[Assessor], Examples]:
-    """Return a function that reads lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated."""
+def from_judgements(path: Path, *, others: int = 0) -> Callable[[Assessor], Examples]:
+    """Read lines of source, translation and judgement (0 bad, 1 good, or between), tab-separated; return what observes them.
+
+    InputError, at once, for judgements from which nothing can be learned.
+    """
+    every = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
+    rows = {number: one for number, one in enumerate(every, 1) if one.source.strip() and one.translation.strip()}
+    values = np.array([one.value for one in rows.values()])
+    check_labels(values)
+    if values.min() == values.max():
+        raise InputError(
+            f"all judgements are {values[0]:g} in {path}, so there is no difference to learn; judge others too"
+        )
+    if values.max() < 0.5:
+        raise InputError(
+            f"no translation is judged 0.5 or more in {path}, so none shows what should raise no alarm; judge good ones too"
+        )
 
     def learn(assessor: Assessor) -> Examples:
-        rows = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
-        requests = assessor.translator.requests([one.source for one in rows], [one.translation for one in rows])
+        check_lengths(assessor, {number: (one.source, one.translation) for number, one in rows.items()})
+        assessor.others = choose_others(assessor.translator, [one.source for one in rows.values()], others)
+        requests = assessor.translator.requests(
+            [one.source for one in rows.values()], [one.translation for one in rows.values()]
+        )
         observed = assessor.observe(requests)
-        known = [(seen, one.value) for seen, one in zip(observed, rows, strict=True) if seen is not None]
+        known = [(seen, one.value) for seen, one in zip(observed, rows.values(), strict=True) if seen is not None]
         return Examples(
             [seen for seen, _ in known],
             np.array([value for _, value in known]),
@@ -205,10 +248,20 @@ def read_judgement(line: str, place: str) -> Judgement:
     return Judgement(source, translation, value)
 
 
+def choose_others(translator: Translator, sources: Sequence[str], count: int) -> tuple[str, ...]:
+    """Choose so many different sources at random, and one more, as one of them may be the sentence that is assessed."""
+    if not count:
+        return ()
+    different = {tuple(translator.source.encode(source)): source for source in sources}
+    if len(different) <= count:
+        raise InputError(
+            f"--others is {count}, but there are only {len(different)} different sources to choose from; give a smaller number"
+        )
+    return tuple(Random(1).sample(list(different.values()), count + 1))
+
+
 def dev_pairs(run: Path) -> list[Pair]:
     """Return the pairs of a run's dev corpora."""
-    from dragoman.runs.folder import open_run
-
     data = open_run(run).recipe.data
     return [pair for corpus in data.dev for pair in read_pairs(corpus, data)]
 
@@ -235,12 +288,45 @@ def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
     return labels
 
 
+def check_place(run: Path) -> None:
+    """Raise InputError if what is learned about a run cannot be written into its folder, or would not last."""
+    if held(run / LOCK):
+        raise InputError(
+            f"{run} is being trained, and confidence belongs to its final weights; wait until it has finished"
+        )
+    for name in (FILE, PICTURE):
+        check_output(run / name)
+
+
+def check_unseen(run: Run, path: Path) -> None:
+    """Raise InputError for a file that a run was trained on: it translates that better than anything it will be given."""
+    data, sums = run.recipe.data, run.manifest.get("data", {})
+    trained, held_out = (
+        {sums.get(str(file)) for one in some for file in corpus_files(one, data)} for some in (data.train, data.dev)
+    )
+    if path.is_file() and file_checksum(path) in trained - held_out - {None}:
+        raise InputError(
+            f"{run.folder} was trained on {path}, where it is more often right than elsewhere; give sentences it has not seen"
+        )
+
+
+def check_lengths(assessor: Assessor, pairs: Mapping[int, tuple[str, str]]) -> None:
+    """Raise InputError, which gives its number, for a pair that is too long for the run, or for the reverse run."""
+    for number, (source, target) in pairs.items():
+        assessor.translator.requests([source], [target], previous=[[]], first=number)
+        if assessor.reverse is not None:
+            assessor.reverse.requests([target], [source], previous=[[]], first=number)
+
+
+def check_count(count: int) -> None:
+    """Raise InputError for too few translations."""
+    if count < FEWEST:
+        raise InputError(f"there are {count} translations to learn from, but at least {FEWEST} are needed; give more")
+
+
 def check_labels(labels: Float[np.ndarray, " row"]) -> None:
     """Raise InputError for labels that are too few or nearly all the same."""
-    if len(labels) < FEWEST:
-        raise InputError(
-            f"there are {len(labels)} translations to learn from, but at least {FEWEST} are needed; give more"
-        )
+    check_count(len(labels))
     share = float(labels.mean())
     if not RAREST <= share <= 1 - RAREST:
         raise InputError(

@@ -64,3 +64,11 @@ def test_limits_are_set_by_good_translations_and_never_below_the_defaults() -> N
 def test_an_alarm_reads_as_a_sentence_part() -> None:
     assert str(Alarm("detached")) == "detached"
     assert str(Alarm("omission", ("the", "house"))) == "omission: the house"
+
+
+def test_an_alarm_says_where_its_words_are() -> None:
+    erased = np.array([[3.0, 0, 0], [2.0, 0, 0], [0.0, 0, 0], [0.0, 0, 0], [0.0, 0, 0], [0.0, 0, 0], [2.0, 0, 0]])
+    pair = evidence("in 1998, we (the BBC) and 1998", "chúng thích", erased=erased)
+    found = {alarm.name: alarm.places for alarm in raise_alarms(pair, AlarmLimits(), ("en", "vi"))}
+    assert found["number lost"] == (1, 6) and found["name lost"] == (4,) and found["omission"] == (2, 3, 4, 5)
+    assert raise_alarms(evidence("we like it", "we like it"), AlarmLimits(), ("en", "vi"))[0].places == ()

@@ -98,6 +98,21 @@ def test_agreement_is_the_mean_chrf_with_samples(trained: Trained) -> None:
     assert found[0].agreement == pytest.approx(sum(scores) / 3, abs=1e-3)
 
 
+@pytest.mark.parametrize("models", [("rnn",), ("transformer", "rnn")])
+def test_other_sources_score_the_translation_and_the_own_one_is_not_among_them(
+    trained: Trained, models: tuple[str]
+) -> None:
+    translator = Translator.load(*(trained(model) for model in models))
+    requests = translator.requests(SOURCES, TARGETS)
+    found = gather(translator, requests, PassSettings(erasure=False), others=[SOURCES[2], SOURCES[0]])
+    for row, others in enumerate([SOURCES[2:], [SOURCES[2], SOURCES[0]], SOURCES[:1]]):
+        expected = [one.token_log_probs for one in translator.score_tokens(others, [TARGETS[row]] * len(others))]
+        foreign = found[row].foreign
+        assert foreign is not None and foreign == pytest.approx(np.array(expected), abs=1e-3)
+    (alone,) = gather(translator, requests[:1], PassSettings(erasure=False), others=SOURCES[:1])
+    assert alone.foreign is None
+
+
 def test_the_reverse_run_scores_the_source(trained: Trained) -> None:
     back = Translator.load(trained("transformer", "data.source=vi", "data.target=en"))
     translator = Translator.load(trained("transformer"))

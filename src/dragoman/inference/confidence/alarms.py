@@ -5,7 +5,7 @@ The limits are those of `AlarmLimits`; a calibration sets them so that good tran
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
@@ -34,6 +34,8 @@ class Alarm:
 
     name: AlarmName
     words: tuple[str, ...] = ()
+    places: tuple[int, ...] = field(default=(), compare=False)
+    """Their numbers among the words of the source, from 0."""
 
     def __str__(self) -> str:
         """Return the name and the words.
@@ -116,13 +118,20 @@ def _alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, str])
     if found["copied"] > limits.copied:
         yield Alarm("copied")
     if numbers := lost_numbers(evidence.source, evidence.target):
-        yield Alarm("number lost", shown(numbers))
+        yield Alarm("number lost", shown(numbers), _places(evidence, numbers))
     if names := lost_names(evidence, languages):
-        yield Alarm("name lost", shown(names))
+        yield Alarm("name lost", shown(names), _places(evidence, names))
     if "omission" in found and found["omission"] > limits.omission:
-        yield Alarm("omission", shown(evidence.source[word] for word in omitted(evidence)[1]))
+        places = omitted(evidence)[1]
+        yield Alarm("omission", shown(evidence.source[word] for word in places), tuple(places))
     if "detached" in found and found["detached"] > limits.detached:
         yield Alarm("detached")
+
+
+def _places(evidence: Evidence, words: Iterable[str]) -> tuple[int, ...]:
+    """Return where some words of the source are in it."""
+    known = set(words)
+    return tuple(place for place, word in enumerate(evidence.source) if word in known)
 
 
 def lost_names(evidence: Evidence, languages: tuple[str, str]) -> list[str]:

@@ -51,6 +51,8 @@ class Assessor:
         self.reverse = reverse
         self.passes = PassSettings() if calibration is None else calibration.passes
         self.limits = AlarmLimits() if calibration is None else calibration.limits
+        self.others = () if calibration is None else calibration.others
+        """Other sources that translations are scored with too."""
 
     @classmethod
     def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Assessor":
@@ -132,7 +134,8 @@ class Assessor:
         """Return the evidence for each request; None where source or target is empty."""
         rows = [number for number, one in enumerate(requests) if one.sources[0] and one.target]
         chosen = [requests[row] for row in rows]
-        found = dict(zip(rows, gather(self.translator, chosen, self.passes, reverse=self.reverse), strict=True))
+        seen = gather(self.translator, chosen, self.passes, reverse=self.reverse, others=self.others)
+        found = dict(zip(rows, seen, strict=True))
         return [found.get(number) for number in range(len(requests))]
 
     def _of_nothing(self, request: EncodedRequest) -> Assessment:

@@ -68,6 +68,8 @@ class Calibration(Settings):
     weights: str
     """Checksum of the weights that it was made with."""
     passes: PassSettings
+    others: tuple[str, ...] = ()
+    """Other sources that translations are scored with too."""
     reverse: str | None = None
     """Run of the opposite direction that gave a feature: a path."""
     reverse_weights: str | None = None

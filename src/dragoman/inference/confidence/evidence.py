@@ -27,6 +27,10 @@ Numbers = NDArray[np.float64]
 
 NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, **ALONE}
 """Changes of decoding settings with which samples stay as they are drawn."""
+PROBE, PROBES = "a b c d e", 20
+"""A text, and how often it is scored to see whether dropout changes anything."""
+SAME = 1e-6
+"""Mean log-probabilities that are so close are equal but for rounding."""
 
 
 class PassSettings(Settings):
@@ -54,6 +58,8 @@ class Evidence:
     """By how much the log-probability of each token falls without each source word; NaN for a word without letters or digits."""
     emptied: Float[np.ndarray, " token"] | None = None
     """By how much it falls without any source word, which leaves the punctuation of the source."""
+    foreign: Float[np.ndarray, "other token"] | None = None
+    """The log-probability of each token given each of some other sources."""
     attention: Float[np.ndarray, "token word"] | None = None
     """Mean weight on each source word over layers and heads; what is missing to 1 is on </s>."""
     dropped: Float[np.ndarray, " pass"] | None = None
@@ -83,14 +89,23 @@ def gather(
     passes: PassSettings,
     *,
     reverse: Translator | None = None,
+    others: Sequence[str] = (),
 ) -> list[Evidence]:
-    """Observe the given translations, the `target` of each request, which must not be empty; nor may a source be."""
+    """Observe the given translations, the `target` of each request, which must not be empty; nor may a source be.
+
+    With `others`, sources of other sentences, each translation is scored given all of these but its own source too.
+    """
     scored = translator.engine.score(requests, translator.settings, entropies=True)
     found = [_scored(translator, request, one) for request, one in zip(requests, scored, strict=True)]
     if passes.erasure:
         found = [
             replace(one, erased=lost[:-1], emptied=lost[-1])
             for one, lost in zip(found, _erase(translator, requests, scored), strict=True)
+        ]
+    if others:
+        found = [
+            replace(one, foreign=foreign)
+            for one, foreign in zip(found, _given_others(translator, requests, others), strict=True)
         ]
     if translator.attends:
         codecs = (translator.source, translator.target)
@@ -109,9 +124,17 @@ def gather(
         ]
     if reverse is not None:
         texts = [translator.target.decode(request.target or []) for request in requests]
-        back = reverse.score(texts, [request.request.source for request in requests])
+        sources = [request.request.source for request in requests]
+        back = reverse.score(texts, sources, previous=[[] for _ in texts])
         found = [replace(one, reverse=total / length) for one, (total, length) in zip(found, back, strict=True)]
     return found
+
+
+def varies(translator: Translator) -> bool:
+    """Tell whether passes with dropout differ: those of a model without dropout do not."""
+    (request,) = translator.requests([PROBE], [PROBE], previous=[[]])
+    models = [copy.deepcopy(model).train() for model in translator.models]
+    return bool(np.ptp(_drop(translator, models, request, passes=PROBES)) > SAME)
 
 
 def without_word(codec: Codec, text: str, word: int | None) -> list[int] | None:
@@ -161,6 +184,26 @@ def _erase(translator: Translator, requests: Sequence[EncodedRequest], scored: S
     for (number, word), one in zip(places, results, strict=True):
         erased[number][word] = np.array(scored[number].token_log_probs) - np.array(one.token_log_probs)
     return erased
+
+
+def _given_others(
+    translator: Translator, requests: Sequence[EncodedRequest], others: Sequence[str]
+) -> list[Numbers | None]:
+    """Return for each request the log-probability of each token given each other source; None if there is no other."""
+    known = {other: [codec.encode(other) for codec in translator.sources] for other in others}
+    changed: list[EncodedRequest] = []
+    counts: list[int] = []
+    for request in requests:
+        tags = [codec.leading_tags(ids) for codec, ids in zip(translator.sources, request.sources, strict=True)]
+        own = [list(ids[len(tag) :]) for tag, ids in zip(tags, request.sources, strict=True)]
+        given = [encoded for encoded in known.values() if encoded != own]
+        changed += [
+            replace(request, sources=tuple(tag + ids for tag, ids in zip(tags, encoded, strict=True)))
+            for encoded in given
+        ]
+        counts.append(len(given))
+    scored = iter(translator.engine.score(changed, translator.settings))
+    return [np.array([next(scored).token_log_probs for _ in range(count)]) if count else None for count in counts]
 
 
 def _by_words(seen: AttentionMap) -> Numbers:

@@ -51,6 +51,8 @@ def sentence_features(evidence: Evidence, languages: tuple[str, str]) -> dict[st
         features |= _attention(evidence.attention)
     if evidence.erased is not None:
         features |= _erasure(evidence)
+    if evidence.foreign is not None:
+        features |= contrast(evidence.log_probs, evidence.foreign)
     if evidence.dropped is not None:
         features |= {"dropout": float(evidence.dropped.mean()), "dropout spread": float(evidence.dropped.std())}
     if evidence.agreement is not None:
@@ -127,6 +129,19 @@ def omitted(evidence: Evidence) -> tuple[float, list[int]]:
         if total > best:
             best, found = total, current
     return best, found
+
+
+def contrast(log_probs: Float[np.ndarray, " token"], foreign: Float[np.ndarray, "other token"]) -> dict[str, float]:
+    """Return by how much more probable the own source makes each token than other sources do: the mean, and the worst fifth.
+
+    The mixture of the other sources estimates the probability of a token without its source, so that what is left is about the
+    source, and not about how usual the words are.
+
+    >>> contrast(np.log([0.5, 0.5]), np.log([[0.1, 0.5], [0.4, 0.5]]))
+    {'contrast': 0.346..., 'least contrast': 0.0}
+    """
+    gains = log_probs - (np.logaddexp.reduce(foreign, 0) - np.log(len(foreign)))
+    return {"contrast": float(gains.mean()), "least contrast": worst_fifth(gains)}
 
 
 def _attention(weights: Float[np.ndarray, "token word"]) -> dict[str, float]:
