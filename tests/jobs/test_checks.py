@@ -108,7 +108,7 @@ def test_a_recipe_that_cannot_be_reranked_is_refused(trained: Trained, tmp_path:
     for changes, named in (
         (("decoding.beam=1",), "several hypotheses"),
         (("decoding.method=greedy",), "several hypotheses"),
-        (("data.languages=[en, vi]", "data.train.0.both_ways=true"), "works for one direction only"),
+        (("data.languages=[en, vi]", "data.train.0.both_ways=true"), "where sources begin with a tag"),
     ):
         with pytest.raises(SettingsError, match=rf"`decoding\.rerank: .*{named}"):
             fit(reranked(back, changes=changes), tmp_path / "run")
