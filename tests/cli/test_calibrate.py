@@ -118,7 +118,11 @@ def test_text_that_the_run_was_trained_on_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threshold", ["0", "-1", "100.5", "nan", "inf"])
 def test_a_threshold_that_divides_nothing_is_refused(run: Path, threshold: str) -> None:
-    assert "--threshold" in refused_at_once(run, f"--threshold={threshold}")
+    found = dragoman("calibrate", run, f"--threshold={threshold}")
+    assert (found.code, found.output) == (
+        2,
+        "",
+    ) and f"{threshold} is not a chrF above 0 and at most 100" in found.errors
 
 
 @pytest.mark.parametrize(

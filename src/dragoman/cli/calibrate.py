@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.options import Device, Run
+from dragoman.cli.options import Device, Run, number
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 SENTENCES = 1000
 """Maximum number of sentences that are learned from, unless --sentences says another."""
+
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        metavar="CHRF",
+        parser=number("a chrF above 0 and at most 100", lambda score: 0 < score <= 100),
+        help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]",
+    ),
+]
 
 
 def calibrate(
@@ -34,10 +43,7 @@ def calibrate(
     sentences: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of sentences to learn from. [default: 1000]")
     ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]"),
-    ] = None,
+    threshold: Threshold = None,
     dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,
     others: Annotated[
