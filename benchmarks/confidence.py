@@ -82,7 +82,7 @@ MARKS = ("<!-- hallucinations -->", "<!-- /hallucinations -->")
 
 
 def hallucinations(options: argparse.Namespace) -> None:
-    """Print the AUROC of each feature and of combinations, and write the main ones."""
+    """Observe the judged translations, and compare what detects those that are wrong."""
     with (options.folder / "dev.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     if options.labels >= len(rows):
@@ -97,9 +97,16 @@ def hallucinations(options: argparse.Namespace) -> None:
     seconds = time.monotonic() - begun
     kept = [(row, one) for row, one in zip(rows, observed, strict=True) if one is not None]
     print(f"{len(kept)} translations in {seconds:.0f} s; {len(requests) - len(kept)} without a token, left out")
+    compare_detectors(kept, assessor.translator.languages, options)
+
+
+def compare_detectors(
+    kept: Sequence[tuple[Mapping[str, str], Evidence]], languages: tuple[str, str], options: argparse.Namespace
+) -> None:
+    """Print the AUROC of each feature and of combinations, and write the latter."""
     elsewhere = said_elsewhere([row["src"] for row, _ in kept], [row["mt"] for row, _ in kept])
     features = [
-        sentence_features(one, assessor.translator.languages) | to_uniform(one) | {"said elsewhere": share}
+        sentence_features(one, languages) | to_uniform(one) | {"said elsewhere": share}
         for (_, one), share in zip(kept, elsewhere, strict=True)
     ]
     table = {name: np.array([row[name] for row in features]) for name in features[0]}
