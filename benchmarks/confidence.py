@@ -6,9 +6,9 @@
     python benchmarks/confidence.py rescue RUN SOURCE REFERENCE
 
 `hallucinations` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023),
-with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean rank of features
-whose direction is known), and logistic regression by cross-validation over all rows, or on so many labels alone (200). A feature
-that grows with errors counts as it is, others negated. `--write` puts the main rows between two marks of a document.
+with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean of standardised
+features whose direction is known), and logistic regression by cross-validation over all rows, or on so many labels alone (200). A
+feature that grows with errors counts as it is, others negated. `--write` puts the main rows between two marks of a document.
 `reliability` translates unseen text with a calibrated run and prints the expected calibration error of its confidence; `rescue`
 prints chrF of flagged translations before and after. A row that cannot be scored is counted and printed.
 """
@@ -70,30 +70,19 @@ ORDER = 4
 WITHOUT_LABELS: Mapping[str, Sequence[str]] = {
     "mean log-probability alone": ("log-probability",),
     "attention alone": ATTENTION,
-    "one pass": ("log-probability", "worst fifth", "repetition"),
-    "one pass and attention": ("log-probability", "worst fifth", "repetition", *ATTENTION),
-    "all passes": (
-        "log-probability",
-        "worst fifth",
-        "repetition",
-        "support",
-        "unsupported",
-        "whole source",
-        "contrast",
-        "least contrast",
-        "dropout",
-        "agreement",
-        "reverse",
-    ),
+    "contrast with other sources alone": ("contrast",),
+    "contrast and attention": ("contrast", *ATTENTION),
+    "contrast and repetition": ("contrast", "repetition"),
+    "contrast, repetition and the file": ("contrast", "repetition", *FILE),
 }
-"""Features whose ranks are averaged; those of passes that were not made are left out."""
+"""Features that are averaged, each with mean 0 and deviation 1; those of passes that were not made are left out."""
 PARTS = 10
 MARKS = ("<!-- hallucinations -->", "<!-- /hallucinations -->")
 """Between them a document holds the main rows."""
 
 
 def hallucinations(options: argparse.Namespace) -> None:
-    """Print the AUROC of each feature and of combinations, and write the main ones."""
+    """Observe the judged translations, and compare what detects those that are wrong."""
     with (options.folder / "dev.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     if options.labels >= len(rows):
@@ -108,9 +97,16 @@ def hallucinations(options: argparse.Namespace) -> None:
     seconds = time.monotonic() - begun
     kept = [(row, one) for row, one in zip(rows, observed, strict=True) if one is not None]
     print(f"{len(kept)} translations in {seconds:.0f} s; {len(requests) - len(kept)} without a token, left out")
+    compare_detectors(kept, assessor.translator.languages, options)
+
+
+def compare_detectors(
+    kept: Sequence[tuple[Mapping[str, str], Evidence]], languages: tuple[str, str], options: argparse.Namespace
+) -> None:
+    """Print the AUROC of each feature and of combinations, and write the latter."""
     elsewhere = said_elsewhere([row["src"] for row, _ in kept], [row["mt"] for row, _ in kept])
     features = [
-        sentence_features(one, assessor.translator.languages) | to_uniform(one) | {"said elsewhere": share}
+        sentence_features(one, languages) | to_uniform(one) | {"said elsewhere": share}
         for (_, one), share in zip(kept, elsewhere, strict=True)
     ]
     table = {name: np.array([row[name] for row in features]) for name in features[0]}
@@ -138,22 +134,18 @@ def combinations(
 ) -> Iterator[tuple[str, Mapping[str, Numbers]]]:
     """Yield the scores of each combination by what is to be found: first those that need no labels."""
     for title, names in WITHOUT_LABELS.items():
-        if not table.keys() & set(names):
-            continue
-        yield title, dict.fromkeys(labels, mean_rank(table, names))
-        if title == "all passes":
-            yield f"{title} and attention", dict.fromkeys(labels, mean_rank(table, (*names, *ATTENTION)))
-            yield f"{title}, and the file", dict.fromkeys(labels, mean_rank(table, (*names, *FILE)))
+        if table.keys() & set(names):
+            yield f"{title}: no labels", dict.fromkeys(labels, mean_standard(table, names))
     passes = [name for name in table if name not in (*ATTENTION, *FILE)]
     for title, names in {
-        "all passes": passes,
-        "all passes and attention": [*passes, *ATTENTION],
-        "all passes, attention and the file": list(table),
+        "all features but attention and the file": passes,
+        "all features but the file": [*passes, *ATTENTION],
+        "all features": list(table),
     }.items():
         chosen = np.column_stack([table[name] for name in names if name in table])
-        yield f"{title}: cross-validated on labels", {group: unseen(chosen, label) for group, label in labels.items()}
+        yield f"{title}: labels, cross-validated", {group: unseen(chosen, label) for group, label in labels.items()}
     every = np.column_stack(list(table.values()))
-    yield f"all: learned from {count} labels", {group: from_few(every, label, count) for group, label in labels.items()}
+    yield f"all features: {count} labels", {group: from_few(every, label, count) for group, label in labels.items()}
 
 
 def to_uniform(one: Evidence) -> dict[str, float]:
@@ -214,15 +206,10 @@ def line(name: str, scores: Mapping[str, Numbers], labels: Mapping[str, Numbers]
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def mean_rank(table: Mapping[str, Numbers], names: Sequence[str]) -> Numbers:
-    """Return the mean over features of the rank of each row, errors last; equal values share their mean rank."""
-    ranks = []
-    for name in names:
-        if name in table:
-            values = -table[name] if name in FALLING else table[name]
-            _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
-            ranks.append((np.cumsum(sizes) - (sizes - 1) / 2)[place])
-    return np.mean(ranks, axis=0)
+def mean_standard(table: Mapping[str, Numbers], names: Sequence[str]) -> Numbers:
+    """Return the mean over features of each row's distance from the mean, in deviations, errors last."""
+    known = [(-table[name] if name in FALLING else table[name]) for name in names if name in table]
+    return np.mean([(values - values.mean()) / max(float(values.std()), 1e-9) for values in known], axis=0)
 
 
 def unseen(table: Numbers, labels: Numbers) -> Numbers:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import confidence
-from benchmarks.confidence import differ, line, mean_rank, said_elsewhere, to_uniform, write_between
+from benchmarks.confidence import differ, line, mean_standard, said_elsewhere, to_uniform, write_between
 from tests.inference.confidence.test_features import evidence
 from tests.tiny import Trained
 
@@ -21,9 +21,14 @@ def test_words_said_of_different_sources_count_and_those_of_alike_sources_do_not
     assert differ(frozenset("ab"), frozenset("cd")) and not differ(frozenset("abc"), frozenset("abx"))
 
 
-def test_ranks_are_averaged_with_errors_last_and_ties_shared() -> None:
-    table = {"log-probability": np.array([-1.0, -3.0, -2.0]), "repetition": np.array([0.0, 0.0, 0.5])}
-    assert mean_rank(table, ["log-probability", "repetition", "reverse"]).tolist() == [1.25, 2.25, 2.5]
+def test_standardised_features_are_averaged_with_errors_last() -> None:
+    table = {
+        "log-probability": np.array([-1.0, -3.0]),
+        "repetition": np.array([0.0, 0.0]),
+        "copied": np.array([0.5, 0.1]),
+    }
+    assert mean_standard(table, ["log-probability", "repetition", "reverse"]).tolist() == [-0.5, 0.5]
+    assert mean_standard(table, ["copied"]).tolist() == pytest.approx([1.0, -1.0])
 
 
 def test_rows_that_were_learned_from_do_not_count() -> None:
@@ -80,7 +85,7 @@ def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, caps
     assert "24 translations in" in printed and "1 without a token" in printed and "| contrast |" in printed
     written = document.read_text(encoding="utf-8")
     for title in confidence.WITHOUT_LABELS:
-        assert f"\n| {title} | " in written
+        assert f"\n| {title}: no labels | " in written
     assert "| score | detached or repeated (8) |" in written and "| contrast |" not in written
     with pytest.raises(SystemExit, match="fewer --labels"):
         confidence.hallucinations(Namespace(**vars(options) | {"labels": 25}))

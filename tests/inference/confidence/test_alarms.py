@@ -72,3 +72,13 @@ def test_an_alarm_says_where_its_words_are() -> None:
     found = {alarm.name: alarm.places for alarm in raise_alarms(pair, AlarmLimits(), ("en", "vi"))}
     assert found["number lost"] == (1, 6) and found["name lost"] == (4,) and found["omission"] == (2, 3, 4, 5)
     assert raise_alarms(evidence("we like it", "we like it"), AlarmLimits(), ("en", "vi"))[0].places == ()
+
+
+def test_a_translation_that_other_sources_make_as_probable_is_detached() -> None:
+    own = np.log(np.full(5, 0.2))
+    for foreign, expected in [(0.1, set()), (0.3, {"detached"})]:
+        given = {"erased": USED, "log_probs": own, "foreign": np.log(np.full((2, 5), foreign))}
+        assert set(alarms("we like the house", "chúng tôi thích nhà", **given)) == expected
+    rows = [{"length": 0.0, "contrast": one / 10} for one in range(-10, 91)]
+    assert limits_from(rows, 0.02).contrast == -0.8
+    assert limits_from(rows[20:], 0.02).contrast == 0.0

@@ -12,7 +12,14 @@ import numpy as np
 from pydantic import Field
 
 from dragoman.inference.confidence.evidence import Evidence
-from dragoman.inference.confidence.features import EXPECTED, WITHOUT_CAPITALS, length_ratio, omitted, unsupported
+from dragoman.inference.confidence.features import (
+    EXPECTED,
+    WITHOUT_CAPITALS,
+    contrast,
+    length_ratio,
+    omitted,
+    unsupported,
+)
 from dragoman.inference.confidence.surface import (
     capitalised,
     copied,
@@ -57,6 +64,8 @@ class AlarmLimits(Settings):
     """Sum over neighbouring source words of what each falls short of 1 nat of use for the translation."""
     detached: float = Field(default=0.8, ge=0)
     """Share of the tokens that no source word makes more probable."""
+    contrast: float = 0.0
+    """By how much the own source must make a token more probable than other sources do, on average."""
     shortest: float = -1.1
     """Logarithm of the ratio of letters, target to source: the least."""
     longest: float = 1.1
@@ -86,11 +95,13 @@ def measured(evidence: Evidence) -> dict[str, float]:
     }
     if evidence.erased is not None:
         found |= {"omission": omitted(evidence)[0], "detached": unsupported(evidence)}
+    if evidence.foreign is not None:
+        found["contrast"] = contrast(evidence.log_probs, evidence.foreign)["contrast"]
     return found
 
 
 def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmLimits:
-    """Return limits that at most this share of good translations exceed, each limit alone; none is below its default.
+    """Return limits that at most this share of good translations exceed, each limit alone; none is stricter than its default.
 
     >>> limits_from([{"repetition": 0.01 * one, "length": 0.0} for one in range(101)], 0.1).repetition
     0.9
@@ -101,6 +112,9 @@ def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmL
         values = [one[name] for one in measures if name in one]
         if values:
             chosen[name] = max(getattr(defaults, name), round(float(np.quantile(values, 1 - share)), 4))
+    contrasts = [one["contrast"] for one in measures if "contrast" in one]
+    if contrasts:
+        chosen["contrast"] = min(defaults.contrast, round(float(np.quantile(contrasts, share)), 4))
     lengths = [one["length"] for one in measures]
     low, high = (float(np.quantile(lengths, at)) for at in (share / 2, 1 - share / 2))
     return AlarmLimits(**chosen, shortest=round(low - 0.1, 4), longest=round(high + 0.1, 4))
@@ -124,7 +138,8 @@ def _alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, str])
     if "omission" in found and found["omission"] > limits.omission:
         places = omitted(evidence)[1]
         yield Alarm("omission", shown(evidence.source[word] for word in places), tuple(places))
-    if "detached" in found and found["detached"] > limits.detached:
+    alone = "detached" in found and found["detached"] > limits.detached
+    if alone or ("contrast" in found and found["contrast"] < limits.contrast):
         yield Alarm("detached")
 
 
