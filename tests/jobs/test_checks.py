@@ -151,6 +151,13 @@ def test_what_this_machine_does_not_have_is_refused(assignments: list[str], name
     assert all(word in str(refused.value) for word in named)
 
 
+def test_replicas_are_refused_on_a_gpu() -> None:
+    several = recipe("transformer", "training.replicas=2")
+    check_machine(several, CPU)
+    with pytest.raises(SettingsError, match=r"`training.replicas` .* training is on a GPU"):
+        check_machine(several, GPU)
+
+
 def test_a_package_that_is_not_installed_is_asked_for_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

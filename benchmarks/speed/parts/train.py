@@ -231,8 +231,10 @@ def share(turn: Record, loaded: Record) -> float:
 
 
 def chosen(loaded: Record) -> str:
-    """Say which precision was chosen."""
-    return f"; {loaded['precision']}" if loaded.get("precision") == "bfloat16" else ""
+    """Say which precision was chosen, and how many copies of the model share a batch."""
+    rounded = f"; {loaded['precision']}" if loaded.get("precision") == "bfloat16" else ""
+    copies = loaded.get("replicas", 1)
+    return rounded + (f"; {copies} copies of the model, a thread each" if copies > 1 else "")
 
 
 def prepared(bench: Bench) -> Prepared:

@@ -13,6 +13,7 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
+from dragoman.jobs.train import replica_count
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.precision import choose_training_precision, width_of
 from dragoman.machine.provenance import versions
@@ -87,13 +88,17 @@ class Peer:
             validate=lambda _: {"dev_loss": 0.0},
             listener=self.listener,
         )
-        if recipe.training.threads is None:
+        replicas = replica_count(recipe, torch.device("cpu"))
+        if replicas > 1:
+            self.listener.trainer.use_replicas(replicas)
+        elif recipe.training.threads is None:
             self.listener.stream.numbers = [0, 1]
             torch.set_num_threads(probe_threads(self.listener.trainer))
         return {
             "parameters": parameters(model),
             "threads": torch.get_num_threads(),
             "precision": precision,
+            "replicas": replicas,
             "recurrence": recurrence,
             "versions": versions(),
         }

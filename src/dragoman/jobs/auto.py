@@ -354,10 +354,11 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
         batch = Batch(_sentences(rows, vocabularies.source, device), _sentences(rows, vocabularies.target, device))
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
-        arithmetic_here = partial(arithmetic, precision, device)
+        rounding = partial(arithmetic, precision, device)
         threads = torch.get_num_threads()
-        count = recipe.training.replicas or suitable_count(threads, REFERENCE_BATCH) if device.type == "cpu" else 1
-        replicas = Replicas(model, count, threads=threads, precision=arithmetic_here)
+        wanted = recipe.training.replicas or suitable_count(threads, REFERENCE_BATCH)
+        count = wanted if device.type == "cpu" else 1
+        replicas = Replicas(model, count, threads=threads, precision=rounding) if count > 1 else None
         step = partial(
             train_step,
             model,
@@ -365,15 +366,16 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
             build_optimizer(model, training, dtype_of(precision)),
             batches=[batch],
             clip=training.clip,
-            precision=arithmetic_here(),
-            replicas=replicas if count > 1 else None,
+            precision=rounding(),
+            replicas=replicas,
         )
         seconds = []
         for _ in range(1 + TIMED):
             begin = time.perf_counter()
             step()
             seconds.append(time.perf_counter() - begin)
-        replicas.close()
+        if replicas is not None:
+            replicas.close()
     return rows * (LENGTH - 1) / min(seconds[1:])
 
 

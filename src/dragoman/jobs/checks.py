@@ -131,6 +131,11 @@ def check_machine(recipe: Settings, device: torch.device) -> None:
         raise SettingsError(
             "`training.compile: graphs` needs a GPU, but training is on a CPU; set `training.compile: none`"
         )
+    if (getattr(training, "replicas", None) or 1) > 1 and device.type != "cpu":
+        raise SettingsError(
+            "`training.replicas` shares a batch among the cores of a CPU, but training is on a GPU; remove it, or set "
+            "`training.device: cpu`"
+        )
     _check_memory(recipe, device)
 
 

@@ -87,6 +87,11 @@ def _tags_are_known(recipe: Any, training: Any) -> bool:
     return not getattr(recipe.data, "tag_pieces", ()) or recipe.text.joint
 
 
+def _plugged(recipe: Any) -> bool:
+    """Tell whether part of the model comes from a plugin, of which nothing is known."""
+    return any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
+
+
 def replicable(recipe: Any) -> bool:
     """Tell whether copies of the model can compute parts of a batch: nothing depends on all of it, or on chance but dropout."""
     model, training = model_of(recipe), recipe.training
@@ -94,6 +99,7 @@ def replicable(recipe: Any) -> bool:
     return (
         model.translates
         and model.one_program
+        and not _plugged(recipe)
         and not model.data_dependent
         and not getattr(recipe.model, "attention_dropout", 0)
         and training.objective == "translation"
@@ -112,8 +118,7 @@ def _one_step_a_batch(recipe: Any, training: Any) -> bool:
 def _bounded(recipe: Any, _: Any) -> bool:
     """Tell whether the model limits the length of sentences, or a plugin may do so."""
     model = model_of(recipe)
-    plugins = any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
-    return plugins or model.source_positions is not None or model.target_positions is not None
+    return _plugged(recipe) or model.source_positions is not None or model.target_positions is not None
 
 
 def _head_exists(axis: int, name: str) -> Works:
@@ -216,7 +221,7 @@ COMPUTING = (
         "training.replicas",
         lambda recipe, _: replicable(recipe),
         "splits batches, which works only for a Transformer that translates, without experts, hard attention, attention dropout, "
-        "word dropout, `training.consistency` and rewards",
+        "word dropout, plugins, `training.consistency` and rewards",
     ),
     Rule(
         "training.replicas",

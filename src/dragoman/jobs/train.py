@@ -126,19 +126,24 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
-    if (count := _replica_count(run, device, plan)) > 1:
+    if (count := _replica_count(run, device)) > 1:
         trainer.use_replicas(count)
     return trainer
 
 
-def _replica_count(run: Run, device: torch.device, plan: ComputePlan) -> int:
+def _replica_count(run: Run, device: torch.device) -> int:
     """Return how many copies of the model compute parts of a batch; a run that has begun keeps its number."""
-    training = run.recipe.training
     if (run.folder / "manifest.json").exists():
         return int(run.manifest.get("replicas", 1))
+    return replica_count(run.recipe, device)
+
+
+def replica_count(recipe: Recipe, device: torch.device) -> int:
+    """Return how many copies of the model compute parts of a batch in a new run with torch's present number of threads."""
+    training = recipe.training
     if training.replicas is not None:
         return training.replicas
-    possible = device.type == "cpu" and plan.compiled == "none" and replicable(run.recipe)
+    possible = device.type == "cpu" and training.compile == "none" and replicable(recipe)
     return suitable_count(torch.get_num_threads(), training.batch_tokens) if possible else 1
 
 
