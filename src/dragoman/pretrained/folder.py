@@ -32,9 +32,9 @@ UNREAD = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "*.tflite", "flax_mod
 
 @contextmanager
 def opened(source: str) -> Iterator[Path]:
-    """Yield the folder of a pretrained model: `source` itself, a .zip unpacked for as long, or the copy of that name in the cache.
+    """Yield the folder of a pretrained model. Raises ImportModelError if there is none.
 
-    Raises ImportModelError if there is none.
+    `source` is the folder, a .zip (unpacked for as long), or the name of a model in Hugging Face's cache.
     """
     path = Path(source)
     if path.is_dir():
@@ -54,8 +54,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     config = read_json(path)
     if CODE in config:
         raise ImportModelError(
-            f"{folder} needs Python code of its own (`{CODE}` in {CONFIG}, for `trust_remote_code`), which Dragoman does not run; "
-            "give a model of one of the known families"
+            f"{folder} needs Python code of its own (`{CODE}` in {CONFIG}, for `trust_remote_code`), which Dragoman does not "
+            "run; give a model of one of the known families"
         )
     return config
 
