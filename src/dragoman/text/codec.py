@@ -251,7 +251,7 @@ def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str
             return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
         case ImportedSettings():
             raise TextError(
-                "`text.kind: imported` means the vocabularies of an imported run, but `model.start_from` names none; name it there"
+                "`text.kind: imported` means the vocabularies of an imported run, but `model.start_from` names none; add it"
             )
 
 
