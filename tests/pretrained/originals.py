@@ -94,6 +94,9 @@ def original_of(name: str) -> Any:
     table = {**table}
     own_head = table.pop(OWN_HEAD, False)
     model = getattr(transformers, f"{family}{ending}")(getattr(transformers, f"{family}Config")(**table)).eval()
+    if table.get("tie_word_embeddings") is False and hasattr(getattr(model, "model", None), "shared"):
+        for side in (model.model.encoder, model.model.decoder):  # as in the files that such models are distributed in
+            side.embed_tokens.weight = model.model.shared.weight
     if own_head:
         model.lm_head.weight = nn.Parameter(torch.empty_like(model.lm_head.weight))
     for tensor_name, tensor in _random(model):
