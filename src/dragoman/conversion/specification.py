@@ -198,7 +198,7 @@ def _fill_feed_forward(spec: Any, network: nn.Module, residual: Residual) -> Non
     _fill_norm(spec.layer_norm, residual.norm)
     linears = [spec.linear_0, spec.linear_0_noact] if network.gated else [spec.linear_0]
     weights, bias = network.inner.weight.chunk(len(linears)), network.inner.bias
-    biases = [None] * len(linears) if bias is None else bias.chunk(len(linears))
+    biases: Sequence[Tensor | None] = [None] * len(linears) if bias is None else bias.chunk(len(linears))
     for linear, weight, own in zip(linears, weights, biases, strict=True):
         _fill_linear(linear, weight, own)
     _fill_linear(spec.linear_1, network.outer.weight, network.outer.bias)

@@ -58,7 +58,8 @@ class Description:
     shared: bool
     """Whether both sides have one vocabulary."""
     table_rows: int = 0
-    """Rows of the tables of sinusoids that are saved with the weights, although they follow from a formula; 0 if none are."""
+    """Rows of the tables of sinusoids that are saved with the weights, although they follow from a formula; 0 if none are. Where
+    only a configuration is given, Pegasus is taken to have them, since it saves them and Marian does not."""
 
     @property
     def vocabularies(self) -> Vocabularies:
@@ -161,8 +162,10 @@ def _bart(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] 
     pad = target - 1 if family == "marian" else kind.pad
     start = pad if family == "marian" else kind.start
     special = _special(config, target, pad=pad, start=start, eos=kind.eos, unk=kind.unk)
-    rows = len(tables[0]) if tables and computed else 0
-    return Description(family, _settings(settings), special, source, target, shared, rows)
+    rows = len(tables[0]) if tables else 0
+    if family == "pegasus" and positions == "sinusoidal_halves" and tensors is None:
+        rows = _number(config, "max_position_embeddings", 1024)
+    return Description(family, _settings(settings), special, source, target, shared, rows if computed else 0)
 
 
 def _t5(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] | None) -> Description:
