@@ -139,7 +139,7 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
 def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
     """Fill in one attention with the norm of its residual; in self-attention, queries, keys and values are one matrix."""
     _fill_norm(spec.layer_norm, residual.norm)
-    query = _queries(attention)
+    query = scaled_queries(attention)
     both = (attention.key_value.weight, attention.key_value.bias)
     if itself:
         _fill_linear(spec.linear[0], *(torch.cat(pair) for pair in zip(query, both, strict=True)))
@@ -152,7 +152,7 @@ def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itse
         spec.relative_position_values = _distances(attention.relative.averaged)
 
 
-def _queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
+def scaled_queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
     """Return weight and bias of the queries whose scaled dot product with the keys is the attention's score."""
     weight, bias = attention.query.weight.double(), attention.query.bias.double()
     root = math.sqrt(weight.shape[0] / attention.heads)
