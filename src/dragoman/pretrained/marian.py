@@ -39,7 +39,7 @@ NEEDED: Mapping[str, tuple[Any, ...]] = {
     "transformer-no-projection": (False, None),
     "transformer-tied-layers": ([], None),
     "transformer-aan-nogate": (False, None),
-    "transformer-dim-model": (0, None),
+    "transformer-decoder-dim-ffn": (0, None),
     "output-omit-bias": (False, None),
     "lemma-dim-emb": (0, None),
     "ulr": (False, None),
@@ -171,9 +171,8 @@ def _settings(path: Path, arrays: Any) -> dict[str, Any]:
     missing = [name for name in NUMBERS if not isinstance(settings.get(name), int)]
     if missing:
         raise ImportModelError(f"{path} does not say its `{missing[0]}`; it was not written by Marian")
-    if settings.get("tied-embeddings-src") or not (
-        settings.get("tied-embeddings") or settings.get("tied-embeddings-all")
-    ):
+    target = settings.get("tied-embeddings") and not settings.get("tied-embeddings-src")
+    if not (settings.get("tied-embeddings-all") or target):
         raise ImportModelError(
             f"{path} does not tie its output layer to the target embedding, or ties it to the source alone; known: "
             "`tied-embeddings` and `tied-embeddings-all`"
