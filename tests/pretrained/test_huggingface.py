@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 from tests.laws.architectures import ARCHITECTURES, transformer
-from tests.pretrained.test_tokenizer_json import ODD
+from tests.pretrained.odd_text import ODD
 from tests.tiny import Trained, dragoman, refusal
 from torch import nn
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
