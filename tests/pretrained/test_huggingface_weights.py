@@ -10,6 +10,7 @@ from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForC
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.laws.examples import VOCABULARY, batch, model_of
 from dragoman.layers import positions
+from dragoman.pretrained import huggingface_weights
 from dragoman.pretrained.huggingface_weights import (
     NEVER,
     config_of,
@@ -38,7 +39,8 @@ def sinusoids(offset: int, count: int, width: int, **_: Any) -> torch.Tensor:
 @pytest.mark.parametrize("tied", ["all", "target", "none"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_logits_are_equal_in_float64(norm: Any, tied: Any, score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(positions, "sinusoids", sinusoids)
+    for module in (positions, huggingface_weights):
+        monkeypatch.setattr(module, "sinusoids", sinusoids)
     settings = transformer(norm=norm, tied=tied, self_score=score, cross_score=score, decoder_layers=3)
     own = model_of(settings).double()
     layout = layout_of(settings, VOCABULARY, VOCABULARY)

@@ -24,10 +24,10 @@ INVISIBLE = r"[\x{200B}\x{2060}\x{FEFF}\x{AD}\x{00}-\x{08}\x{0E}-\x{1B}\x{7F}-\x
 """What `normalize` removes; text of this library has no lone surrogates."""
 SPACES = r"[\x{09}-\x{0D}\x{1C}-\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]+"
 """White space, as Python knows it."""
-CASED, IGNORED = r"[\p{Lu}\p{Ll}\p{Lt}]", r"[\p{Mn}\p{Me}\p{Cf}\p{Lm}\p{Sk}'’.:·]"
+CASED, IGNORED = r"[\p{Lu}\p{Ll}\p{Lt}]", r"[\p{Mn}\p{Me}\p{Cf}\p{Lm}\p{Sk}'‘’.․‧:·]"
 """Letters with a case, and signs that may stand between such letters inside a word."""
-FINAL_SIGMA = rf"(?<={CASED}|{CASED}{IGNORED}|{CASED}{IGNORED}{IGNORED})Σ(?!{IGNORED}*{CASED})"
-"""A Σ that ends a word, whose small letter is ς (Unicode, section 3.13)."""
+FINAL_SIGMA = rf"(?<={'|'.join(CASED + count * IGNORED for count in range(4))})Σ(?!{IGNORED}*{CASED})"
+"""A Σ that ends a word, whose small letter is ς (Unicode, section 3.13); up to three other signs may stand before it."""
 
 
 def tokenizer_json(source: Codec, target: Codec, offset: int) -> dict[str, Any]:
