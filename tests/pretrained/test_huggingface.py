@@ -153,8 +153,8 @@ def test_what_cannot_be_expressed_is_named(settings: dict[str, Any], named: str)
 
 
 def test_what_differs_from_the_default_and_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface, "ANY", tuple(name for name in huggingface.ANY if name != "tied"))
-    assert list(obstacles(transformer(tied="none"))) == ["`model.tied: none`"]
+    monkeypatch.setattr(huggingface, "ANY", tuple(name for name in huggingface.ANY if name != "width"))
+    assert list(obstacles(transformer(width=32))) == ["`model.width: 32`"]
 
 
 def test_other_models_are_named_by_their_kind() -> None:
