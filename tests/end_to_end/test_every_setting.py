@@ -288,8 +288,9 @@ def test_every_class_of_settings_is_asked(folder: Path) -> None:
     apart = {
         "MonolingualSettings",
         "StartSettings",
+        "AdapterSettings",
         "OptimisationPhase",
-    }  # the last two are read where runs start and in phases
+    }  # the last three are read where runs start, where they adapt one, and in phases
     assert {kind.__name__ for kind in reachable(Recipe, ClassifierRecipe)} - {kind.__name__ for kind in asked} <= apart
 
 
