@@ -56,6 +56,7 @@ SETTABLE = {
     "train",
     "demo",
     "distill",
+    "adapt",
     "compare",
     "classify train",
     "translate",
@@ -65,7 +66,7 @@ SETTABLE = {
     "diversify",
     "tune",
 }
-"""Commands with `--set`; the first five read recipes, the others the section `decoding`."""
+"""Commands with `--set`; the first six read recipes, the others the section `decoding`."""
 
 
 def small(name: str, **changes: Any) -> dict[str, Any]:

@@ -313,6 +313,11 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
         )
+    if "merged" in run.manifest:
+        raise RunError(
+            f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
+            "`model.start_from.whole`"
+        )
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
     return replace(run, recipe=recipe)

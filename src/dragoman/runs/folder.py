@@ -38,8 +38,9 @@ DICTIONARY = "dictionary.tsv"
 """File of a run folder with translations of single words."""
 CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
-BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled"}
-"""Files that may be in a folder before it contains a run: those of a half-written run, and a student's corpus."""
+BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled", "mixed"}
+"""Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
+adapted run."""
 
 
 @dataclass(frozen=True)
