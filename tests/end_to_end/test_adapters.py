@@ -152,7 +152,7 @@ def test_frozen_embeddings_stay_those_of_the_base(trained: Trained, tmp_path: Pa
     fit(recipe("transformer", f"model.start_from.whole={base}", *FEW, "training.frozen=embeddings"), tmp_path / "run")
     before, after = weights(base), weights(tmp_path / "run")
     same = {name for name in before if torch.equal(before[name], after[name])}
-    assert same == {name for name in before if name.endswith("embedding.tokens.weight")} or len(same) == 1
+    assert len(same) == 1 and "embedding" in next(iter(same))
     assert open_run(tmp_path / "run").manifest["cost"]["trained_parameters"] < sum(
         one.numel() for one in before.values()
     )

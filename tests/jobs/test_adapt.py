@@ -69,7 +69,7 @@ def test_where_the_corpus_is_gone_the_base_translates_and_resumes_where_it_was_k
 
     own = texts(tmp_path / "own")
     lines = [f"data.{part}=[{{source: {own}/{part}.en, target: {own}/{part}.vi}}]" for part in ("train", "dev")]
-    base = trained("rnn", *lines, "data.test=[]", "text.size=60", "decoding.maximum_ratio=1.0")
+    base = trained("rnn", *lines, "data.test=[]", "text={kind: characters}", "decoding.maximum_ratio=1.0")
     shutil.rmtree(own)
     monkeypatch.setattr(translate_corpus, "CHUNK", 16)
 
@@ -137,8 +137,8 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
     other = texts(tmp_path / "other", languages=("de", "fr"))
     assert "translates from en to vi, only train.de" in refusal("adapt", base, "--data", other, "--out", out)
     assert "no dev files" in refusal("adapt", base, "--data", texts(tmp_path / "half", dev=0), "--out", out)
-    assert "`model.adapters.rank` is 8" in refusal(
-        "adapt", base, *more, "--method", "adapters", "--set", "model.adapters.rank=8"
+    assert "`model.adapters.rank` is 16" in refusal(
+        "adapt", base, *more, "--method", "adapters", "--set", "model.adapters.rank=16"
     )
     assert "`droput`" in refusal("adapt", base, *more, "--set", "model.droput=1")
     assert "share from 0 to 0.9" in refusal("adapt", base, *more, "--mix", "nan")

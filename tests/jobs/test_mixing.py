@@ -80,7 +80,7 @@ def test_corpora_that_have_changed_are_not_the_general_ones(trained: Trained, tm
     lines = [
         f"data.{part}=[{{source: {folder}/{part}.en, target: {folder}/{part}.vi}}]" for part in ("train", "dev", "test")
     ]
-    run = open_run(trained("rnn", *lines, "text.size=60"))
+    run = open_run(trained("rnn", *lines, "text={kind: characters}"))
     found = general_of(run, None)
     assert found.train is not None and found.held is not None and len(found.held.test) == 1
     assert len(found.files) == 6
