@@ -5,7 +5,8 @@ DragomanError
 ├── CorpusError      a corpus that is missing, unreadable or not parallel
 ├── TextError        a tokeniser or vocabulary that cannot be made or read
 ├── InputError       a sentence, file or option that this model or command cannot take
-│   └── ExportError  an export that cannot be made, or does not translate as its run does
+│   ├── ExportError       an export that cannot be made, or does not translate as its run does
+│   └── ImportModelError  a pretrained model that cannot be imported
 ├── RunError         a run folder that is missing, incomplete, damaged or newer than this program
 └── TrainingError    training that cannot continue (a loss that is not a number, a full disk)
 
@@ -44,6 +45,10 @@ class RunError(DragomanError):
 
 class ExportError(InputError):
     """An export that cannot be made, or does not translate as its run does."""
+
+
+class ImportModelError(InputError):
+    """A pretrained model that cannot be imported."""
 
 
 class TrainingError(DragomanError):

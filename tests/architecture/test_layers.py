@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"inference"}),
     frozenset({"jobs"}),
     frozenset({"arena", "classification", "conversion", "laws"}),
+    frozenset({"pretrained"}),
     frozenset({"cli", "serving"}),
     frozenset({"__init__", "__main__"}),
 )

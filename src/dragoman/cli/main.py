@@ -1,6 +1,7 @@
 """The command `dragoman` and its sub-commands."""
 
 import io
+import keyword
 import os
 import re
 import sys
@@ -29,6 +30,7 @@ COMMANDS = (
     "diversify",
     "compare",
     "translate",
+    "import",
     "export",
     "shortlist",
     "calibrate",
@@ -47,7 +49,8 @@ COMMANDS = (
     "laws",
     "classify",
 )
-"""All commands: each is the function, or the group of functions, of its name in the file of its name in this folder."""
+"""All commands: each is the function, or the group of functions, of its name in the file of its name in this folder. Where the
+name is a keyword of Python, an underscore follows it."""
 
 RENAMED = {"continue": "generate"}
 """Old names of commands that still work."""
@@ -64,7 +67,8 @@ class CommandFiles(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in COMMANDS:
             raise KeyError(name)
-        found = getattr(import_module(f"dragoman.cli.{name}"), name)
+        written = f"{name}_" if keyword.iskeyword(name) else name
+        found = getattr(import_module(f"dragoman.cli.{written}"), written)
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

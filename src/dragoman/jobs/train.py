@@ -21,7 +21,7 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
 from dragoman.errors import RunError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, check_rerank, remarks
+from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
@@ -263,6 +263,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
+    check_corpora(recipe)
     check_rerank(recipe)
     check_new(folder)
     if capabilities_of(recipe.model).previous:

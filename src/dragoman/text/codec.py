@@ -14,7 +14,13 @@ from dragoman.errors import InputError, TextError
 from dragoman.special_ids import SpecialIds
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
-from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
+from dragoman.text.settings import (
+    CharactersSettings,
+    ImportedSettings,
+    SentencePieceSettings,
+    TextSettings,
+    WordsSettings,
+)
 from dragoman.text.tags import refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
@@ -243,6 +249,10 @@ def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str
             return Codec(learn_words(normalized, settings, tags), lower=settings.lower)
         case CharactersSettings():
             return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
+        case ImportedSettings():
+            raise TextError(
+                "`text.kind: imported` means the vocabularies of an imported run, but `model.start_from` names none; name it there"
+            )
 
 
 def _describe(codec: Codec) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""`dragoman import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import announced, note, print_path
+
+
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="Folder or .zip of a pretrained model, or its name in the cache of Hugging Face."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new run.")],
+    source_language: Annotated[
+        str | None, typer.Option("--from", help="Source language, if the model does not say it.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--to", help="Target language, if the model does not say it.")
+    ] = None,
+) -> None:
+    """Make a run from a pretrained translator: opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus, T5.
+
+    All commands work with it as with a run that was trained here. Weights and pieces stay exactly as they are.
+
+    Where the package transformers is installed, both compute the same sentences before the run is kept.
+    """
+    with announced(f"Importing {source}"):
+        from dragoman.pretrained.job import import_model
+
+        made = import_model(source, out, languages=(source_language, target_language), say=note)
+    if made.proof is not None:
+        pieces = "" if made.proof.texts is None else f", and {made.proof.texts:.0%} of the texts have the same pieces"
+        note(
+            f"Proved: logits differ from those of transformers {made.proof.version} by {made.proof.logits:.1g} of the largest"
+            f"{pieces}."
+        )
+    note(f"{made.parameters:,} parameters, family {made.family}.")
+    print_path(made.folder)

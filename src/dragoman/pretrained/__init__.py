@@ -1,0 +1,1 @@
+"""Models of other toolkits: import them, and hand them back."""

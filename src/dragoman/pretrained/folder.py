@@ -1,0 +1,235 @@
+"""Find and read a pretrained model as it is distributed: a folder, a .zip, or a name in the cache of Hugging Face.
+
+Nothing in it is ever executed: weights are read as safetensors or, in old files, by torch's reader of plain tensors.
+"""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from dragoman.errors import ImportModelError
+
+CONFIG = "config.json"
+SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
+INDEX = ".index.json"
+"""Ending of the file that says which shard holds which tensor."""
+CODE = "auto_map"
+"""Entry of a configuration whose model is Python code beside it."""
+UNREAD = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "*.tflite", "flax_model*", "tf_model*", "rust_model*")
+"""Files of a repository that an import does not need."""
+
+
+@contextmanager
+def opened(source: str) -> Iterator[Path]:
+    """Yield the folder of a pretrained model. Raises ImportModelError if there is none.
+
+    `source` is the folder, a .zip (unpacked for as long), or the name of a model in Hugging Face's cache.
+    """
+    path = Path(source)
+    if path.is_dir():
+        yield path
+    elif path.is_file():
+        with tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
+            yield _unpacked(path, Path(place))
+    else:
+        yield _cached(source)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the configuration of a model. Raises ImportModelError if there is none that can be imported."""
+    path = folder / CONFIG
+    if not path.exists():
+        raise ImportModelError(_no_config(folder))
+    config = read_json(path)
+    if CODE in config:
+        raise ImportModelError(
+            f"{folder} needs Python code of its own (`{CODE}` in {CONFIG}, for `trust_remote_code`), which Dragoman does not "
+            "run; give a model of one of the known families"
+        )
+    return config
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises ImportModelError if the file is missing or holds anything else."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ImportModelError(f"{path} is missing; copy the whole folder of the model") from None
+    except OSError as error:
+        raise ImportModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+    except (ValueError, RecursionError):
+        raise ImportModelError(f"{path} is damaged; download it again") from None
+    if not isinstance(table, dict):
+        raise ImportModelError(f"{path} is damaged; download it again")
+    return table
+
+
+class TensorFiles(Mapping[str, Tensor]):
+    """The tensors of a model by name, each read from its file when it is asked for, so that one at a time is in memory.
+
+    Raises ImportModelError if a file is missing, damaged, or cannot be read without running code.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.files = weight_files(folder)
+
+    def __getitem__(self, name: str) -> Tensor:
+        reader = self._readers[name]
+        return reader[name] if isinstance(reader, dict) else _tensor(reader, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    @cached_property
+    def _readers(self) -> dict[str, Any]:
+        """What each tensor is read from: an open safetensors file, or the tensors of an old file."""
+        readers: dict[str, Any] = {}
+        for path in self.files:
+            reader = _unpickled(path) if path.suffix == ".bin" else _safe(path)
+            readers |= dict.fromkeys(reader.keys(), reader)
+        return readers
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files with the weights of a model, safetensors if there are any. ImportModelError names a missing one."""
+    for name in (SAFETENSORS, BIN):
+        if (folder / name).exists():
+            return [folder / name]
+        index = folder / f"{name}{INDEX}"
+        if index.exists():
+            shards = sorted({str(shard) for shard in read_json(index).get("weight_map", {}).values()})
+            missing = [shard for shard in shards if Path(shard).name != shard or not (folder / shard).exists()]
+            if missing or not shards:
+                raise ImportModelError(
+                    f"{folder} lacks {len(missing)} of the {len(shards)} files of its weights (first: "
+                    f"{missing[0] if missing else index.name}); copy the whole folder"
+                )
+            return [folder / shard for shard in shards]
+    others = sorted(path.name for path in folder.glob("*") if path.suffix in (".h5", ".msgpack", ".ot", ".onnx"))
+    found = f", only {others[0]}, which is in the format of another library" if others else ""
+    raise ImportModelError(
+        f"{folder} has no weights ({SAFETENSORS} or {BIN}){found}; copy the whole folder of the model"
+    )
+
+
+def _safe(path: Path) -> Any:
+    """Open a safetensors file."""
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def _tensor(reader: Any, name: str) -> Tensor:
+    """Read one tensor."""
+    tensor: Tensor = reader.get_tensor(name)
+    return tensor
+
+
+def _unpickled(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of an old file, without running any code in it."""
+    try:
+        table = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except (RuntimeError, EOFError, OSError, ValueError) as error:
+        raise _damaged(path, error) from None
+    except Exception as error:  # torch raises pickle's own error, whose module is not imported here
+        if type(error).__name__ != "UnpicklingError":
+            raise
+        raise ImportModelError(
+            f"{path} can only be read by running code in it, which could do anything on this machine; get the model as "
+            f"{SAFETENSORS}"
+        ) from None
+    if not isinstance(table, dict) or not all(isinstance(value, Tensor) for value in table.values()):
+        raise ImportModelError(f"{path} does not hold the tensors of a model; download it again")
+    return table
+
+
+def _damaged(path: Path, error: Exception) -> ImportModelError:
+    """Describe a file that cannot be read."""
+    reason = str(error).strip().split("\n")[0].rstrip(".")
+    return ImportModelError(f"{path} is damaged or incomplete ({reason}); download it again")
+
+
+def _unpacked(path: Path, place: Path) -> Path:
+    """Unpack a .zip into an empty folder; return the folder that holds the model."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(place)
+    except zipfile.BadZipFile:
+        raise ImportModelError(
+            f"{path} is neither a folder nor a .zip; give the folder that holds the model's {CONFIG}"
+        ) from None
+    except OSError as error:
+        raise ImportModelError(
+            f"{path} cannot be unpacked into {place} ({error.strerror}); make room, or choose another place with TMPDIR"
+        ) from None
+    inner = [found for found in place.iterdir() if found.name != "__MACOSX"]
+    return inner[0] if len(inner) == 1 and inner[0].is_dir() else place
+
+
+def _no_config(folder: Path) -> str:
+    """Say why a folder without a configuration cannot be imported."""
+    if (folder / "manifest.json").exists():
+        return f"{folder} is a run of Dragoman already; use it as it is"
+    if (folder / "adapter_config.json").exists():
+        return f"{folder} holds an adapter alone; merge it into its model first, and import that"
+    if (folder / "model.bin").exists():
+        return (
+            f"{folder} is a model of CTranslate2, which cannot be converted back; give the model that it was made from"
+        )
+    return f"{folder} has no {CONFIG}; give the folder of a model as Hugging Face saves it"
+
+
+def cache_folder() -> Path:
+    """Return the folder in which Hugging Face's libraries keep what they downloaded, following their variables."""
+    if found := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(found).expanduser()
+    above = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("HF_HOME") or f"{above}/huggingface").expanduser() / "hub"
+
+
+def _cached(name: str) -> Path:
+    """Return the folder of a model by its name: in the cache, or downloaded into it where that is possible."""
+    parts = name.split("/")
+    if len(parts) > 2 or not all(parts) or name.startswith((".", "~")):
+        raise ImportModelError(f"there is no folder or .zip {name}; check the path")
+    place = cache_folder() / "--".join(["models", *parts])
+    reference = place / "refs" / "main"
+    if reference.exists():
+        snapshot = place / "snapshots" / reference.read_text(encoding="utf-8").strip()
+        if snapshot.is_dir():
+            return snapshot
+    return _downloaded(name)
+
+
+def _downloaded(name: str) -> Path:
+    """Download a model into the cache, if the package for it is there and a network is."""
+    if find_spec("huggingface_hub") is None:
+        raise ImportModelError(
+            f"there is no folder {name}, and no model of that name in {cache_folder()}; give a folder, or install the downloader "
+            'with `pip install "dragoman[hub]"`'
+        )
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, ignore_patterns=list(UNREAD)))
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ImportModelError(
+            f"there is no folder {name}, and the model of that name could not be downloaded ({reason}); copy its folder from a "
+            "machine with a network, and give that"
+        ) from None
