@@ -169,6 +169,8 @@ def _check_base(base: Run) -> None:
     base.require("translate")
     if not base.weights.exists():
         raise RunError(f"{base.folder} has no model.safetensors yet, so there is nothing to adapt; train it first")
+    if not base.directions.trained:
+        raise InputError(f"{base.folder} names no languages that it translates between; give a run that does")
     if capabilities_of(base.recipe.model).previous:
         raise InputError(f"{base.folder} reads documents, but a folder of pairs has none; give a run of another kind")
 

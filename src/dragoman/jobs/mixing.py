@@ -119,6 +119,8 @@ def general_of(run: Run, folder: Path | None) -> General:
     known: Mapping[str, str] = run.manifest.get("data", {})
 
     def unchanged(part: str) -> bool:
+        if not getattr(data, part) and part != "test":
+            return False  # an imported run names no corpora
         try:
             return all(known.get(str(path)) == files.of(path) for path in files_of(data, part))
         except CorpusError:
