@@ -179,7 +179,7 @@ class Mixer:
             sources = draw(pairs_of(domain, "train"), min(wanted, TRANSLATED))
             for number, direction, some in self._by_direction(sources):
                 path = self._path("general-train", number)
-                translations.append(CorpusTranslation(partial(iter, some), path))
+                translations.append(CorpusTranslation(partial(list[Pair], some), path))
                 corpora["train"].append(self._table(path, direction, max(1, round(wanted / len(sources)))))
         tested = "test" if domain.test else "dev"
         self._write("domain-test", draw(pairs_of(domain, tested), TEST))
@@ -190,6 +190,8 @@ class Mixer:
     def _held_out(self, domain: DataSettings, general: General) -> Tables:
         """Write the dev sets, as many sentences of the domain as general ones: the loss is that of both."""
         own = draw(pairs_of(domain, "dev"), DEV)
+        if not own:
+            raise InputError(f"{domain.dev[0].name} has no pair that `data.filters` of {self.run.folder} keeps")
         other = [] if general.held is None else draw(pairs_of(general.held, "dev"), DEV)
         count = min(len(own), len(other)) if other else len(own)
         return self._write("domain-dev", own[:count]) + self._write("general-dev", other[:count])
