@@ -11,6 +11,7 @@ from typing import Any, Literal
 from dragoman.atomic import replacing
 from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
+from dragoman.data.checksums import weights_digest
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import DragomanError, ExportError, RunError
@@ -22,7 +23,6 @@ from dragoman.inference.ctranslate2.folder import (
     checksums,
     is_export,
     open_export,
-    weights_digest,
 )
 from dragoman.inference.ctranslate2.translator import DICTIONARY, ExportedTranslator, can_be_used
 from dragoman.inference.translator import Translator

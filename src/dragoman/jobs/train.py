@@ -24,6 +24,8 @@ from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
+from dragoman.layers.adapters import Adapters
+from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
@@ -103,10 +105,13 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     recipe = run.recipe
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
-    model = run.fresh_model()
-    if not resuming:
+    model, settings = run.fresh_model(), getattr(recipe.model, "adapters", None)
+    if not resuming or settings is not None:  # a checkpoint of adapters does not hold the weights of their base
         start(run, model)
     model = model.to(device)
+    adapters = None if settings is None else Adapters(model, settings)
+    if recipe.training.frozen == "embeddings":
+        freeze_embeddings(model)
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
@@ -126,6 +131,8 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
+    if adapters is not None:
+        trainer.use_adapters(adapters)
     if (count := _replica_count(run, device)) > 1:
         trainer.use_replicas(count)
     return trainer
@@ -223,6 +230,7 @@ def _record_cost(run: Run, trainer: Trainer) -> None:
     rate = sustained_rate(trainer.device, dtype_of(trainer.precision_name))
     cost = {
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "trained_parameters": sum(one.numel() for one in trainer.trained.parameters() if one.requires_grad),
         "steps": progress.step,
         "tokens": progress.tokens,
         "seconds": round(progress.seconds, 3),
@@ -306,6 +314,11 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
         )
+    if "merged" in run.manifest:
+        raise RunError(
+            f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
+            "`model.start_from.whole`"
+        )
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
     return replace(run, recipe=recipe)
@@ -323,8 +336,8 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     paths = run.files.kept()[-count:]
     if len(paths) < 2:
         return
-    model = trainer.model.eval()
-    fill(model, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
+    model, trained = trainer.model.eval(), trainer.trained
+    fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
     value = value_of(scores, trainer.settings)
     best = trainer.progress.best
@@ -332,7 +345,7 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     trainer.metrics.append(record)
     trainer.listener.record(record)
     if best is None or value > best:
-        run.files.save_weights(run.weights, model, {"averaged": len(paths), **scores})
+        run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
-        load_weights(run.weights, model)
+        load_weights(run.weights, trained)

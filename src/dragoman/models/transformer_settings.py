@@ -7,6 +7,7 @@ from pydantic import Field
 
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.feed_forward import ActivationName
 from dragoman.layers.positions import BOUNDED, PositionsChoice
@@ -64,6 +65,8 @@ class BlockSettings(Settings):
     """Maximum sentence length for learned positions and the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @property
     def bound(self) -> int | None:

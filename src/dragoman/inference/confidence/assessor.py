@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.checksums import weights_digest
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
 from dragoman.inference.confidence.features import WITHOUT_CAPITALS, sentence_features, word_features
-from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Languages, Previous, Translator
