@@ -68,9 +68,10 @@ def _to_huggingface(run: Path, out: Path | None, licence: str | None) -> None:
     if proof is None:
         note("Not verified, because `transformers` is not installed: install it and export again, to be sure.")
     else:
+        same = f"{proof.sentences} sentences have the same tokens and the same greedy translation; "
         note(
-            f"Verified with {proof.library}: {proof.sentences} sentences have the same tokens and the same greedy translation; "
-            f"logits differ by at most {proof.difference:.1e} of the largest one."
+            f"Verified with {proof.library}: {same if proof.sentences else ''}logits differ by at most {proof.difference:.1e} of "
+            "the largest one."
         )
     if licence is None:
         note("The model card says that no licence was given; `--license` gives one.")

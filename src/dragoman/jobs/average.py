@@ -27,7 +27,9 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     }  # adapters need their base
     with run_lock(target):
         check_new(target, resumable=False)
-        averaged = new_run(target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary)
+        averaged = new_run(
+            target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
+        )
         averaged.files.save(averaged.weights, average(paths), {"averaged": names})
         averaged.save()
     return target

@@ -24,7 +24,12 @@ def merge_run(folder: Path, out: Path | None = None) -> Path:
         check_new(target, resumable=False)
         whole = run.recipe.model_copy(update={"model": model})
         merged = new_run(
-            target, whole, (run.source, run.target), metadata=kept | {"merged": str(folder)}, dictionary=run.dictionary
+            target,
+            whole,
+            (run.source, run.target),
+            metadata=kept | {"merged": str(folder)},
+            dictionary=run.dictionary,
+            before=run,
         )
         merged.files.save_weights(merged.weights, run.load_any(torch.device("cpu")), {"merged": str(folder)})
         merged.save()

@@ -35,7 +35,7 @@ from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import checksums, codecs_for, start
+from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
@@ -286,7 +286,8 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     if recipe.model.start_from is not None:
         metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=_dictionary(recipe, codecs))
+    dictionary = _dictionary(recipe, codecs)
+    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
 
 
 def _learned(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:

@@ -29,6 +29,8 @@ from dragoman.pretrained.huggingface_weights import (
     tensors_of,
 )
 from dragoman.pretrained.model_card import model_card
+from dragoman.pretrained.original import is_original, write_original
+from dragoman.pretrained.proof import prove as prove_original
 from dragoman.pretrained.tokenizer_json import tokenizer_config, tokenizer_json
 from dragoman.runs.folder import Run, open_run
 from dragoman.special_ids import SPECIAL_IDS
@@ -68,7 +70,12 @@ def export(run: Path, out: Path | None = None, *, licence: str | None = None) ->
     """
     opened = open_run(run)
     opened.require("translate")
-    refuse(opened)
+    if not is_original(opened):
+        refuse(opened)
+    elif licence is not None:
+        raise ExportError(
+            "`--license` works only for runs trained here; an imported model keeps its own card and licence"
+        )
     if licence is not None and (not licence.strip() or len(licence.splitlines()) > 1):
         raise ExportError("`--license` needs the name of a licence in one line, such as `apache-2.0`")
     place = (out or run / EXPORTS / FOLDER).absolute()
@@ -78,7 +85,7 @@ def export(run: Path, out: Path | None = None, *, licence: str | None = None) ->
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:
             temporary.mkdir()
-            proof = _write(opened, temporary, licence)
+            proof = _write(opened, temporary, licence) if not is_original(opened) else _write_back(opened, temporary)
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RunError(f"{place} cannot be written ({reason}); choose another folder, or make room") from None
@@ -132,6 +139,15 @@ def _write(run: Run, folder: Path, licence: str | None) -> Proof | None:
     proof = prove(run, folder, layout, pairs=sample(run, settings)) if can_be_proved() else None
     (folder / "README.md").write_text(model_card(run, layout, licence, proof=proof), encoding="utf-8")
     return proof
+
+
+def _write_back(run: Run, folder: Path) -> Proof | None:
+    """Write an imported run as what it was, and compare their logits where that is possible."""
+    write_original(run, folder)
+    if not can_be_proved():
+        return None
+    found = prove_original(run, folder)
+    return Proof(f"transformers {found.version}", 0, found.logits)
 
 
 def _tables(run: Run, settings: TransformerSettings, layout: Layout) -> dict[str, dict[str, Any]]:

@@ -43,7 +43,7 @@ class Proof:
     library: str
     """Name and version of what read the export."""
     sentences: int
-    """Number of sentences with the same tokens, and the same greedy translation."""
+    """Number of sentences with the same tokens, and the same greedy translation; 0 if only logits were compared."""
     difference: float
     """Largest difference of a logit, divided by the largest logit."""
 

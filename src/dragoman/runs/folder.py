@@ -7,6 +7,7 @@ adapters needs its base, where it was or beside it.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from dragoman.atomic import write_text
+from dragoman.atomic import replacing, write_text
 from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Direction, Directions
 from dragoman.data.unknown import read_dictionary
@@ -38,7 +39,9 @@ DICTIONARY = "dictionary.tsv"
 """File of a run folder with translations of single words."""
 CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
-BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled", "mixed"}
+ORIGINAL = "imported"
+"""Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
+BEFORE_A_RUN = CODECS | {DICTIONARY, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
 """Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
 adapted run."""
 
@@ -54,6 +57,8 @@ class Run:
     manifest: Mapping[str, Any]
     dictionary: Mapping[str, str] = field(default_factory=dict)
     """Translations of single words, learned from word alignments; empty unless unknown words are positional."""
+    origin: Path | None = None
+    """The run whose files of a pretrained model are copied when this one is saved."""
 
     @property
     def languages(self) -> Direction:
@@ -153,6 +158,9 @@ class Run:
     def save(self) -> None:
         """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
+        if self.origin is not None and not (self.folder / ORIGINAL).exists():
+            with replacing(self.folder / ORIGINAL) as temporary:
+                shutil.copytree(self.origin / ORIGINAL, temporary)
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
 
 
@@ -212,11 +220,18 @@ def new_run(
     *,
     metadata: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
+    before: Run | None = None,
 ) -> Run:
-    """Create a run in memory; `metadata` goes into its manifest, along with versions and seed."""
+    """Create a run in memory; `metadata` goes into its manifest, along with versions and seed.
+
+    `before` is the run that its weights come from; if that was imported, what is kept of the original is handed on.
+    """
     identity = run_identity(recipe, [codec.fingerprint for codec in codecs], metadata.get("data", {}))
     manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
-    return Run(folder, recipe, *codecs, manifest, dictionary or {})
+    if before is None or ORIGINAL not in before.manifest:
+        return Run(folder, recipe, *codecs, manifest, dictionary or {})
+    manifest[ORIGINAL] = before.manifest[ORIGINAL]
+    return Run(folder, recipe, *codecs, manifest, dictionary or {}, before.folder)
 
 
 def open_run(folder: Path) -> Run:

@@ -79,6 +79,12 @@ def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
     }
 
 
+def base_of(recipe: Recipe) -> Run | None:
+    """Return the run that all weights of a new run come from, if there is one."""
+    start_from = recipe.model.start_from
+    return None if start_from is None or start_from.whole is None else open_run(start_from.whole)
+
+
 def start(run: Run, model: nn.Module) -> None:
     """Copy into a new `model` the weights that the recipe initialises it from; the others keep their random values.
 
