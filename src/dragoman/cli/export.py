@@ -73,6 +73,6 @@ def _to_huggingface(run: Path, out: Path | None, licence: str | None) -> None:
             f"Verified with {proof.library}: {same if proof.sentences else ''}logits differ by at most {proof.difference:.1e} of "
             "the largest one."
         )
-    if licence is None:
+    if licence is None and (proof is None or proof.sentences):
         note("The model card says that no licence was given; `--license` gives one.")
     print_path(folder)
