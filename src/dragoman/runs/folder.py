@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.directions import Direction, Directions
+from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
@@ -58,8 +58,8 @@ class Run:
 
     @property
     def directions(self) -> Directions:
-        """Return the directions that the run was trained on."""
-        return self.recipe.data.directions
+        """Return the directions that the run was trained on, or in which it translates if it was imported."""
+        return imported_directions(self.source, self.target, self.recipe.data.directions)
 
     @property
     def weights(self) -> Path:
