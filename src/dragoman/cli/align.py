@@ -118,7 +118,7 @@ def _links(
     return [view.links(reading) for reading in translator.read(*texts, to=to)]
 
 
-def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str]) -> Aligned:
+def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str | None]) -> Aligned:
     """Read texts and their manual word alignments."""
     check_languages(languages, source, target)
     sources, targets, lines = read_aligned(source, target, gold)

@@ -116,7 +116,7 @@ class Directions:
         known = {one: self.choose(*(one if isinstance(one, Between) else (None, one))) for one in dict.fromkeys(each)}
         return [known[one] if self.tagged else None for one in each]
 
-    def remark(self, direction: Between) -> str | None:
+    def remark(self, direction: tuple[str | None, str | None]) -> str | None:
         """Return a sentence about a direction without training pairs (Johnson et al. 2017, section 4.6: zero-shot)."""
         source, target = direction
         if source is None or (source, target) in self.trained:

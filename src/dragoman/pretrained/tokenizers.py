@@ -97,8 +97,8 @@ def _spm(folder: Path, name: str) -> Segmenter:
     """Read one of Marian's SentencePiece models."""
     if not (folder / name).exists():
         raise ImportModelError(
-            f"{folder} has no {name}; copy the whole folder (the oldest models of OPUS-MT have files of another program for byte pair "
-            "encoding instead, which are not supported)"
+            f"{folder} has no {name}; copy the whole folder (the oldest models of OPUS-MT have files of another program for byte "
+            "pair encoding instead, which are not supported)"
         )
     return read_segmenter(folder, name)
 
@@ -223,8 +223,8 @@ def _table(
     for piece, index in numbered.ids.items():
         if type(index) is not int or not 0 <= index < numbered.size:
             raise ImportModelError(
-                f"the tokeniser in {folder} gives `{piece}` the id {index}, but the model has {numbered.size} rows of embeddings; "
-                "they do not belong together"
+                f"the tokeniser in {folder} gives `{piece}` the id {index}, but the model has {numbered.size} rows of "
+                "embeddings; they do not belong together"
             )
         if index in given:
             raise ImportModelError(
@@ -255,12 +255,12 @@ def _table(
 
 
 def _with_added(folder: Path, numbered: Numbered, added: Mapping[str, Added]) -> Numbered:
-    """Return a vocabulary with the tokens that were added to it, none of them text, in which SentencePiece would not find them."""
+    """Return a vocabulary with the tokens that were added to it, none of them text: SentencePiece would not find those."""
     text = [name for name, one in added.items() if not one.special and name not in numbered.ids]
     if text:
         raise ImportModelError(
-            f"the tokeniser in {folder} has {len(text)} tokens of text that its SentencePiece model lacks (such as `{text[0]}`), which "
-            "is not supported; give a model without `add_tokens`"
+            f"the tokeniser in {folder} has {len(text)} tokens of text that its SentencePiece model lacks (such as `{text[0]}`), "
+            "which is not supported; give a model without `add_tokens`"
         )
     more = {name: one.id for name, one in added.items() if name not in numbered.ids}
     return replace(numbered, ids={**numbered.ids, **more})
