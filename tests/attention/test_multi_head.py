@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.attention import masks
 from dragoman.attention.lookup import LookupOptions
-from dragoman.attention.multi_head import MultiHead
+from dragoman.attention.multi_head import MultiHead, ProjectionOptions
 from dragoman.attention.relative import build_relative
 from dragoman.attention.scores import CONTENT_BASED, ScoreName
 from dragoman.attention.settings import RelativeName, WeightsName
@@ -91,8 +91,27 @@ def test_dropout_is_for_training_only(asked: bool) -> None:
 
 
 def test_a_width_that_does_not_divide_into_heads_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"model\.width 10.* 4 .*model\.heads"):
+    with pytest.raises(SettingsError, match=r"model\.width 10.* 4 .*model\.heads.*model\.head_size"):
         MultiHead(10, 4)
+
+
+def test_heads_may_be_of_any_size() -> None:
+    attention, states = MultiHead(10, 4, projections=ProjectionOptions(3)), numbers(2, 5, 10)
+    memory = attention.prepare(states, states)
+    assert memory.keys.shape == memory.values.shape == (2, 4, 5, 3)
+    attended = attention(states, memory, need_weights=True)
+    assert attended.context.shape == (2, 5, 10) and attended.weights.shape == (2, 4, 5, 5)
+
+
+def test_projections_may_have_no_biases() -> None:
+    attention = MultiHead(8, 2, projections=ProjectionOptions(biases=False))
+    assert [name for name, _ in attention.named_parameters()] == ["query.weight", "key_value.weight", "output.weight"]
+    states = numbers(2, 5, 8)
+    together, apart = attention.prepare(states, states), attention.prepare(states, states.clone())
+    torch.testing.assert_close(together.keys, apart.keys)
+    torch.testing.assert_close(together.values, apart.values)
+    zeros = torch.zeros(1, 3, 8)
+    assert not attention(zeros, attention.prepare(zeros, zeros)).context.any()
 
 
 @settings(max_examples=40)

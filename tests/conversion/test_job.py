@@ -87,8 +87,8 @@ def swish(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shifted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions begin at 1."""
-    original = specification.sinusoids
-    monkeypatch.setattr(specification, "sinusoids", lambda first, count, width: original(first + 1, count, width))
+    original = specification._positions
+    monkeypatch.setattr(specification, "_positions", lambda layer, width: original(layer, width)[1:].copy())
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])

@@ -18,6 +18,7 @@ PIECES = [f"piece{number}" for number in range(VOCABULARY)]
         ({"cross_score": "location"}, "model.cross_score: location"),
         ({"cross_weights": "sparsemax"}, "model.cross_weights: sparsemax"),
         ({"relative": "alibi"}, "model.relative: alibi"),
+        ({"relative": "t5_shared"}, "model.relative: t5_shared` with `model.positions: sinusoidal"),
         ({"relative": "shaw", "positions": "sinusoidal"}, "model.positions: sinusoidal"),
         ({"hard": HardSettings(training="gumbel")}, "model.hard"),
     ],

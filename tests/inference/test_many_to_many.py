@@ -257,7 +257,6 @@ def test_training_goes_on_in_one_direction(run: Run, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("data.source=de", "no source language `de`; it knows en, vi, fr"),
-        ("text.sampling=0.1", "cannot be sampled from"),
         ("data.joined=0.5", "`data.joined` does not work where sources or targets begin with their language"),
     ],
 )

@@ -84,6 +84,7 @@ LOOP = ["model.input_feeding=true"]
         ("transformer", ["data.dev.0.repeat=2"], ["`data.dev.0.repeat: 2`", "training corpora"]),
         ("transformer", ["model.max_positions=40"], ["`model.max_positions: 40`", "learned", "`location`"]),
         ("transformer", ["model.gated=true", "model.experts.experts=4"], ["`model.gated: true`", "`model.experts`"]),
+        ("transformer", ["model.activation=gelu", "model.experts.experts=4"], ["`model.activation: gelu`", "experts"]),
         ("transformer", ["model.experts={gate: balanced, load: 0.1}"], ["`model.experts.load: 0.1`", "noisy"]),
         ("transformer", ["model.hard={training: gumbel, soft_share: 0.1}"], ["`model.hard.soft_share: 0.1`"]),
         ("transformer", ["model.hard={training: reinforce, temperature: 2}"], ["`model.hard.temperature: 2.0`"]),

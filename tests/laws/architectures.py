@@ -122,6 +122,27 @@ ARCHITECTURES: dict[str, Architecture] = {
         for relative in get_args(RelativeName)
         if relative != "none"
     },
+    "transformer, as marian": transformer(
+        norm="post", positions="sinusoidal_halves", activation="swish", output_bias=True
+    ),
+    "transformer, as m2m": transformer(positions="m2m", activation="relu"),
+    "transformer, as bart": transformer(
+        positions="bart", embedding_norm=True, activation="gelu", scaling="none", output_bias=True
+    ),
+    "transformer, as t5": transformer(
+        norm_kind="rms",
+        biases=False,
+        head_size=3,
+        positions="none",
+        relative="t5_shared",
+        self_score="dot",
+        cross_score="dot",
+        gated=True,
+        activation="gelu_tanh",
+        tied="embeddings",
+        scaling="output",
+        output_bias=True,
+    ),
     "transformer, sparsemax to the source": transformer(cross_weights="sparsemax"),
     "transformer, entmax to itself": transformer(self_weights="entmax15"),
     "transformer, gated": transformer(gated=True),
@@ -132,6 +153,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "document": DocumentSettings(**dict(transformer(heads=4), kind="document", previous=3)),
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "decoder-only": decoder_only(),
+    "decoder-only, rms, positions of marian": decoder_only(norm_kind="rms", positions="marian", biases=False),
     "decoder-only, post-norm, learned, rotary": decoder_only(norm="post", positions="learned", relative="rotary"),
     **{
         f"moe, {name}": MoeSettings(
@@ -175,6 +197,7 @@ FAMILIES = (
     "moe, balanced, tied",
     "transformer pre-norm, sinusoidal",
     "transformer post-norm, learned",
+    "transformer, as t5",
     "decoder-only",
     "deep-att",
     "convs2s dot",

@@ -15,6 +15,7 @@ from dragoman.laws.examples import model_of
 MORE: dict[str, Architecture] = {
     "shaw alone": transformer(relative="shaw", positions="none"),
     "no positions": transformer(positions="none", encoder_layers=1),
+    "t5 alone": transformer(relative="t5", positions="none", output_bias=True),
     "dot, rotary": transformer(self_score="dot", relative="rotary", positions="none"),
     "general on both sides, gated, post-norm": transformer(
         self_score="general", cross_score="general", gated=True, norm="post", heads=4

@@ -22,6 +22,10 @@ def test_what_is_expected_to_be_exported_is():
         "transformer, target tied",
         "transformer, nothing tied",
         "transformer, dot to itself",
+        "transformer, as marian",
+        "transformer, as m2m",
+        "transformer, as bart",
+        "transformer, as t5",
     }
     assert wanted <= set(law.EXPORTED)
 

@@ -8,6 +8,7 @@ from dragoman.errors import InputError, SettingsError
 from dragoman.laws.examples import source, target
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.experts import Experts
+from dragoman.layers.residual import RmsNorm
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import TransformerSettings, build_transformer
 
@@ -31,16 +32,61 @@ def test_sizes_may_differ_between_the_languages() -> None:
 
 
 def test_tying_shares_one_matrix_two_or_none() -> None:
-    for tied, matrices in (("all", 1), ("target", 2), ("none", 3)):
+    for tied, matrices in (("all", 1), ("target", 2), ("embeddings", 2), ("none", 3)):
         model = model_of(tied=tied)
         weights = (model.encoder.embedding.weight, model.decoder.embedding.weight, model.decoder.head.weight)
         assert len({id(weight) for weight in weights}) == matrices
-        assert (model.decoder.head.weight is model.decoder.embedding.weight) == (tied != "none")
+        assert (model.decoder.head.weight is model.decoder.embedding.weight) == (tied in ("all", "target"))
+        assert (model.encoder.embedding.weight is model.decoder.embedding.weight) == (tied in ("all", "embeddings"))
 
 
-def test_tying_all_needs_one_vocabulary() -> None:
-    with pytest.raises(SettingsError, match=r"`model\.tied: all` needs one vocabulary.*`text\.joint: true`"):
-        model_of(Vocabularies(13, 13), tied="all")
+@pytest.mark.parametrize("tied", ["all", "embeddings"])
+def test_tying_both_embeddings_needs_one_vocabulary(tied: str) -> None:
+    with pytest.raises(SettingsError, match=rf"`model\.tied: {tied}` needs one vocabulary.*`text\.joint: true`"):
+        model_of(Vocabularies(13, 13), tied=tied)
+
+
+def test_layers_share_the_biases_of_t5_if_asked() -> None:
+    for relative, tables in (("t5", 5), ("t5_shared", 2)):
+        names = [name for name, _ in model_of(relative=relative).named_parameters() if name.endswith("relative.table")]
+        assert len(names) == tables
+    model = model_of(relative="t5_shared")
+    assert len({id(layer.attention.relative) for layer in model.encoder.layers}) == 1
+    assert model.encoder.layers[0].attention.relative is not model.decoder.layers[0].self_attention.relative
+
+
+def test_scaling_is_of_embeddings_or_of_the_output_or_of_neither() -> None:
+    root = SIZES["width"] ** 0.5
+    for scaling, scale, factor in (("embeddings", root, 1.0), ("output", 1.0, 1 / root), ("none", 1.0, 1.0)):
+        decoder = model_of(scaling=scaling).decoder
+        assert decoder.embedding.scale == scale
+        output, _ = decoder(target(2, 3), decoder.start(model_of(scaling=scaling).encoder(source([5, 3]))))
+        torch.testing.assert_close(output.features.square().mean(), torch.tensor(factor**2), rtol=1e-3, atol=1e-3)
+
+
+def test_the_output_layer_may_have_a_bias() -> None:
+    for biased in (True, False):
+        names = [name for name, _ in model_of(output_bias=biased).named_parameters()]
+        assert ("decoder.head.bias" in names) == biased
+
+
+def test_embeddings_may_be_normalised() -> None:
+    model = model_of(embedding_norm=True)
+    read: list[torch.Tensor] = []
+    model.encoder.dropout.register_forward_hook(lambda module, given, states: read.append(states))
+    model(source([5, 3]), target(2, 4))
+    torch.testing.assert_close(read[0].mean(-1), torch.zeros(2, 5), rtol=0, atol=1e-5)
+    assert isinstance(model.decoder.embedding_norm, nn.LayerNorm)
+
+
+def test_root_mean_squares_replace_every_layer_norm() -> None:
+    model = model_of(norm_kind="rms", embedding_norm=True)
+    kinds = {type(module) for module in model.modules()}
+    assert RmsNorm in kinds and nn.LayerNorm not in kinds
+
+
+def test_no_linear_layer_has_a_bias_if_none_is_wanted() -> None:
+    assert not [name for name, _ in model_of(biases=False, norm_kind="rms").named_parameters() if "bias" in name]
 
 
 def test_only_pre_norm_ends_with_a_norm() -> None:
@@ -86,6 +132,7 @@ def test_the_past_grows_with_each_position_and_the_source_stays() -> None:
     [
         ({}, (None, None)),
         ({"positions": "learned"}, (4, 4)),
+        ({"positions": "bart"}, (4, 4)),
         ({"self_score": "location"}, (4, 4)),
         ({"cross_score": "location"}, (4, None)),
     ],

@@ -1,5 +1,7 @@
 """Attention with several heads (Vaswani et al. 2017, section 3.2.2) and any score."""
 
+from dataclasses import dataclass
+
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -15,13 +17,22 @@ from dragoman.interfaces import Attended, KeyValues
 from dragoman.machine.compute_plan import DEFAULT
 
 
+@dataclass(frozen=True)
+class ProjectionOptions:
+    """How states are projected to the heads, and the heads back to states."""
+
+    head_size: int | None = None
+    """Size of queries, keys and values in each head; by default width / heads."""
+    biases: bool = True
+
+
 class MultiHead(nn.Module):
     """`heads` projections in parallel, each attending on its own, concatenated and projected by W_O.
 
     Both self-attention and attention over the source are this module; self-attention may use relative positions
     (`relative`). With the scaled dot product and no request for weights, a fused kernel is used; a law checks that it gives
-    the same result. Heads share the parameters of a score, since the projections before it already differ. All projections
-    have biases, as in the reference implementation.
+    the same result. Heads share the parameters of a score, since the projections before it already differ. Projections have
+    biases, as in the reference implementation, unless `projections` says otherwise.
     """
 
     def __init__(
@@ -32,28 +43,31 @@ class MultiHead(nn.Module):
         score: str = "scaled_dot",
         kind: LookupOptions | None = None,
         relative: Relative | None = None,
+        projections: ProjectionOptions | None = None,
         positions: int = 512,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if width % heads:
+        options = projections or ProjectionOptions()
+        if width % heads and options.head_size is None:
             raise SettingsError(
-                f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads"
+                f"model.width {width} does not divide into {heads} heads; choose a multiple of model.heads, or set "
+                "model.head_size"
             )
         self.heads = heads
-        head_dim = width // heads
+        head_dim = options.head_size or width // heads
         self.score = build_score(score, head_dim, head_dim, hidden=head_dim, positions=positions)
         self.lookup = Lookup(head_dim, kind or LookupOptions(), dropout=dropout)
         self.relative = relative or Relative()
         self.plan = DEFAULT
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(width, 2 * width)
-        self.output = nn.Linear(width, width)
+        self.query = nn.Linear(width, heads * head_dim, bias=options.biases)
+        self.key_value = nn.Linear(width, 2 * heads * head_dim, bias=options.biases)
+        self.output = nn.Linear(heads * head_dim, width, bias=options.biases)
         for half in self.key_value.weight.chunk(2):
             nn.init.xavier_uniform_(half.data)
         for projection in (self.query, self.output):
             nn.init.xavier_uniform_(projection.weight)
-        for projection in (self.query, self.key_value, self.output):
+        for projection in (self.query, self.key_value, self.output) if options.biases else ():
             nn.init.zeros_(projection.bias)
 
     def prepare(
@@ -64,7 +78,8 @@ class MultiHead(nn.Module):
             projected_keys, projected_values = self.key_value(keys).chunk(2, -1)
         else:
             key_weight, value_weight = self.key_value.weight.chunk(2)
-            key_bias, value_bias = self.key_value.bias.chunk(2)
+            bias = self.key_value.bias
+            key_bias, value_bias = (None, None) if bias is None else bias.chunk(2)
             projected_keys = F.linear(keys, key_weight, key_bias)
             projected_values = F.linear(values, value_weight, value_bias)
         placed = self.relative.rotate(self._split(projected_keys), offset)

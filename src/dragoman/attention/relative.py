@@ -1,11 +1,12 @@
 """Relative positions in self-attention: the position of the key minus that of the query.
 
-| name     | what it does                                                          | source                            |
-| -------- | --------------------------------------------------------------------- | --------------------------------- |
-| `shaw`   | adds a learned vector per distance, up to 16, to each key and value   | Shaw et al. 2018, equations 3, 4  |
-| `t5`     | adds a learned bias per head and bucket of distances to the score     | Raffel et al. 2020, section 2.1   |
-| `alibi`  | subtracts distance times a fixed slope per head from the score        | Press et al. 2022, section 3      |
-| `rotary` | rotates queries and keys by an angle proportional to their position   | Su et al. 2021, section 3.2.2     |
+| name        | what it does                                                        | source                           |
+| ----------- | ------------------------------------------------------------------- | -------------------------------- |
+| `shaw`      | adds a learned vector per distance, up to 16, to each key and value | Shaw et al. 2018, equations 3, 4 |
+| `t5`        | adds a learned bias per head and bucket of distances to the score   | Raffel et al. 2020, section 2.1  |
+| `t5_shared` | the same, with one set of biases for all layers                     | the same                         |
+| `alibi`     | subtracts distance times a fixed slope per head from the score      | Press et al. 2022, section 3     |
+| `rotary`    | rotates queries and keys by an angle proportional to their position | Su et al. 2021, section 3.2.2    |
 
 Any score can be combined with any of them, and none limits the length of a sentence. All take positions as arguments, so a
 target processed in chunks gets the same result as the whole.
@@ -108,8 +109,8 @@ class Shaw(Relative):
 class T5(Relative):
     """A learned bias for each head and bucket of distances, added to the score (Raffel et al. 2020, section 2.1).
 
-    Deviations: each layer has its own biases, where T5 shares one set among layers; and the score is unchanged (T5 does not
-    divide by the square root of the size).
+    All layers of a stack share one module if `relative` is t5_shared, as in T5; if it is t5, each has its own, as in umT5. The
+    score is unchanged (T5 itself uses `dot`, which does not divide by the square root of the size).
     """
 
     fusible = False
@@ -228,7 +229,7 @@ def build_relative(name: str, *, heads: int, head_dim: int, causal: bool) -> Rel
             return Relative()
         case "shaw":
             return Shaw(head_dim, causal)
-        case "t5":
+        case "t5" | "t5_shared":
             return T5(heads, causal)
         case "alibi":
             return Alibi(heads)

@@ -10,7 +10,7 @@ from dragoman.settings import Settings
 WeightsName = Literal["softmax", "sparsemax", "entmax15"]
 """How scores become weights that sum to 1; the sparse ones give most keys exactly 0."""
 
-RelativeName = Literal["none", "shaw", "t5", "alibi", "rotary"]
+RelativeName = Literal["none", "shaw", "t5", "t5_shared", "alibi", "rotary"]
 """How self-attention encodes relative positions."""
 RelativeChoice = Annotated[RelativeName, *or_plugin("relative")]
 """A setting: one of these, or one of a plugin."""

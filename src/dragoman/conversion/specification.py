@@ -14,12 +14,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dragoman.attention.multi_head import MultiHead
-from dragoman.attention.relative import REACH, Shaw
+from dragoman.attention.relative import FARTHEST, REACH, T5, Shaw
 from dragoman.attention.scores import Dot, General
 from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
-from dragoman.layers.positions import LearnedPositions, SinusoidalPositions, sinusoids
-from dragoman.layers.residual import Residual
+from dragoman.layers.positions import LearnedPositions, SinusoidalPositions
+from dragoman.layers.residual import Residual, RmsNorm
 from dragoman.models.build import ModelSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer import EncoderLayer, TransformerDecoder, TransformerEncoder
@@ -53,8 +53,8 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
     for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"
-    if settings.relative in ("alibi", "t5"):
-        yield f"`model.relative: {settings.relative}` on both sides, with separate parameters per layer"
+    if settings.relative == "alibi":
+        yield "`model.relative: alibi` on both sides"
     elif settings.relative != "none" and settings.positions != "none":
         yield f"`model.relative: {settings.relative}` with `model.positions: {settings.positions}`"
     for name in ("window", "hard", "experts"):
@@ -89,21 +89,30 @@ def describe(
         _fill_attention(layer.attention, own.cross_attention, own.after_cross, itself=False)
         _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)
     spec.decoder.projection.weight = _array(decoder.head.weight)
+    if decoder.head.bias is not None:
+        spec.decoder.projection.bias = _array(decoder.head.bias)
+    if decoder.scale is not None:
+        spec.decoder.scale_outputs = decoder.scale
     spec.register_source_vocabulary(list(source))
     spec.register_target_vocabulary(list(target))
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = nn.LayerNorm(2).eps
+    spec.config.layer_norm_epsilon = nn.LayerNorm(2).eps if settings.norm_kind == "layer" else RmsNorm.epsilon
     spec.validate()
     return spec
 
 
 def _stacks(settings: TransformerSettings, specs: Any, attends: int | None) -> tuple[Any, Any]:
     """Return the empty specifications of encoder and decoder."""
+    activation = settings.activation or ("swish" if settings.gated else "relu")
     common: dict[str, Any] = {
         "pre_norm": settings.norm == "pre",
-        "activation": specs.Activation.SWISH if settings.gated else specs.Activation.RELU,
+        "rms_norm": settings.norm_kind == "rms",
+        "layernorm_embedding": settings.embedding_norm,
+        "activation": getattr(specs.Activation, {"gelu_tanh": "GELUTanh"}.get(activation, activation.upper())),
         "ffn_glu": settings.gated,
+        "head_dim": settings.head_size,
         "relative_position": settings.relative == "shaw",
+        "relative_attention_bias": settings.relative in ("t5", "t5_shared"),
         "rotary_dim": 0 if settings.relative == "rotary" else None,
     }
     encoder = specs.transformer_spec.TransformerEncoderSpec(settings.encoder_layers, settings.heads, **common)
@@ -111,16 +120,20 @@ def _stacks(settings: TransformerSettings, specs: Any, attends: int | None) -> t
     decoder = specs.transformer_spec.TransformerDecoderSpec(
         settings.decoder_layers, settings.heads, alignment_layer=layer - 1, alignment_heads=0, **common
     )
+    for stack in (encoder, decoder):
+        stack.scale_embeddings = settings.scaling == "embeddings"
     return encoder, decoder
 
 
 def _fill_stack(
     spec: Any, stack: TransformerEncoder | TransformerDecoder, embedding: Any, *, settings: TransformerSettings
 ) -> None:
-    """Fill in everything outside the layers: embedding, positions and the final norm."""
+    """Fill in everything outside the layers: embedding, positions and norms."""
     embedding.weight = _array(stack.embedding.weight)
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _positions(stack.positions, settings.width)
+    if settings.embedding_norm:
+        _fill_norm(spec.layernorm_embedding, stack.embedding_norm)
     if settings.norm == "pre":
         _fill_norm(spec.layer_norm, stack.norm)
 
@@ -129,9 +142,9 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
     """Return the vector added at each position; zeros keep CTranslate2 from adding its own sinusoids."""
     match positions:
         case LearnedPositions():
-            return _array(positions.table.weight)
+            return _array(positions.table.weight[positions.unused :])
         case SinusoidalPositions():
-            return _array(sinusoids(0, POSITIONS, width))
+            return _array(positions.table(0, POSITIONS))
         case _:
             return np.zeros((POSITIONS, width), np.float32)
 
@@ -139,31 +152,38 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
 def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
     """Fill in one attention with the norm of its residual; in self-attention, queries, keys and values are one matrix."""
     _fill_norm(spec.layer_norm, residual.norm)
-    query = _queries(attention)
-    both = (attention.key_value.weight, attention.key_value.bias)
+    query, query_bias = _queries(attention)
+    both = attention.key_value
     if itself:
-        _fill_linear(spec.linear[0], *(torch.cat(pair) for pair in zip(query, both, strict=True)))
+        bias = None if query_bias is None else torch.cat([query_bias, both.bias])
+        _fill_linear(spec.linear[0], torch.cat([query, both.weight]), bias)
     else:
-        _fill_linear(spec.linear[0], *query)
-        _fill_linear(spec.linear[1], *both)
+        _fill_linear(spec.linear[0], query, query_bias)
+        _fill_linear(spec.linear[1], both.weight, both.bias)
     _fill_linear(spec.linear[-1], attention.output.weight, attention.output.bias)
-    if isinstance(attention.relative, Shaw):
-        spec.relative_position_keys = _distances(attention.relative.keys)
-        spec.relative_position_values = _distances(attention.relative.averaged)
+    match attention.relative:
+        case Shaw(keys=keys, averaged=averaged):
+            spec.relative_position_keys = _distances(keys)
+            spec.relative_position_values = _distances(averaged)
+        case T5(table=table):
+            spec.relative_attention_bias = _array(table)
+            spec.relative_attention_max_distance = np.int32(FARTHEST)
 
 
-def _queries(attention: MultiHead) -> tuple[Tensor, Tensor]:
-    """Return weight and bias of the queries whose scaled dot product with the keys is the attention's score."""
-    weight, bias = attention.query.weight.double(), attention.query.bias.double()
-    root = math.sqrt(weight.shape[0] / attention.heads)
+def _queries(attention: MultiHead) -> tuple[Tensor, Tensor | None]:
+    """Return weight and bias, if any, of the queries whose scaled dot product with the keys is the attention's score."""
+    heads = attention.query.weight.double().unflatten(0, (attention.heads, -1))
+    given = attention.query.bias
+    biases = None if given is None else given.double().unflatten(0, (attention.heads, -1))
+    root = math.sqrt(heads.shape[1])
     if isinstance(attention.score, Dot):
-        weight, bias = weight * root, bias * root
+        turn = root * torch.eye(heads.shape[1], dtype=torch.float64)
     elif isinstance(attention.score, General):  # s (W h) = (W^T s) h, for each head
         turn = attention.score.key.weight.double().T * root
-        heads = weight.unflatten(0, (attention.heads, -1))
-        weight = torch.einsum("ij,hjk->hik", turn, heads).flatten(0, 1)
-        bias = torch.einsum("ij,hj->hi", turn, bias.unflatten(0, (attention.heads, -1))).flatten()
-    return weight.float(), bias.float()
+    else:
+        return attention.query.weight, given
+    weight = torch.einsum("ij,hjk->hik", turn, heads).flatten(0, 1)
+    return weight.float(), None if biases is None else torch.einsum("ij,hj->hi", turn, biases).flatten().float()
 
 
 def _distances(vectors: Float[Tensor, "distance head_dim"]) -> Float[np.ndarray, "..."]:
@@ -176,22 +196,26 @@ def _fill_feed_forward(spec: Any, network: nn.Module, residual: Residual) -> Non
     """Fill in one feed-forward network with the norm of its residual."""
     assert isinstance(network, FeedForward)
     _fill_norm(spec.layer_norm, residual.norm)
-    parts = 2 if network.gated else 1
-    inner = zip(network.inner.weight.chunk(parts), network.inner.bias.chunk(parts), strict=True)
     linears = [spec.linear_0, spec.linear_0_noact] if network.gated else [spec.linear_0]
-    for linear, (weight, bias) in zip(linears, inner, strict=True):
-        _fill_linear(linear, weight, bias)
+    weights, bias = network.inner.weight.chunk(len(linears)), network.inner.bias
+    biases: Sequence[Tensor | None] = [None] * len(linears) if bias is None else bias.chunk(len(linears))
+    for linear, weight, own in zip(linears, weights, biases, strict=True):
+        _fill_linear(linear, weight, own)
     _fill_linear(spec.linear_1, network.outer.weight, network.outer.bias)
 
 
 def _fill_norm(spec: Any, norm: nn.Module) -> None:
-    """Fill in one layer norm."""
-    spec.gamma, spec.beta = _array(norm.get_parameter("weight")), _array(norm.get_parameter("bias"))
+    """Fill in one norm; that of the root mean square has no bias."""
+    spec.gamma = _array(norm.get_parameter("weight"))
+    if not isinstance(norm, RmsNorm):
+        spec.beta = _array(norm.get_parameter("bias"))
 
 
-def _fill_linear(spec: Any, weight: Tensor, bias: Tensor) -> None:
+def _fill_linear(spec: Any, weight: Tensor, bias: Tensor | None) -> None:
     """Fill in one linear map."""
-    spec.weight, spec.bias = _array(weight), _array(bias)
+    spec.weight = _array(weight)
+    if bias is not None:
+        spec.bias = _array(bias)
 
 
 def _array(tensor: Tensor) -> Float[np.ndarray, "..."]:

@@ -137,9 +137,8 @@ def imported_directions(source: Codec, target: Codec, own: Directions) -> Direct
     if not frames and not starts:
         return own
     both = [(rule.source, rule.target) for rule in frames.rules if rule.source is not None and rule.target is not None]
-    sources = frames.languages("source") or (own.trained[0][0],)
+    sources = frames.languages("source") or tuple(source for source, _ in own.trained[:1]) or ("source",)
     targets = starts.languages("target") or frames.languages("target") or sources
     trained = both or [(one, other) for one in sources for other in targets if one != other]
-    first = own.trained[0]
-    usual = first if len(own.trained) == 1 and first in trained else None
+    usual = own.trained[0] if len(own.trained) == 1 and own.trained[0] in trained else None
     return Directions(tuple(trained), tagged=True, by_source=bool(frames.languages("source")), usual=usual)

@@ -371,7 +371,10 @@ MODELS = (
         _drops_between_layers,
         "applies only between layers if `model.outer_dropout` is set, but `model.layers` is 1",
     ),
-    Rule("model.gated", lambda _, model: model.experts is None, "does not work with `model.experts`"),
+    *(
+        Rule(f"model.{name}", lambda _, model: model.experts is None, "does not work with `model.experts`")
+        for name in ("gated", "activation")
+    ),
     Rule(
         "model.hard.temperature",
         lambda _, hard: hard.training == "gumbel",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import torch
@@ -22,7 +21,7 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, check_rerank, remarks
+from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
 from dragoman.machine.compute_plan import ComputePlan, adopt
@@ -265,14 +264,12 @@ def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
             raise SettingsError(
                 "`data.joined` does not work where sources or targets begin with their language; remove it"
             )
-    for codec, rate in zip(codecs, (recipe.text.sampling, recipe.text.sampling_target), strict=True):
-        if rate:
-            codec.sample("", Random(0), rate)  # refuses it where the vocabulary does
 
 
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
+    check_corpora(recipe)
     check_rerank(recipe)
     check_new(folder)
     if capabilities_of(recipe.model).previous:

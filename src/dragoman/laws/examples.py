@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.interfaces import BOS, EOS, PAD, Batch, Padded, Previous
+from dragoman.layers.residual import RmsNorm
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
@@ -76,7 +77,7 @@ def _model(architecture: Architecture, vocabulary: int) -> Seq2Seq:
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
                 noise = torch.randn(parameter.shape, generator=generator)
-                if isinstance(module, nn.LayerNorm) and name == "weight":
+                if isinstance(module, nn.LayerNorm | RmsNorm) and name == "weight":
                     parameter.copy_(1 + 0.3 * noise)
                 elif parameter.dim() > 0:
                     parameter.copy_(0.8 * noise)

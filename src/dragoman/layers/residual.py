@@ -1,26 +1,51 @@
-"""A sub-layer with its residual connection and layer norm (pre-norm or post-norm)."""
+"""A sub-layer with its residual connection and norm (pre-norm or post-norm)."""
 
 from collections.abc import Callable
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from dragoman.layers.dropout import Dropout
 
 NormPlace = Literal["pre", "post"]
+NormKind = Literal["layer", "rms"]
+
+
+class RmsNorm(nn.Module):
+    """g x / sqrt(mean(x^2) + epsilon): a layer norm without mean and bias (Zhang and Sennrich 2019, equation 4).
+
+    Deviation: epsilon, as in T5. The mean is computed in float32 whatever the states are, as T5's implementation does.
+    """
+
+    epsilon = 1e-6
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, states: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
+        """Divide the features of each position by their root mean square."""
+        squares = states.float().square().mean(-1, keepdim=True)
+        return self.weight * (states * torch.rsqrt(squares + self.epsilon))
+
+
+def build_norm(kind: NormKind, width: int) -> nn.Module:
+    """Build the norm called `kind` over `width` features."""
+    return nn.LayerNorm(width) if kind == "layer" else RmsNorm(width)
 
 
 class Residual(nn.Module):
-    """x + Sublayer(LayerNorm(x)) if `norm` is pre; LayerNorm(x + Sublayer(x)) if it is post, as in the paper.
+    """x + Sublayer(Norm(x)) if `norm` is pre; Norm(x + Sublayer(x)) if it is post, as in the paper.
 
     Source: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre). Dropout applies to the sub-layer's output.
     """
 
-    def __init__(self, width: int, norm: NormPlace, dropout: float) -> None:
+    def __init__(self, width: int, norm: NormPlace, dropout: float, *, kind: NormKind = "layer") -> None:
         super().__init__()
         self.place = norm
-        self.norm = nn.LayerNorm(width)
+        self.norm = build_norm(kind, width)
         self.dropout = Dropout(dropout)
 
     def forward(

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from dragoman.attention import masks
 from dragoman.attention.hard import sum_choices
 from dragoman.attention.lookup import LookupOptions
-from dragoman.attention.multi_head import MultiHead
-from dragoman.attention.relative import build_relative
+from dragoman.attention.multi_head import MultiHead, ProjectionOptions
+from dragoman.attention.relative import Relative, build_relative
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
 from dragoman.layers.dropout import Dropout
@@ -19,7 +19,7 @@ from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.experts import ExpertOutput, Experts, real_inputs, sum_penalties, transform
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import build_positions
-from dragoman.layers.residual import Residual
+from dragoman.layers.residual import Residual, build_norm
 from dragoman.machine.dtypes import to_matmul_dtype
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import (
@@ -59,15 +59,26 @@ class LayerStep:
 TransformerState = DecoderState[TransformerSource, TransformerPast]
 
 
-def _self_attention(settings: BlockSettings, *, causal: bool) -> MultiHead:
-    """Build one self-attention."""
-    head_dim = settings.width // settings.heads
+def _relative(settings: BlockSettings, *, causal: bool) -> Relative:
+    """Build the relative positions of one layer, or of all of them."""
+    head_dim = settings.head_size or settings.width // settings.heads
+    return build_relative(settings.relative, heads=settings.heads, head_dim=head_dim, causal=causal)
+
+
+def _shared_relative(settings: BlockSettings, *, causal: bool) -> Relative | None:
+    """Build the relative positions that the layers of a stack share, if they do."""
+    return _relative(settings, causal=causal) if settings.relative == "t5_shared" else None
+
+
+def _self_attention(settings: BlockSettings, relative: Relative | None, *, causal: bool) -> MultiHead:
+    """Build one self-attention; `relative` are the positions that it shares with other layers."""
     return MultiHead(
         settings.width,
         settings.heads,
         score=settings.self_score,
         kind=LookupOptions(settings.self_weights),
-        relative=build_relative(settings.relative, heads=settings.heads, head_dim=head_dim, causal=causal),
+        relative=_relative(settings, causal=causal) if relative is None else relative,
+        projections=ProjectionOptions(settings.head_size, settings.biases),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,
     )
@@ -80,6 +91,7 @@ def _cross_attention(settings: TransformerSettings) -> MultiHead:
         settings.heads,
         score=settings.cross_score,
         kind=LookupOptions(settings.cross_weights, settings.window, settings.hard),
+        projections=ProjectionOptions(settings.head_size, settings.biases),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,
     )
@@ -88,21 +100,33 @@ def _cross_attention(settings: TransformerSettings) -> MultiHead:
 def _feed_forward(settings: BlockSettings) -> FeedForward | Experts:
     """Build the position-wise part of a layer."""
     if settings.experts is None:
-        return FeedForward(settings.width, settings.feed_forward, settings.feed_forward_dropout, gated=settings.gated)
+        return FeedForward(
+            settings.width,
+            settings.feed_forward,
+            settings.feed_forward_dropout,
+            gated=settings.gated,
+            activation=settings.activation,
+            biases=settings.biases,
+        )
     return Experts(settings.width, settings.feed_forward, settings.experts, dropout=settings.feed_forward_dropout)
 
 
 def _residual(settings: BlockSettings) -> Residual:
     """Build one residual connection with its norm."""
-    return Residual(settings.width, settings.norm, settings.dropout)
+    return Residual(settings.width, settings.norm, settings.dropout, kind=settings.norm_kind)
+
+
+def _norm_if(wanted: bool, settings: BlockSettings) -> nn.Module:
+    """Build a norm outside the layers, if it is wanted."""
+    return build_norm(settings.norm_kind, settings.width) if wanted else nn.Identity()
 
 
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each with residual and norm (section 3.1)."""
 
-    def __init__(self, settings: EncoderSettings) -> None:
+    def __init__(self, settings: EncoderSettings, relative: Relative | None = None) -> None:
         super().__init__()
-        self.attention = _self_attention(settings, causal=False)
+        self.attention = _self_attention(settings, relative, causal=False)
         self.feed_forward = _feed_forward(settings)
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
@@ -122,9 +146,9 @@ class DecoderLayer(nn.Module):
     Source: section 3.1. A layer of a decoder-only model has no attention to a source.
     """
 
-    def __init__(self, settings: TransformerSettings | DecoderOnlySettings) -> None:
+    def __init__(self, settings: TransformerSettings | DecoderOnlySettings, relative: Relative | None = None) -> None:
         super().__init__()
-        self.self_attention = _self_attention(settings, causal=True)
+        self.self_attention = _self_attention(settings, relative, causal=True)
         self.cross_attention = _cross_attention(settings) if isinstance(settings, TransformerSettings) else None
         self.feed_forward = _feed_forward(settings)
         self.after_self = _residual(settings)
@@ -165,20 +189,23 @@ class DecoderLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """Embedding, positions and layers; pre-norm ends with one more layer norm."""
+    """Embedding, positions and layers; pre-norm ends with one more norm."""
 
     def __init__(self, settings: EncoderSettings, embedding: TokenEmbedding) -> None:
         super().__init__()
         self.embedding = embedding
         self.positions = build_positions(settings.positions, settings.width, settings.max_positions)
+        self.embedding_norm = _norm_if(settings.embedding_norm, settings)
         self.dropout = Dropout(settings.dropout)
-        self.layers = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
-        self.norm = nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()
+        relative = _shared_relative(settings, causal=False)
+        self.layers = nn.ModuleList(EncoderLayer(settings, relative) for _ in range(settings.encoder_layers))
+        self.norm = _norm_if(settings.norm == "pre", settings)
 
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         mask = masks.to_source(source.mask)
-        states = self.dropout(to_matmul_dtype(self.positions(self.embedding(source.ids))))
+        embedded = self.embedding_norm(self.positions(self.embedding(source.ids)))
+        states = self.dropout(to_matmul_dtype(embedded))
         penalties: list[Tensor | None] = []
         for layer in self.layers:
             mixed = layer(states, mask)
@@ -200,11 +227,16 @@ class TransformerDecoder(nn.Module):
         super().__init__()
         self.embedding = embedding
         self.positions = build_positions(settings.positions, settings.width, settings.max_positions)
+        self.embedding_norm = _norm_if(settings.embedding_norm, settings)
         self.dropout = Dropout(settings.dropout)
-        self.layers = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))  # type: ignore[assignment]
-        self.norm = nn.LayerNorm(settings.width) if settings.norm == "pre" else nn.Identity()
-        untied = isinstance(settings, TransformerSettings) and settings.tied == "none"
-        self.head = OutputLayer(settings.width, vocabulary, None if untied else embedding, bias=False)
+        relative = _shared_relative(settings, causal=True)
+        layers = (DecoderLayer(settings, relative) for _ in range(settings.decoder_layers))
+        self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.norm = _norm_if(settings.norm == "pre", settings)
+        translating = settings if isinstance(settings, TransformerSettings) else TransformerSettings()
+        self.scale = settings.width**-0.5 if translating.scaling == "output" else None
+        tied = None if translating.tied in ("none", "embeddings") else embedding
+        self.head = OutputLayer(settings.width, vocabulary, tied, bias=translating.output_bias)
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Project the source's keys and values for every layer that attends to it."""
@@ -218,7 +250,8 @@ class TransformerDecoder(nn.Module):
         pasts, memories = state.past.memories, state.source.memories
         seen = pasts[0].values.shape[2] if pasts else 0
         mask = masks.none_if_all_true(masks.to_source(state.source.mask)) if memories else None
-        states = self.dropout(to_matmul_dtype(self.positions(self.embedding(tokens), seen)))
+        embedded = self.embedding_norm(self.positions(self.embedding(tokens), seen))
+        states = self.dropout(to_matmul_dtype(embedded))
         real = real_inputs(tokens, self.special)
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
@@ -230,11 +263,12 @@ class TransformerDecoder(nn.Module):
         return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
-        """Stack the weights of all layers, and add up what they sampled."""
+        """Normalise the states, stack the weights of all layers, and add up what they sampled."""
+        normed = self.norm(states)
         weights = [one.weights for one in attended if one.weights is not None]
         choices = [one.choice for one in attended if one.choice is not None]
         return DecoderOutput(
-            self.norm(states),
+            normed if self.scale is None else normed * self.scale,
             self.head,
             torch.stack(weights, 1) if weights else None,
             choice=sum_choices(choices) if choices else None,
@@ -253,13 +287,18 @@ def build_transformer(
     `previous` is the number of previous sentences that the encoder reads. Raises SettingsError if the vocabularies cannot be
     tied.
     """
-    if settings.tied == "all" and not vocabularies.shared:
+    joint = settings.tied in ("all", "embeddings")
+    if joint and not vocabularies.shared:
         raise SettingsError(
-            "`model.tied: all` needs one vocabulary for both languages; set `text.joint: true`, or `model.tied: target`"
+            f"`model.tied: {settings.tied}` needs one vocabulary for both languages; set `text.joint: true`, or "
+            "`model.tied: target`"
         )
-    target = TokenEmbedding(vocabularies.target, settings.width)
-    tied = settings.tied == "all"
-    source = target if tied else TokenEmbedding(vocabularies.source, settings.width)
+    scaled = settings.scaling == "embeddings"
+    target = TokenEmbedding(vocabularies.target, settings.width, scaled=scaled)
+    source = target if joint else TokenEmbedding(vocabularies.source, settings.width, scaled=scaled)
+    if settings.scaling == "output":
+        for embedding in {source, target}:
+            embedding.weight.data *= settings.width**0.5
     return Seq2Seq(
         encoder(settings, source),
         TransformerDecoder(settings, target, vocabularies.target),

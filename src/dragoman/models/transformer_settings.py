@@ -8,8 +8,9 @@ from pydantic import Field
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
 from dragoman.layers.expert_settings import ExpertSettings
-from dragoman.layers.positions import PositionsChoice
-from dragoman.layers.residual import NormPlace
+from dragoman.layers.feed_forward import ActivationName
+from dragoman.layers.positions import BOUNDED, PositionsChoice
+from dragoman.layers.residual import NormKind, NormPlace
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
 from dragoman.settings import Settings
@@ -23,17 +24,32 @@ class BlockSettings(Settings):
     feed_forward: int = Field(2048, ge=1)
     """Inner size of the feed-forward network."""
     gated: bool = False
-    """Use SwiGLU (Shazeer 2020) instead of ReLU in the feed-forward network, which then has half as many weights again."""
+    """Use a gated feed-forward network (Shazeer 2020), by default SwiGLU, which has half as many weights again."""
+    activation: ActivationName | None = None
+    """Activation in the feed-forward network: relu, swish, gelu, or gelu_tanh, which approximates it; by default swish if
+    `gated`, otherwise relu."""
     experts: ExpertSettings | None = None
     """Replace every feed-forward network by a mixture of experts, each of inner size `feed_forward`."""
     heads: int = Field(8, ge=1)
     """Attention heads."""
+    head_size: int | None = Field(None, ge=1)
+    """Size of each head; by default `width` divided by `heads`."""
+    biases: bool = True
+    """Biases in the linear layers of attention and feed-forward networks."""
     norm: NormPlace = "pre"
     """Layer normalisation before each sub-layer (pre) or after each residual sum (post, as in the paper)."""
+    norm_kind: NormKind = "layer"
+    """layer: layer normalisation. rms: division by the root mean square, without mean and bias (Zhang and Sennrich 2019), as
+    in T5."""
+    embedding_norm: bool = False
+    """Normalise embeddings too, after positions have been added, as in BART."""
     positions: PositionsChoice = "sinusoidal"
-    """Position embeddings: sinusoidal (any length), learned (up to max_positions) or none."""
+    """Position embeddings: sinusoidal (any length), learned (up to max_positions) or none. For weights of other toolkits also
+    sinusoidal_halves (Marian and Pegasus in Hugging Face), marian (Marian itself), m2m (M2M-100, NLLB) and bart (learned; BART,
+    mBART)."""
     relative: RelativeChoice = "none"
-    """Relative positions in self-attention: none, shaw, t5, alibi or rotary."""
+    """Relative positions in self-attention: none, shaw, t5 (a set of biases for each layer), t5_shared (one set for all, as in
+    T5), alibi or rotary."""
     self_score: ScoreChoice = "scaled_dot"
     """Attention score in self-attention."""
     self_weights: WeightsName = "softmax"
@@ -52,7 +68,7 @@ class BlockSettings(Settings):
     @property
     def bound(self) -> int | None:
         """Return the maximum number of tokens that self-attention can take; None for no limit."""
-        return self.max_positions if self.positions == "learned" or self.self_score == "location" else None
+        return self.max_positions if self.positions in BOUNDED or self.self_score == "location" else None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -116,8 +132,14 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     """Local attention to the source; by default attention is global."""
     hard: HardSettings | None = None
     """Hard attention to the source; by default attention is soft."""
-    tied: Literal["all", "target", "none"] = "all"
-    """Tie both embeddings and the output layer (all), or the target embedding and the output layer (target)."""
+    tied: Literal["all", "target", "embeddings", "none"] = "all"
+    """Tie both embeddings and the output layer (all), the target embedding and the output layer (target), or both embeddings
+    alone (embeddings)."""
+    scaling: Literal["embeddings", "output", "none"] = "embeddings"
+    """embeddings: multiply embeddings by sqrt(width), as in the paper. output: divide the last states by it before the output
+    layer, as in T5. none: neither."""
+    output_bias: bool = False
+    """Give the output layer a bias."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -21,7 +21,7 @@ FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_fo
 """Settings in which a model may differ from the one that it is initialised from."""
 
 NOT_IN_PART = {
-    "encoder": frozenset({"tied", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
+    "encoder": frozenset({"tied", "output_bias", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
 }

@@ -17,7 +17,13 @@ from dragoman.text.frames import Between, Frame, Frames
 from dragoman.text.imported import Imported
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
-from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
+from dragoman.text.settings import (
+    CharactersSettings,
+    ImportedSettings,
+    SentencePieceSettings,
+    TextSettings,
+    WordsSettings,
+)
 from dragoman.text.tags import language_of, refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
@@ -296,6 +302,10 @@ def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str
             return Codec(learn_words(normalized, settings, tags), lower=settings.lower)
         case CharactersSettings():
             return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
+        case ImportedSettings():
+            raise TextError(
+                "`text.kind: imported` means the vocabularies of an imported run, but `model.start_from` names none; add it"
+            )
 
 
 def _describe(codec: Codec) -> dict[str, Any]:

@@ -39,8 +39,11 @@ def schooled(architecture: Architecture) -> Seq2Seq:
     model = deepcopy(model_of(architecture))
     decoder = model.decoder
     assert isinstance(decoder, TransformerDecoder)
-    last = decoder.norm if isinstance(decoder.norm, nn.LayerNorm) else list(decoder.layers)[-1].after_feed_forward.norm
+    last = list(decoder.layers)[-1].after_feed_forward.norm if isinstance(decoder.norm, nn.Identity) else decoder.norm
     with torch.no_grad():
+        if decoder.head.bias is not None:
+            decoder.head.bias[: BOS + 1] = -48
+            return model
         last.bias[0] = 8.0
         decoder.head.weight[: BOS + 1] = 0
         decoder.head.weight[: BOS + 1, 0] = -6
