@@ -45,6 +45,10 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
     opened = open_run(run)
     opened.require("translate")
     refuse(opened.recipe.model)
+    if opened.target.starts:
+        raise ExportError(
+            f"{run} begins each translation with its language, which exports for CTranslate2 do not; translate with the run"
+        )
     if not can_be_used():
         raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()

@@ -31,6 +31,11 @@ class Directions:
     usual: Direction | None = None
     """The direction if none is asked for, of a model that was adapted to one."""
 
+    @property
+    def first(self) -> Direction:
+        """Return the usual direction, or else the first."""
+        return self.usual or self.trained[0]
+
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Return all languages, in the order in which they first occur."""
@@ -56,7 +61,12 @@ class Directions:
         return ", ".join("-".join(direction) for direction in self.trained)
 
     def require_one(self, what: str) -> Direction:
-        """Return the only direction of a model without tags. InputError, which begins with `what` it is, for one with tags."""
+        """Return the only direction of a model without tags, or the usual one of a model with tags.
+
+        InputError, which begins with `what` it is, for others.
+        """
+        if self.usual is not None:
+            return self.usual
         if self.tagged and len(self.trained) == 1:
             raise InputError(
                 f"{what} was trained with a tag of its target language ({self}), which does not work here; give a run trained "

@@ -113,8 +113,8 @@ class Translator:
 
     @property
     def languages(self) -> Direction:
-        """Return the codes of the source and the target language, those of the first direction if there are several."""
-        return self.directions.trained[0]
+        """Return the codes of the source and the target language, those of the usual or first direction if there are several."""
+        return self.directions.first
 
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""

@@ -53,8 +53,8 @@ class Run:
 
     @property
     def languages(self) -> Direction:
-        """Return the codes of the source and the target language, those of the first direction if there are several."""
-        return self.directions.trained[0]
+        """Return the codes of the source and the target language, those of the usual or first direction if there are several."""
+        return self.directions.first
 
     @property
     def directions(self) -> Directions:
