@@ -45,6 +45,10 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
     opened = open_run(run)
     opened.require("translate")
     refuse(opened.recipe.model)
+    if opened.target.starts:
+        raise ExportError(
+            f"{run} begins each translation with its language, which exports for CTranslate2 do not; translate with the run"
+        )
     if not can_be_used():
         raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
@@ -98,7 +102,7 @@ def sample(run: Run, settings: TransformerSettings) -> list[Pair]:
         pair
         for pair in found
         if run.source.normalize(pair.source)
-        and len(run.source.tag(pair.to)) + len(run.source.encode(pair.source)) < longest
+        and len(run.source.frame(pair.between).around(run.source.encode(pair.source))) < longest
         and len(run.target.encode(pair.target)) < longest
     ]
     return first_of_each_direction(fitting, SAMPLE) or _generated(run, longest)

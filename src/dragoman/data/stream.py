@@ -201,8 +201,7 @@ class BatchStream(Iterator[Batch]):
                 codec.sample(text, rng, rate)
                 for codec, text, rate in zip(self.codecs, self.store.text(at), rates, strict=True)
             ]
-            if self.codecs[0].special.tags:
-                drawn[0] = self.codecs[0].leading_tags(self.store.pair(at)[0].tolist()) + drawn[0]
+            drawn[0] = self.codecs[0].frame_of(self.store.pair(at)[0].tolist()).around(drawn[0])
             fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
             sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
         return sampled

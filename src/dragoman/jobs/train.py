@@ -19,7 +19,7 @@ from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
-from dragoman.errors import RunError
+from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
@@ -37,6 +37,7 @@ from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Between
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
@@ -260,6 +261,19 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
     return {str(path): checksums.of(path) for path in files}
 
 
+def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
+    """Raise TextError or SettingsError for what the vocabularies of another run lack, or do not support."""
+    codecs[0].check_tags(recipe.data.tag_pieces)
+    if codecs[0].frames or codecs[1].starts:
+        for direction in map(Between._make, recipe.data.directions.trained):
+            codecs[0].frame(direction)
+            codecs[1].start(direction)
+        if recipe.data.joined:
+            raise SettingsError(
+                "`data.joined` does not work where sources or targets begin with their language; remove it"
+            )
+
+
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
@@ -278,7 +292,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     for sentence in remarks(recipe):
         listener.say(sentence)
     codecs = learn(recipe)
-    codecs[0].tags(recipe.data.tag_pieces)  # refuses what another run's vocabulary lacks
+    _check_codecs(recipe, codecs)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)

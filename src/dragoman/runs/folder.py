@@ -17,7 +17,7 @@ import torch
 
 from dragoman.atomic import replacing, write_text
 from dragoman.data.checksums import weights_digest
-from dragoman.data.directions import Direction, Directions
+from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
@@ -62,13 +62,13 @@ class Run:
 
     @property
     def languages(self) -> Direction:
-        """Return the codes of the source and the target language, those of the first direction if there are several."""
-        return self.directions.trained[0]
+        """Return the codes of the source and the target language, those of the usual or first direction if there are several."""
+        return self.directions.first
 
     @property
     def directions(self) -> Directions:
-        """Return the directions that the run was trained on."""
-        return self.recipe.data.directions
+        """Return the directions that the run was trained on, or in which it translates if it was imported."""
+        return imported_directions(self.source, self.target, self.recipe.data.directions)
 
     @property
     def weights(self) -> Path:

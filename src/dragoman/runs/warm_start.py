@@ -55,7 +55,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     if source is not None and target is not None:
         _check_text(recipe, given)
     if source is not None:
-        source.tags(tags)  # refuses one that it does not have
+        source.check_tags(tags)
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs, tags)
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
