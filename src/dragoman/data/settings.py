@@ -278,8 +278,9 @@ class DataSettings(Settings):
     def directions(self) -> Directions:
         """Return the directions of the training corpora."""
         every = [direction for corpus in self.train for direction in self.directions_of(corpus)]
-        if not self.train and self.source is not None and self.target is not None:
-            every = [(self.source, self.target)]
+        if not self.train and self.source is not None:
+            targets = self.languages if self.target is None else (self.target,)
+            every = [(self.source, target) for target in targets if target != self.source]
         return Directions(tuple(dict.fromkeys(every)), self.tagged)
 
     def direction(self, corpus: BaseCorpusSettings) -> Direction:
