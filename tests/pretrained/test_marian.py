@@ -196,8 +196,10 @@ def test_what_the_transformer_here_does_not_have_is_named(tmp_path: Path, name: 
 
 def test_odd_pieces_are_read(tmp_path: Path) -> None:
     path = tmp_path / "vocab.yml"
-    path.write_bytes(
-        "</s>: 0\n<unk>: 1\n~: 2\nnull: 3\n'12': 4\n\"\\x85\": 5\n\"\\\"\": 6\n': ': 7\n? very\n: 8\n\u2028: 9\n'it''s': 10\n".encode()
+    path.write_text(
+        '</s>: 0\n<unk>: 1\n~: 2\nnull: 3\n\'12\': 4\n"\\x85": 5\n"\\"": 6\n'
+        "': ': 7\n? very\n: 8\n\u2028: 9\n'it''s': 10\n",
+        encoding="utf-8",
     )
     found = read_vocabulary(path)
     assert [*found] == ["</s>", "<unk>", "~", "null", "12", "\x85", '"', ": ", "very", "\u2028", "it's"]
