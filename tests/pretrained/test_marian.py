@@ -38,10 +38,15 @@ SETTINGS: dict[str, Any] = {
     "tied-embeddings-all": True,
     "max-length": 100,
 }
+NAMED = {
+    ("tied-embeddings-all", False): "does not tie",
+    ("transformer-decoder-autoreg", "rnn"): "of recurrent decoders",
+}
+"""What a refusal says, unless the name of the setting."""
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def random_arrays(vocabulary: int, *, apart: int | None = None) -> Arrays:
+def random_arrays(vocabulary: int, *, apart: int | None = None, recurrent: bool = False) -> Arrays:
     """Return random arrays with Marian's names; with two vocabularies if the size of the source's is given `apart`."""
     rng = np.random.default_rng(1)
 
@@ -57,6 +62,12 @@ def random_arrays(vocabulary: int, *, apart: int | None = None) -> Arrays:
         for layer in range(1, LAYERS + 1):
             for part in parts:
                 place = f"{side}_l{layer}_{part}"
+                if recurrent and (side, part) == ("decoder", "self"):
+                    place = f"{side}_l{layer}_rnn"
+                    found |= {f"{place}_W": draw(WIDTH, WIDTH), f"{place}_Wf": draw(WIDTH, WIDTH)}
+                    found |= {f"{place}_bf": draw(1, WIDTH)}
+                    found |= {f"{place}_ffn_ln_scale": 1 + draw(1, WIDTH), f"{place}_ffn_ln_bias": draw(1, WIDTH)}
+                    continue
                 for one in "qkvo":
                     found |= {f"{place}_W{one}": draw(WIDTH, WIDTH), f"{place}_b{one}": draw(1, WIDTH)}
                 found |= {f"{place}_Wo_ln_scale": 1 + draw(1, WIDTH), f"{place}_Wo_ln_bias": draw(1, WIDTH)}
@@ -84,7 +95,8 @@ def write_raw(folder: Path, *, apart: bool = False, spm: bool = False, **setting
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         names.append(name)
         sizes.append(len(pieces))
-    arrays = random_arrays(sizes[1], apart=sizes[0] if apart else None)
+    recurrent = settings.get("transformer-decoder-autoreg") == "rnn"
+    arrays = random_arrays(sizes[1], apart=sizes[0] if apart else None, recurrent=recurrent)
     all_settings = SETTINGS | ({"tied-embeddings-src": False, "tied-embeddings-all": False} if apart else {}) | settings
     text = yaml.safe_dump(all_settings).encode() + b"\0"
     np.savez(folder / "model.npz", **arrays, **{"special:model.yml": np.frombuffer(text, dtype=np.int8)})
@@ -132,6 +144,14 @@ def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool =
         inner = inner / (1 + np.exp(-inner))
         return normed(f"{place}_ffn", inner @ wide[f"{place}_W2"] + wide[f"{place}_b2"] + states)
 
+    def remembered(place: str, states: Any) -> Any:
+        cell, out = np.zeros(WIDTH), []
+        for row in states:
+            forget = 1 / (1 + np.exp(-(row @ wide[f"{place}_Wf"] + wide[f"{place}_bf"][0])))
+            cell = forget * cell + (1 - forget) * (row @ wide[f"{place}_W"])
+            out.append(np.maximum(cell, 0) + row)
+        return normed(f"{place}_ffn", np.stack(out))
+
     states = embedded("Wemb" if tied else "encoder_Wemb", [*source])
     for layer in range(1, LAYERS + 1):
         states = attended(f"encoder_l{layer}_self", states, states, False)
@@ -139,15 +159,22 @@ def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool =
     output = "Wemb" if tied else "decoder_Wemb"
     written = embedded(output, [None, *target])
     for layer in range(1, LAYERS + 1):
-        written = attended(f"decoder_l{layer}_self", written, written, True)
+        if f"decoder_l{layer}_rnn_W" in wide:
+            written = remembered(f"decoder_l{layer}_rnn", written)
+        else:
+            written = attended(f"decoder_l{layer}_self", written, written, True)
         written = attended(f"decoder_l{layer}_context", written, states, False)
         written = transformed(f"decoder_l{layer}_ffn", written)
     return written @ wide[output].T + wide["decoder_ff_logit_out_b"]
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_logits_are_those_of_marian(tmp_path: Path, apart: bool) -> None:
-    arrays = write_raw(tmp_path / "opus", apart=apart)
+@pytest.mark.parametrize(
+    ("apart", "settings"),
+    [(False, {}), (True, {}), (False, {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"})],
+    ids=["one vocabulary", "two vocabularies", "recurrent units"],
+)
+def test_logits_are_those_of_marian(tmp_path: Path, apart: bool, settings: dict[str, Any]) -> None:
+    arrays = write_raw(tmp_path / "opus", apart=apart, **settings)
     import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
     run = open_run(tmp_path / "run")
     model = run.load_model(torch.device("cpu")).double()
@@ -181,6 +208,7 @@ def test_text_becomes_marians_ids(tmp_path: Path) -> None:
         ("transformer-postprocess", "dhn"),
         ("transformer-preprocess", "n"),
         ("transformer-decoder-autoreg", "average-attention"),
+        ("transformer-decoder-autoreg", "rnn"),
         ("transformer-ffn-activation", "gelu"),
         ("transformer-tied-layers", [1, 1]),
         ("transformer-train-positions", True),
@@ -189,7 +217,7 @@ def test_text_becomes_marians_ids(tmp_path: Path) -> None:
 )
 def test_what_the_transformer_here_does_not_have_is_named(tmp_path: Path, name: str, value: Any) -> None:
     write_raw(tmp_path / "opus", **{name: value})
-    with pytest.raises(ImportModelError, match=name if name != "tied-embeddings-all" else "does not tie"):
+    with pytest.raises(ImportModelError, match=NAMED.get((name, value), name)):
         import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
     assert not (tmp_path / "run").exists()
 

@@ -50,6 +50,8 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield f"`model.relative: shaw` with `model.self_score: {settings.self_score}`"
     if settings.relative == "rotary" and settings.self_score == "general":
         yield "`model.relative: rotary` with `model.self_score: general`"
+    if settings.autoregression != "attention":
+        yield f"`model.autoregression: {settings.autoregression}`"
     for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"

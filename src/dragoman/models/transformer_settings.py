@@ -131,6 +131,9 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     """Attention score of the decoder over the source."""
     cross_weights: WeightsName = "softmax"
     """How scores become weights over the source."""
+    autoregression: Literal["attention", "ssru"] = "attention"
+    """How the decoder reads what it has written: attention, or a recurrent unit, the SSRU (Kim et al. 2019), which takes the same
+    time for every position; then settings of self-attention are those of the encoder."""
     window: WindowSettings | None = None
     """Local attention to the source; by default attention is global."""
     hard: HardSettings | None = None
@@ -153,6 +156,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
         return replace(
             shared,
             source_heads=(self.decoder_layers, self.heads),
+            one_program=self.autoregression == "attention",
             data_dependent=(*shared.data_dependent, *(() if self.hard is None else ("model.hard",))),
             packs=shared.packs or across,
             source_positions=self.max_positions if self.cross_score == "location" else self.bound,

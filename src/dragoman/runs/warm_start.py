@@ -23,7 +23,9 @@ FREE = frozenset(
 """Settings in which a model may differ from the one that it is initialised from."""
 
 NOT_IN_PART = {
-    "encoder": frozenset({"tied", "output_bias", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
+    "encoder": frozenset(
+        {"tied", "output_bias", "decoder_layers", "autoregression", "cross_score", "cross_weights", "window", "hard"}
+    ),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
 }
