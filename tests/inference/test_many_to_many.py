@@ -258,6 +258,7 @@ def test_training_goes_on_in_one_direction(run: Run, tmp_path: Path) -> None:
     [
         ("data.source=de", "no source language `de`; it knows en, vi, fr"),
         ("data.joined=0.5", "`data.joined` does not work where sources or targets begin with their language"),
+        ("training.reward={}", "a `reward` does not work where targets begin with their language"),
     ],
 )
 def test_what_a_vocabulary_does_not_support_is_refused_before_training(

@@ -137,7 +137,7 @@ class Directions:
         )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def imported_directions(source: Codec, target: Codec, own: Directions) -> Directions:
     """Return all directions in which an imported model translates, as its vocabularies tell; `own` if they do not.
 

@@ -272,6 +272,8 @@ def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
             raise SettingsError(
                 "`data.joined` does not work where sources or targets begin with their language; remove it"
             )
+        if codecs[1].starts and any(one.reward for one in (recipe.training, *recipe.training.phases)):
+            raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
 
 
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:

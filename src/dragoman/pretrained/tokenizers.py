@@ -246,7 +246,7 @@ def _table(
     silent = {index for index, piece in enumerate(pieces) if index not in given or piece in quiet} - {unknown}
     return Table(
         tuple(pieces),
-        SpecialIds(pad=pad, bos=bos, eos=eos, unk=unknown, mask=unknown),
+        SpecialIds(pad=pad, bos=bos, eos=eos, unk=unknown, mask=bos),
         frozenset(silent | set(numbered.languages.values())),
         {tag_piece(name): index for name, index in numbered.languages.items()},
         frames or Frames(),
@@ -274,7 +274,7 @@ def _special(added: Mapping[str, Added]) -> frozenset[str]:
 def _whole(config: Config, name: str, default: int | None = None) -> int:
     """Return a whole number of the settings. ImportModelError names one that is missing or is something else."""
     value = config.get(name)
-    value = default if value is None else value
+    value = default if value is None else value[0] if isinstance(value, list) and len(value) == 1 else value
     if type(value) is not int:
         raise ImportModelError(
             f"`{name}` is {'missing' if value is None else repr(value)} in the model's settings, but must be a number; download "

@@ -34,8 +34,9 @@ class Vocabulary:
         """
         self._pieces = (*SPECIAL, *pieces) if special is None else tuple(pieces)
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
-        named = {piece: index for index, piece in enumerate(self._pieces) if is_tag(piece)}
-        self.tags: Mapping[str, int] = named if tags is None else dict(tags)
+        if tags is None:
+            tags = {piece: index for index, piece in enumerate(self._pieces) if is_tag(piece)}
+        self.tags: Mapping[str, int] = dict(tags)
         """The id of each tag."""
         self.special = replace(special or SPECIAL_IDS, tags=tuple(self.tags.values()))
         if len(self._ids) < len(self._pieces):
