@@ -221,10 +221,10 @@ class Mixer:
 
     def _by_direction(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Direction, list[Pair]]]:
         """Yield the pairs of each direction that has some, with its number from 1 on."""
-        for number, direction in enumerate(self.run.directions.trained, 1):
-            some = [pair for pair in pairs if pair.languages in (None, direction)]
-            if some:
-                yield number, direction, some
+        present = {pair.languages for pair in pairs}
+        for number, direction in enumerate(self.run.directions.trained, 1):  # tens of thousands in some imported models
+            if {None, direction} & present:
+                yield number, direction, [pair for pair in pairs if pair.languages in (None, direction)]
 
     def _path(self, name: str, number: int) -> Path:
         """Return the file of the pairs of a direction."""
