@@ -73,13 +73,13 @@ def test_an_odd_width_keeps_every_feature() -> None:
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"method": "greedy"}, {"num_beams": 1}),
+        ({"method": "greedy"}, {"num_beams": 1, "max_new_tokens": 512}),
         ({"beam": 4, "length_penalty": 0.6}, {"num_beams": 4, "length_penalty": 0.6, "early_stopping": "never"}),
         (
             {"beam": 4, "stopping": "full", "length_normalisation": "none"},
             {"length_penalty": 0.0, "early_stopping": True},
         ),
-        ({"maximum_length": 30, "minimum_length": 2}, {"max_length": 32, "min_new_tokens": 2}),
+        ({"maximum_length": 30, "minimum_length": 2}, {"max_new_tokens": 31, "min_new_tokens": 2}),
         ({"no_repeat_ngram": 3}, {"no_repeat_ngram_size": 3}),
         ({"method": "sample", "top_k": 9, "temperature": 0.5}, {"do_sample": True, "top_k": 9, "temperature": 0.5}),
     ],

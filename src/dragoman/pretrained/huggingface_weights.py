@@ -103,7 +103,7 @@ def generation_config_of(settings: DecodingSettings, layout: Layout, special: Sp
         "eos_token_id": layout.offset + special.eos,
         "decoder_start_token_id": layout.offset + special.bos,
         "bad_words_ids": [[layout.offset + index] for index in special.unwritten],
-        "max_length": min(POSITIONS, LONGEST if settings.maximum_length is None else settings.maximum_length + 2),
+        "max_new_tokens": min(POSITIONS - 1, (settings.maximum_length or LONGEST - 1) + 1),
         "num_beams": settings.size if settings.method == "beam" else 1,
     }
     if found["num_beams"] > 1:
