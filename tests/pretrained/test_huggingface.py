@@ -141,6 +141,13 @@ def test_a_run_of_several_languages_reads_its_tags(tmp_path: Path, trained: Trai
     assert "`<to vi>`" in (folder / "README.md").read_text(encoding="utf-8")
 
 
+def test_adapters_are_merged(trained: Trained, tmp_path: Path) -> None:
+    base = trained("transformer")
+    changes = (f"model.start_from.whole={base}", "model.adapters.rank=2")
+    _, proof = export(trained("transformer", *changes), tmp_path / "out")
+    assert proof is not None and proof.sentences == 20
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
@@ -149,6 +156,10 @@ def test_a_run_of_several_languages_reads_its_tags(tmp_path: Path, trained: Trai
         ({"relative": "rotary", "positions": "none"}, "model.relative: rotary"),
         ({"relative": "shaw"}, "model.relative: shaw"),
         ({"gated": True}, "model.gated: true"),
+        ({"scaling": "none"}, "model.scaling: none"),
+        ({"norm_kind": "rms"}, "model.norm_kind: rms"),
+        ({"embedding_norm": True}, "model.embedding_norm: true"),
+        ({"autoregression": "ssru"}, "model.autoregression: ssru"),
         ({"experts": ExpertSettings(experts=3, active=1)}, "model.experts"),
         ({"self_score": "additive"}, "model.self_score: additive"),
         ({"cross_weights": "sparsemax"}, "model.cross_weights: sparsemax"),
