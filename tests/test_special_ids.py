@@ -33,3 +33,18 @@ def test_padding_puts_the_ids_of_the_vocabulary_around_a_sentence() -> None:
     assert batch.target.ids.tolist() == [[0, 9, 2, 1], [0, 9, 9, 2]]
     padded = pad([[7]], [[None]], NLLB)
     assert padded.previous is not None and padded.previous.ids.tolist() == [[[1]]]
+
+
+def test_a_model_may_begin_with_the_end() -> None:
+    """As M2M100 and NLLB do: a search must be able to end."""
+    special = SpecialIds(pad=1, bos=2, eos=2, unk=3, tags=(9,))
+    assert special.unwritten == (1, 9)
+    assert SpecialIds(pad=5, bos=5, eos=0, unk=1).unwritten == (5,)  # Marian
+    assert collate([([7], [8])], special=special).target.ids.tolist() == [[2, 8, 2]]
+
+
+def test_a_language_after_a_source_comes_after_its_end() -> None:
+    special = SpecialIds(pad=1, bos=2, eos=2, unk=3, tags=(9,))
+    padded = pad([[7, 8, 2, 9], [9, 7]], special=special)
+    assert padded.ids.tolist() == [[7, 8, 2, 9], [9, 7, 2, 1]]
+    assert padded.mask.tolist() == [[True] * 4, [True, True, True, False]]

@@ -39,6 +39,7 @@ SECTIONS: Mapping[str, str] = {
     "WindowSettings": "`model.window`",
     "HardSettings": "`model.hard`",
     "StartSettings": "`model.start_from`",
+    "AdapterSettings": "`model.adapters`",
     "TrainingSettings": "`training`",
     "PhaseSettings": "`training.phases`, each of them",
     "RewardSettings": "`training.reward`",

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from dragoman.jobs.train import fit
     from dragoman.runs.folder import Run, open_run
     from dragoman.runs.recipe import Recipe, load_recipe
+    from dragoman.text.frames import Between
 
 __all__ = [
     "Assessor",
     "AttentionMap",
+    "Between",
     "Classifier",
     "DragomanError",
     "MaskFiller",
@@ -46,6 +48,7 @@ _PLACES = {
     "DragomanError": "errors",
     "MaskFiller": "inference.mask_filler",
     "AttentionMap": "inference.attention_map",
+    "Between": "text.frames",
     "Recipe": "runs.recipe",
     "Run": "runs.folder",
     "Translation": "inference.translation",

@@ -1,5 +1,6 @@
 """Ids of the special tokens, declared only here. Does not import torch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -22,8 +23,26 @@ class SpecialIds:
 
     @property
     def unwritten(self) -> tuple[int, ...]:
-        """Return the ids that no translation contains, whatever a model says: a search never chooses them."""
-        return (self.pad, self.bos, *self.tags)
+        """Return the ids that no translation contains, whatever a model says: a search never chooses them.
+
+        EOS is not among them, although other toolkits may begin with it, or pad with what they begin with.
+
+        >>> SpecialIds(pad=1, bos=2, eos=2, unk=3, tags=(9,)).unwritten
+        (1, 9)
+        """
+        return tuple(dict.fromkeys(one for one in (self.pad, self.bos, *self.tags) if one != self.eos))
+
+    def ended(self, ids: Sequence[int]) -> list[int]:
+        """Return a sentence with EOS after it, unless it has one before the tag that it ends with (`Frame.after`).
+
+        >>> SpecialIds(tags=(9,)).ended([9, 4]), SpecialIds(tags=(9,)).ended([4, 2, 9])
+        ([9, 4, 2], [4, 2, 9])
+        """
+        return [*ids] if self.closed(ids) else [*ids, self.eos]
+
+    def closed(self, ids: Sequence[int]) -> bool:
+        """Tell whether a sentence has an EOS and a tag at its end."""
+        return len(self.tags) > 0 and len(ids) > 1 and ids[-2] == self.eos and ids[-1] in self.tags
 
     @property
     def all(self) -> tuple[int, ...]:

@@ -1,9 +1,12 @@
 """Which languages a run translates between, and what is refused."""
 
+from itertools import permutations
+
 import pytest
 
 from dragoman.data.directions import Directions
 from dragoman.errors import InputError
+from dragoman.text.frames import Between
 
 ONE = Directions((("en", "vi"),))
 MANY = Directions((("en", "fr"), ("fr", "en"), ("en", "de"), ("cs", "en")), tagged=True)
@@ -12,7 +15,7 @@ INTO_ONE = Directions((("en", "fr"), ("de", "fr")), tagged=True)
 
 def test_one_direction_needs_no_names() -> None:
     assert ONE.choose() == ONE.choose("en") == ONE.choose(to="vi") == ONE.choose("en", "vi") == ("en", "vi")
-    assert ONE.tags(None, 2) == ONE.tags("vi", 2) == ONE.tags(["vi", None], 2) == [None, None]
+    assert ONE.frames(None, 2) == ONE.frames("vi", 2) == ONE.frames(["vi", None], 2) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -28,9 +31,10 @@ def test_several_directions_need_the_target() -> None:
     assert (MANY.languages, MANY.targets) == (("en", "fr", "de", "cs"), ("fr", "en", "de"))
     assert MANY.choose(to="de") == (None, "de")
     assert MANY.choose("en", "de") == ("en", "de")
-    assert MANY.tags("de", 2) == ["de", "de"]
-    assert MANY.tags(["de", "en"], 2) == ["de", "en"]
-    assert INTO_ONE.choose() == (None, "fr") and INTO_ONE.tags(None, 1) == ["fr"]
+    assert MANY.frames("de", 2) == [Between(None, "de")] * 2
+    assert MANY.frames(["de", Between("cs", "en")], 2) == [Between(None, "de"), Between("cs", "en")]
+    assert MANY.frames(Between("en", "fr"), 2) == [Between("en", "fr")] * 2
+    assert INTO_ONE.choose() == (None, "fr") and INTO_ONE.frames(None, 1) == [Between(None, "fr")]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +62,9 @@ def test_a_pair_that_was_never_seen_is_remarked_on() -> None:
 
 def test_each_sentence_may_have_its_language_but_must_have_one() -> None:
     with pytest.raises(InputError, match=r"`to` names 1 languages for 2 sentences"):
-        MANY.tags(["fr"], 2)
+        MANY.frames(["fr"], 2)
     with pytest.raises(InputError, match=r"several languages"):
-        MANY.tags(["fr", None], 2)
+        MANY.frames(["fr", None], 2)
 
 
 def test_one_direction_may_be_needed() -> None:
@@ -72,3 +76,23 @@ def test_one_direction_may_be_needed() -> None:
         InputError, match=r"a run was trained with a tag .*en-vi.*; give a run trained without `data\.languages`"
     ):
         tagged.require_one("a run")
+
+
+def test_a_model_of_very_many_languages_is_named_by_them() -> None:
+    known = [f"l{number}" for number in range(40)]
+    many = Directions(tuple(permutations(known, 2)), tagged=True, by_source=True)
+    assert str(many).endswith("l10, l11 and 28 others") and len(str(many)) < 90
+    with pytest.raises(
+        InputError, match=r"language of the source \(l1, .* and 27 others\); .*`to=Between\(\"l1\", \"l0\"\)`"
+    ):
+        many.choose(to="l0")
+    with pytest.raises(InputError, match=r"l10, l11 and 28 others\); say which one with `--to`"):
+        many.choose()
+    assert many.choose("l1", "l0") == Between("l1", "l0")
+
+
+def test_the_usual_direction_needs_no_names() -> None:
+    adapted = Directions((("en", "fr"), ("fr", "en")), tagged=True, by_source=True, usual=("en", "fr"))
+    assert adapted.choose() == adapted.choose("en") == adapted.choose(to="fr") == Between("en", "fr")
+    assert adapted.choose(to="en") == Between("fr", "en")
+    assert adapted.frames(None, 1) == [Between("en", "fr")]

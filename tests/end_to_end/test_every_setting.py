@@ -56,6 +56,7 @@ SETTABLE = {
     "train",
     "demo",
     "distill",
+    "adapt",
     "compare",
     "classify train",
     "translate",
@@ -65,7 +66,7 @@ SETTABLE = {
     "diversify",
     "tune",
 }
-"""Commands with `--set`; the first five read recipes, the others the section `decoding`."""
+"""Commands with `--set`; the first six read recipes, the others the section `decoding`."""
 
 
 def small(name: str, **changes: Any) -> dict[str, Any]:
@@ -288,8 +289,9 @@ def test_every_class_of_settings_is_asked(folder: Path) -> None:
     apart = {
         "MonolingualSettings",
         "StartSettings",
+        "AdapterSettings",
         "OptimisationPhase",
-    }  # the last two are read where runs start and in phases
+    }  # the last three are read where runs start, where they adapt one, and in phases
     assert {kind.__name__ for kind in reachable(Recipe, ClassifierRecipe)} - {kind.__name__ for kind in asked} <= apart
 
 

@@ -125,6 +125,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "transformer, as marian": transformer(
         norm="post", positions="sinusoidal_halves", activation="swish", output_bias=True
     ),
+    "transformer, ssru decoder": transformer(norm="post", positions="marian", autoregression="ssru"),
     "transformer, as m2m": transformer(positions="m2m", activation="relu"),
     "transformer, as bart": transformer(
         positions="bart", embedding_norm=True, activation="gelu", scaling="none", output_bias=True

@@ -75,7 +75,7 @@ def refusing(name: str) -> Law:
 BUGS: dict[str, tuple[Law, Plant]] = {
     "12: score without its scale": (
         exporting("transformer, dot to itself"),
-        replace(specification, "_queries", folds_nothing_into_queries),
+        replace(specification, "scaled_queries", folds_nothing_into_queries),
     ),
     "12: positions left out": (
         exporting("transformer pre-norm, sinusoidal"),

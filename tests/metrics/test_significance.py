@@ -6,6 +6,7 @@ import pytest
 
 from dragoman.errors import InputError
 from dragoman.metrics import bleu, chrf, compare, interval
+from dragoman.metrics.significance import bleu_difference
 
 REFERENCE = [
     f"the {animal} sat on the {thing} and slept well" for animal in ("cat", "dog", "owl") for thing in "abcdefgh"
@@ -60,3 +61,15 @@ def test_different_line_counts_are_refused() -> None:
     assert str(caught.value) == "there are 5 translations but reference 1 has 24 lines; they must match line by line"
     with pytest.raises(InputError):
         interval(GOOD[:5], [REFERENCE])
+
+
+def test_the_difference_of_bleu_has_an_interval() -> None:
+    found = bleu_difference(BAD, GOOD, REFERENCE, samples=200)
+    assert found.score == pytest.approx(bleu(GOOD, [REFERENCE]).score - bleu(BAD, [REFERENCE]).score)
+    assert 0 < found.low < found.score < found.high
+    opposite = bleu_difference(GOOD, BAD, REFERENCE, samples=200)
+    assert (opposite.score, opposite.low, opposite.high) == pytest.approx((-found.score, -found.high, -found.low))
+    same = bleu_difference(GOOD, GOOD, REFERENCE, samples=20)
+    assert (same.score, same.low, same.high) == (0, 0, 0)
+    with pytest.raises(InputError):
+        bleu_difference(GOOD, BAD[1:], REFERENCE)

@@ -11,6 +11,7 @@ from dragoman.errors import TextError
 from dragoman.special_ids import SPECIAL_IDS
 from dragoman.text import Codec, learn_codecs
 from dragoman.text.codec import encode_within
+from dragoman.text.frames import Between
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 from dragoman.text.tags import language_of, tag_piece, tag_pieces
 
@@ -60,7 +61,7 @@ def test_no_text_becomes_a_tag(codec: Codec, text: str) -> None:
 
 
 def test_a_tag_is_no_text_and_no_word(codec: Codec) -> None:
-    (ids,) = encode_within(codec, ["go now"], None, languages=["zh-Hans"])
+    (ids,) = encode_within(codec, ["go now"], None, languages=[Between(target="zh-Hans")])
     assert ids == [*codec.tag("zh-Hans"), *codec.encode("go now")]
     assert codec.leading_tags(ids) == codec.tag("zh-Hans") and codec.leading_tags(ids[1:]) == []
     assert codec.decode(ids) == "go now"
@@ -69,7 +70,7 @@ def test_a_tag_is_no_text_and_no_word(codec: Codec) -> None:
 
 
 def test_an_empty_sentence_stays_empty(codec: Codec) -> None:
-    assert encode_within(codec, ["", " \u200b"], 1, languages=["fr", "fr"]) == [[], []]
+    assert encode_within(codec, ["", " \u200b"], 1, languages=[Between(target="fr")] * 2) == [[], []]
 
 
 def test_tags_are_saved_with_the_vocabulary(codec: Codec, tmp_path: Path) -> None:

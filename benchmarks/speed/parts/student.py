@@ -13,7 +13,7 @@ from benchmarks.speed.records import Record, matching
 from benchmarks.speed.statistics import spread
 
 from dragoman.conversion.job import export
-from dragoman.inference.ctranslate2.folder import weights_digest
+from dragoman.data.checksums import weights_digest
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.runs.folder import open_run
 

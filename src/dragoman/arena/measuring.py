@@ -25,7 +25,7 @@ def measure(runs: Sequence[Path], table: Mapping[str, Any], folder: Path, *, sen
     sources, references = [pair.source for pair in pairs], [[pair.target for pair in pairs]]
     previous = translator.preceding(sources, [pair.document for pair in pairs])
     begin = time.monotonic()
-    found = translator.translate(sources, previous=previous, to=[pair.to for pair in pairs])
+    found = translator.translate(sources, previous=previous, to=[pair.between for pair in pairs])
     hypotheses = [" ".join(one.text.split()) for one in found]
     seconds = time.monotonic() - begin
     write_text(folder / "hypotheses.txt", "".join(f"{hypothesis}\n" for hypothesis in hypotheses))

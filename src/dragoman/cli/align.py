@@ -16,6 +16,7 @@ from dragoman.errors import InputError
 if TYPE_CHECKING:
     from dragoman.inference.attention_map import HeadSelection
     from dragoman.inference.translator import Translator
+    from dragoman.text.frames import Between
     from dragoman.text.links import Links
 
 
@@ -84,11 +85,11 @@ def align(
     check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)
     known = _read_gold(*choose_on, languages=direction) if choose_on is not None else None
-    links = _links(run, forward, (sources, targets), to=direction[1], requested=requested, known=known)
+    links = _links(run, forward, (sources, targets), to=direction, requested=requested, known=known)
     if backward is not None and reverse is not None:
         known = known and known.flipped()
         turned = (targets, sources)
-        reverse_links = _links(reverse, backward, turned, to=direction[0], requested=requested, known=known)
+        reverse_links = _links(reverse, backward, turned, to=direction.swapped(), requested=requested, known=known)
         links = align_both_ways(links, reverse_links, symmetrise or "grow-diag-final-and")
     for one_pair in links:
         print(format_links(one_pair))
@@ -99,7 +100,7 @@ def _links(
     translator: "Translator",
     texts: tuple[list[str], list[str]],
     *,
-    to: str | None,
+    to: "Between",
     requested: "HeadSelection",
     known: Aligned | None,
 ) -> list["Links"]:
@@ -117,7 +118,7 @@ def _links(
     return [view.links(reading) for reading in translator.read(*texts, to=to)]
 
 
-def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str]) -> Aligned:
+def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str | None]) -> Aligned:
     """Read texts and their manual word alignments."""
     check_languages(languages, source, target)
     sources, targets, lines = read_aligned(source, target, gold)

@@ -35,7 +35,7 @@ def attend(
     if not sentence.strip():
         raise InputError("the sentence is empty; give at least one word")
     translator = load_translator(run, device=device)
-    _, to = choose_languages(translator, languages)
+    to = choose_languages(translator, languages)
     document = None
     if previous:
         from dragoman.inference.context_attention import read_previous

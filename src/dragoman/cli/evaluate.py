@@ -39,7 +39,7 @@ def evaluate(
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
     with announced(f"Translating {len(sources):,} sentences"):
-        translations = translator.translate(sources, previous=previous, to=direction[1])
+        translations = translator.translate(sources, previous=previous, to=direction)
     hypotheses = [translation.text for translation in translations]
     seconds = time.monotonic() - begin
     if output is not None:

@@ -6,33 +6,73 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.console import announced, note, print_path
+from dragoman.errors import InputError
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder of a Transformer.")],
     out: Annotated[
         Path | None,
-        typer.Argument(metavar="OUT", help="Output folder. [default: RUN/exports/ctranslate2-QUANTIZATION]"),
+        typer.Argument(
+            metavar="OUT",
+            help="Output folder. [default: RUN/exports/ctranslate2-QUANTIZATION, RUN/exports/huggingface]",
+        ),
     ] = None,
-    to: Annotated[Literal["ctranslate2"], typer.Option("--to", help="Inference engine.")] = "ctranslate2",
+    to: Annotated[
+        Literal["ctranslate2", "huggingface"],
+        typer.Option("--to", help="ctranslate2: a faster inference engine; huggingface: a folder for `transformers`."),
+    ] = "ctranslate2",
     quantization: Annotated[
-        Literal["int8", "float32"],
-        typer.Option(help="Weight format: int8 is smaller and faster, float32 is exact."),
-    ] = "int8",
+        Literal["int8", "float32"] | None,
+        typer.Option(
+            help="ctranslate2: weight format; int8 is smaller and faster, float32 is exact.", show_default="int8"
+        ),
+    ] = None,
+    license: Annotated[
+        str | None, typer.Option(help="huggingface: licence for the model card, such as apache-2.0.")
+    ] = None,
 ) -> None:
-    """Write a run's model for a faster inference engine.
+    """Write a run's model for a faster inference engine, or for Hugging Face.
 
-    `dragoman translate` accepts the folder like a run.
+    `dragoman translate` accepts a folder for CTranslate2 like a run; `transformers` loads one for Hugging Face.
 
     Both engines translate sentences of the dev corpus; if they differ by more than rounding, nothing is written.
     """
+    if to == "huggingface":
+        if quantization is not None:
+            raise InputError(
+                "`--quantization` works only with `--to ctranslate2`; remove it: `transformers` gets float32"
+            )
+        _to_huggingface(run, out, license)
+        return
+    if license is not None:
+        raise InputError("`--license` works only with `--to huggingface`, whose folder has a model card; remove it")
     with announced(f"Exporting {run}, and comparing both engines on the dev corpus"):
         from dragoman.conversion.job import export as export_run
 
-        folder, agreement = export_run(run, out, quantization=quantization)
+        folder, agreement = export_run(run, out, quantization=quantization or "int8")
     note(
         f"{agreement.equal_greedy:.0%} of {agreement.sentences} sentences get the same translation with greedy search "
         f"({agreement.equal_beam:.0%} with beam search); log-probabilities differ by {agreement.mean_difference:.2g} per token "
         "on average."
     )
+    print_path(folder)
+
+
+def _to_huggingface(run: Path, out: Path | None, licence: str | None) -> None:
+    """Write a folder for `transformers`, and say whether it was verified."""
+    with announced(f"Exporting {run} for Hugging Face, and comparing both on the dev corpus"):
+        from dragoman.pretrained.huggingface import export as export_run
+
+        folder, proof = export_run(run, out, licence=licence)
+    if proof is None:
+        note("Not verified, because `transformers` is not installed: install it and export again, to be sure.")
+    else:
+        same = f"{proof.sentences} sentences have the same tokens and the same greedy translation; "
+        note(
+            f"Verified with {proof.library}: {same if proof.sentences else ''}logits differ by at most {proof.difference:.1e} of "
+            "the largest one."
+        )
+    if licence is None and (proof is None or proof.sentences):
+        note("The model card says that no licence was given; `--license` gives one.")
     print_path(folder)

@@ -40,7 +40,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
     return read
 
 
-def check_languages(languages: tuple[str | None, str], source: Path | None, target: Path | None) -> None:
+def check_languages(languages: tuple[str | None, str | None], source: Path | None, target: Path | None) -> None:
     """Refuse files whose names say that they are in the other language of the run.
 
     >>> check_languages(("en", "fr"), Path("test.fr.gz"), Path("test.en"))
@@ -52,7 +52,7 @@ def check_languages(languages: tuple[str | None, str], source: Path | None, targ
             raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; swap the files")
 
 
-def _translates(source: str | None, target: str) -> str:
+def _translates(source: str | None, target: str | None) -> str:
     """Say between which languages is translated; that of the source may be unknown."""
     return f"this run translates{'' if source is None else f' from `{source}`'} to `{target}`"
 

@@ -9,6 +9,7 @@ from dragoman.cli.options import Languages
 if TYPE_CHECKING:
     from dragoman.inference.ctranslate2.translator import ExportedTranslator
     from dragoman.inference.translator import Translator
+    from dragoman.text.frames import Between
 
 
 def load_translator(run: Path, *, device: str, **decoding: Any) -> "Translator":
@@ -26,7 +27,7 @@ def load_alone(run: Path, *, device: str) -> "Translator":
     return load_translator(run, device=device, **ALONE)
 
 
-def choose_languages(translator: "Translator | ExportedTranslator", languages: Languages) -> tuple[str | None, str]:
+def choose_languages(translator: "Translator | ExportedTranslator", languages: Languages) -> "Between":
     """Return the source language, where it is known, and the target language; note what to expect of an unseen pair."""
     direction = translator.directions.choose(languages.source_language, languages.to)
     if remark := translator.directions.remark(direction):

@@ -23,6 +23,8 @@ from dragoman.machine.private_cache import CacheError, set_compiler_cache
 COMMANDS = (
     "demo",
     "train",
+    "adapt",
+    "merge",
     "distill",
     "backtranslate",
     "diversify",

@@ -29,6 +29,6 @@ def score(
     sources, targets = read_aligned(source, target)
     previous = previous_sentences(translator, source, documents)
     with announced(f"Scoring {len(sources):,} translations"):
-        scores = translator.score(sources, targets, previous=previous, to=direction[1])
+        scores = translator.score(sources, targets, previous=previous, to=direction)
     for log_prob, tokens in scores:
         print(f"{log_prob / tokens if per_token else log_prob:.6f}")

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +11,9 @@ from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.options import CHUNK, Device, Languages, Search, Trust, decoding_options
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
+
+if TYPE_CHECKING:
+    from dragoman.text.frames import Between
 
 
 def translate(
@@ -56,11 +59,11 @@ def translate(
         read = align or unknown == "replace"
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
         watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, device=device)
-    _, to = choose_languages(translator, languages)
+    to = choose_languages(translator, languages)
     _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
 
 
-def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: str | None) -> None:
+def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: "Between") -> None:
     """Translate standard input, and print each chunk as soon as it is done."""
     translator = watch.translator
     numbered = translator.settings.n_best > 1

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from dragoman.atomic import replacing
 from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
+from dragoman.data.checksums import weights_digest
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import DragomanError, ExportError, RunError
@@ -22,7 +23,6 @@ from dragoman.inference.ctranslate2.folder import (
     checksums,
     is_export,
     open_export,
-    weights_digest,
 )
 from dragoman.inference.ctranslate2.translator import DICTIONARY, ExportedTranslator, can_be_used
 from dragoman.inference.translator import Translator
@@ -45,6 +45,10 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
     opened = open_run(run)
     opened.require("translate")
     refuse(opened.recipe.model)
+    if opened.target.starts:
+        raise ExportError(
+            f"{run} begins each translation with its language, which exports for CTranslate2 do not; translate with the run"
+        )
     if not can_be_used():
         raise ExportError('CTranslate2 is not installed; install it with `pip install "dragoman[fast]"`')
     place = (out or run / EXPORTS / f"ctranslate2-{quantization}").absolute()
@@ -98,7 +102,7 @@ def sample(run: Run, settings: TransformerSettings) -> list[Pair]:
         pair
         for pair in found
         if run.source.normalize(pair.source)
-        and len(run.source.tag(pair.to)) + len(run.source.encode(pair.source)) < longest
+        and len(run.source.frame(pair.between).around(run.source.encode(pair.source))) < longest
         and len(run.target.encode(pair.target)) < longest
     ]
     return first_of_each_direction(fitting, SAMPLE) or _generated(run, longest)

@@ -46,7 +46,7 @@ def compare(own: Translator, other: ExportedTranslator, sample: Sequence[Pair]) 
 
     Two translations may differ if both models score them the same up to rounding: a tie can be broken either way.
     """
-    sources, to = [pair.source for pair in sample], [pair.to for pair in sample]
+    sources, to = [pair.source for pair in sample], [pair.between for pair in sample]
     differences = token_differences(own, other.engine, sample)
     shares, beyond = [], []
     for settings in SEARCHES:
@@ -88,7 +88,8 @@ def token_differences(own: Translator, engine: Engine, sample: Sequence[Pair]) -
     for first in range(0, len(sample), 16):
         chunk = [pair for pair in sample[first : first + 16] if own.source.normalize(pair.source)]
         pairs = [
-            (own.source.tag(pair.to) + own.source.encode(pair.source), own.target.encode(pair.target)) for pair in chunk
+            (own.source.frame(pair.between).around(own.source.encode(pair.source)), own.target.encode(pair.target))
+            for pair in chunk
         ]
         batch = collate(pairs, special=own.target.special).to(own.device)
         model = own.models[0]

@@ -50,6 +50,8 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield f"`model.relative: shaw` with `model.self_score: {settings.self_score}`"
     if settings.relative == "rotary" and settings.self_score == "general":
         yield "`model.relative: rotary` with `model.self_score: general`"
+    if settings.autoregression != "attention":
+        yield f"`model.autoregression: {settings.autoregression}`"
     for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"
@@ -152,7 +154,7 @@ def _positions(positions: nn.Module, width: int) -> Float[np.ndarray, "position 
 def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itself: bool) -> None:
     """Fill in one attention with the norm of its residual; in self-attention, queries, keys and values are one matrix."""
     _fill_norm(spec.layer_norm, residual.norm)
-    query, query_bias = _queries(attention)
+    query, query_bias = scaled_queries(attention)
     both = attention.key_value
     if itself:
         bias = None if query_bias is None else torch.cat([query_bias, both.bias])
@@ -170,7 +172,7 @@ def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itse
             spec.relative_attention_max_distance = np.int32(FARTHEST)
 
 
-def _queries(attention: MultiHead) -> tuple[Tensor, Tensor | None]:
+def scaled_queries(attention: MultiHead) -> tuple[Tensor, Tensor | None]:
     """Return weight and bias, if any, of the queries whose scaled dot product with the keys is the attention's score."""
     heads = attention.query.weight.double().unflatten(0, (attention.heads, -1))
     given = attention.query.bias

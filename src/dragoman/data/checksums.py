@@ -48,3 +48,13 @@ def file_checksum(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def weights_digest(path: Path) -> str | None:
+    """Return the checksum in the header of a weights file; None if it has none."""
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        return str(head["__metadata__"]["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
+        return None

@@ -46,7 +46,7 @@ def pad(
     previous: Sequence[Sequence[Ids | None]] | None = None,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Padded:
-    """Pad source sentences, given without special tokens, to one rectangle, with EOS after each.
+    """Pad source sentences, given without special tokens, to one rectangle, with EOS after each (`SpecialIds.ended`).
 
     `previous` gives for each sentence the same number of sentences that precede it in its document, nearest last, with None
     for missing ones.
@@ -69,13 +69,18 @@ def _rectangle(
 
     The rectangle has at least `least` columns.
     """
-    lengths = np.array([0 if ids is None else len(before) + len(ids) + 1 for ids in sentences], dtype=np.int64)
+    lengths = np.array([_length(ids, before, special) for ids in sentences], dtype=np.int64)
     ids = np.full((len(sentences), lengths.max(initial=least)), special.pad, dtype=np.int64)
     for row, sentence, length in zip(ids, sentences, lengths, strict=True):
         if sentence is None:
             continue
         row[: len(before)] = before
-        row[len(before) : length - 1] = sentence
-        row[length - 1] = special.eos
+        row[len(before) : len(before) + len(sentence)] = sentence
+        row[len(before) + len(sentence) : length] = special.eos
     mask = np.arange(ids.shape[1]) < lengths[:, None]
     return Padded(torch.from_numpy(ids), torch.from_numpy(mask))
+
+
+def _length(ids: Ids | None, before: Sequence[int], special: SpecialIds) -> int:
+    """Return the number of columns of a sentence with `before` and EOS."""
+    return 0 if ids is None else len(before) + len(ids) + (not special.closed(ids))

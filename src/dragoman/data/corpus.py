@@ -22,6 +22,7 @@ from dragoman.data.settings import (
     TsvSettings,
 )
 from dragoman.errors import CorpusError, shorten
+from dragoman.text.frames import Between
 from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
 
@@ -46,6 +47,11 @@ class Pair(NamedTuple):
     def to(self) -> str | None:
         """The language whose tag the source begins with, if there are several directions."""
         return None if self.languages is None else self.languages[1]
+
+    @property
+    def between(self) -> Between | None:
+        """Both languages, if there are several directions."""
+        return None if self.languages is None else Between(*self.languages)
 
     def swapped(self) -> "Pair":
         """Return the pair for the opposite direction; its document is another one."""

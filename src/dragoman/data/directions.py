@@ -2,12 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain
 
 from dragoman.errors import InputError
+from dragoman.text.codec import Codec
+from dragoman.text.frames import Between, near, shortened
 
 Direction = tuple[str, str]
 """Codes of the source and the target language."""
+
+MANY = 100
+"""Directions that are no longer listed one by one."""
+
+Languages = str | Between | Sequence[str | Between | None] | None
+"""The target language of all sentences, or of each, with that of the source where a model needs it."""
 
 
 @dataclass(frozen=True)
@@ -16,20 +25,29 @@ class Directions:
 
     trained: tuple[Direction, ...]
     tagged: bool = False
-    """Whether sources begin with the tag of their target language."""
+    """Whether sources begin with the tag of their target language, or have another frame (`text/frames.py`)."""
+    by_source: bool = False
+    """Whether the frame of a source depends on its own language."""
+    usual: Direction | None = None
+    """The direction if none is asked for, of a model that was adapted to one."""
 
     @property
+    def first(self) -> Direction:
+        """Return the usual direction, or else the first."""
+        return self.usual or self.trained[0]
+
+    @cached_property
     def languages(self) -> tuple[str, ...]:
         """Return all languages, in the order in which they first occur."""
         return tuple(dict.fromkeys(chain.from_iterable(self.trained)))
 
-    @property
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         """Return the languages that the model was trained to translate into."""
         return tuple(dict.fromkeys(target for _, target in self.trained))
 
     def __str__(self) -> str:
-        """Name the directions.
+        """Name the directions, of very many only the languages.
 
         >>> str(Directions((("en", "fr"), ("fr", "en")), tagged=True))
         'en-fr, fr-en'
@@ -38,10 +56,17 @@ class Directions:
         """
         if not self.tagged:
             return "from {} to {}".format(*self.trained[0])
+        if len(self.trained) > MANY:
+            return f"between {shortened(self.languages)}"
         return ", ".join("-".join(direction) for direction in self.trained)
 
     def require_one(self, what: str) -> Direction:
-        """Return the only direction of a model without tags. InputError, which begins with `what` it is, for one with tags."""
+        """Return the only direction of a model without tags, or the usual one of a model with tags.
+
+        InputError, which begins with `what` it is, for others.
+        """
+        if self.usual is not None:
+            return self.usual
         if self.tagged and len(self.trained) == 1:
             raise InputError(
                 f"{what} was trained with a tag of its target language ({self}), which does not work here; give a run trained "
@@ -51,43 +76,57 @@ class Directions:
             raise InputError(f"{what} translates in several directions ({self}); give a run of one direction here")
         return self.trained[0]
 
-    def choose(self, source: str | None = None, to: str | None = None) -> tuple[str | None, str]:
+    def choose(self, source: str | None = None, to: str | None = None) -> Between:
         """Return the languages to translate between; that of the source is None if it is neither given nor certain.
 
-        InputError where the model cannot translate so, or where it knows several target languages and none is given.
+        InputError where the model cannot translate so, or where it knows several languages and a needed one is not given.
         """
         if not self.tagged:
             ((own, target),) = self.trained
             if source not in (None, own) or to not in (None, target):
                 wanted = f"from `{source or own}` to `{to or target}`"
                 raise InputError(f"this run translates from `{own}` to `{target}`, not {wanted}; give a run that does")
-            return own, target
+            return Between(own, target)
+        if self.usual is not None and to in (None, self.usual[1]) and source in (None, self.usual[0]):
+            return Between(*self.usual)
         if to is None and len(self.targets) > 1:
             raise InputError(
-                f"this run translates into several languages ({', '.join(self.targets)}); say which one with `--to`, in Python "
+                f"this run translates into several languages ({shortened(self.targets)}); say which one with `--to`, in Python "
                 "with `to=`"
             )
         to = self.targets[0] if to is None else to
         if to not in self.targets:
-            raise InputError(f"this run does not translate into `{to}`; it knows {', '.join(self.targets)}")
+            raise InputError(f"this run does not translate into `{to}`{near(to, self.targets)}")
         if source is not None and source not in self.languages:
-            raise InputError(f"this run does not translate from `{source}`; it knows {', '.join(self.languages)}")
+            raise InputError(f"this run does not translate from `{source}`{near(source, self.languages)}")
         if source == to and (source, to) not in self.trained:
             raise InputError(f"source and target language are both `{to}`; give two different ones")
-        return source, to
+        if source is None and self.by_source:
+            source = self._only_source(to)
+        return Between(source, to)
 
-    def tags(self, to: str | Sequence[str | None] | None, sentences: int) -> list[str | None]:
-        """Return the language whose tag each of some sentences begins with; all None for a model without tags.
+    def _only_source(self, to: str) -> str:
+        """Return the only language that the model translates from into another. Raises InputError if there are several."""
+        sources = dict.fromkeys(source for source, target in self.trained if target == to)
+        if len(sources) > 1:
+            raise InputError(
+                f"this run must know the language of the source ({shortened([*sources])}); say which one with `--from`, in "
+                f'Python with `to=Between("{next(iter(sources))}", "{to}")`'
+            )
+        return next(iter(sources))
 
-        `to` is the target language of all, or of each.
+    def frames(self, to: Languages, sentences: int) -> list[Between | None]:
+        """Return the languages that the frame of each of some sentences depends on; all None for a model without tags.
+
+        `to` is the target language of all, or of each, or both languages.
         """
-        each = [to] * sentences if to is None or isinstance(to, str) else list(to)
+        each = [to] * sentences if to is None or isinstance(to, str | Between) else list(to)
         if len(each) != sentences:
             raise InputError(f"`to` names {len(each)} languages for {sentences} sentences; name one, or one for each")
-        known = {language: self.choose(to=language)[1] for language in dict.fromkeys(each)}
-        return [known[language] if self.tagged else None for language in each]
+        known = {one: self.choose(*(one if isinstance(one, Between) else (None, one))) for one in dict.fromkeys(each)}
+        return [known[one] if self.tagged else None for one in each]
 
-    def remark(self, direction: tuple[str | None, str]) -> str | None:
+    def remark(self, direction: tuple[str | None, str | None]) -> str | None:
         """Return a sentence about a direction without training pairs (Johnson et al. 2017, section 4.6: zero-shot)."""
         source, target = direction
         if source is None or (source, target) in self.trained:
@@ -96,3 +135,20 @@ class Directions:
             f"Translating from `{source}` to `{target}`, for which this run saw no training pairs (zero-shot): expect less than "
             f"between the languages that it did ({self})."
         )
+
+
+@lru_cache(maxsize=4)
+def imported_directions(source: Codec, target: Codec, own: Directions) -> Directions:
+    """Return all directions in which an imported model translates, as its vocabularies tell; `own` if they do not.
+
+    The only direction of `own`, those of a recipe, is the usual one.
+    """
+    frames, starts = source.frames, target.starts
+    if not frames and not starts:
+        return own
+    both = [(rule.source, rule.target) for rule in frames.rules if rule.source is not None and rule.target is not None]
+    sources = frames.languages("source") or tuple(source for source, _ in own.trained[:1]) or ("source",)
+    targets = starts.languages("target") or frames.languages("target") or sources
+    trained = both or [(one, other) for one in sources for other in targets if one != other]
+    usual = own.trained[0] if len(own.trained) == 1 and own.trained[0] in trained else None
+    return Directions(tuple(trained), tagged=True, by_source=bool(frames.languages("source")), usual=usual)

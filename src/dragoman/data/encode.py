@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from dragoman.data.links import normalized_links
 from dragoman.data.unknown import mark_unknown_positions, split_links
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Between
 from dragoman.text.links import Links
 
 ROWS_PER_BATCH = 8192
@@ -29,6 +30,8 @@ class Row(NamedTuple):
     """None for the first sentence of a document."""
     tags: tuple[str, ...] = ()
     """The tags that the source begins with (`text/tags.py`)."""
+    between: Between | None = None
+    """Its languages."""
 
 
 def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
@@ -41,9 +44,7 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     linked = [None if pair.links is None else normalized_links(pair.links, pair[:2], codecs) for pair in pairs]
     return pyarrow.record_batch(
         {
-            "source": pyarrow.array(
-                [[*codecs[0].tags(pair.tags), *codecs[0].encode(pair.source)] for pair in pairs], ids
-            ),
+            "source": pyarrow.array([_encode_source(pair, codecs[0]) for pair in pairs], ids),
             "target": pyarrow.array([_encode_target(pair, codecs) for pair in pairs], ids),
             "source_text": pyarrow.array(sources, text),
             "target_text": pyarrow.array(targets, text),
@@ -53,9 +54,18 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
     )
 
 
+def _encode_source(pair: Row, codec: Codec) -> list[int]:
+    """Encode a source with its tags or, if the vocabulary is imported, with the frame of its languages."""
+    ids = codec.encode(pair.source)
+    return codec.frame(pair.between).around(ids) if codec.frames else [*codec.tags(pair.tags), *ids]
+
+
 def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:
-    """Encode a target; where the codec has them, its unknown words say which source words they are aligned to."""
-    ids = codecs[1].encode(pair.target)
+    """Encode a target; where the codec has them, its unknown words say which source words they are aligned to.
+
+    The code of its language, if it begins with one, is a token that the model learns to write.
+    """
+    ids = [*codecs[1].start(pair.between), *codecs[1].encode(pair.target)]
     if pair.links is None or not codecs[1].positional:
         return ids
     return mark_unknown_positions(ids, split_links(pair.links, pair[:2], codecs), codecs[1])

@@ -236,10 +236,10 @@ class DataSettings(Settings):
     tag of its target language (Johnson et al. 2017). A corpus used in `both_ways` needs no more than `source` and `target`."""
     root: Path = Path(".")
     """Folder that paths of corpora are relative to. In paths, {source} and {target} are replaced by the corpus's languages."""
-    train: tuple[CorpusSettings, ...] = Field(min_length=1)
-    """Training corpora."""
-    dev: tuple[CorpusSettings, ...] = Field(min_length=1)
-    """Development corpora, which choose the best checkpoint."""
+    train: tuple[CorpusSettings, ...] = ()
+    """Training corpora; needed, unless a run was imported."""
+    dev: tuple[CorpusSettings, ...] = ()
+    """Development corpora, which choose the best checkpoint; needed like those for training."""
     test: tuple[CorpusSettings, ...] = ()
     """Test corpora, which are measured at the end."""
     filters: FilterSettings = FilterSettings()
@@ -277,7 +277,10 @@ class DataSettings(Settings):
     @property
     def directions(self) -> Directions:
         """Return the directions of the training corpora."""
-        every = (direction for corpus in self.train for direction in self.directions_of(corpus))
+        every = [direction for corpus in self.train for direction in self.directions_of(corpus)]
+        if not self.train and self.source is not None:
+            targets = self.languages if self.target is None else (self.target,)
+            every = [(self.source, target) for target in targets if target != self.source]
         return Directions(tuple(dict.fromkeys(every)), self.tagged)
 
     def direction(self, corpus: BaseCorpusSettings) -> Direction:

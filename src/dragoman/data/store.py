@@ -33,6 +33,7 @@ from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings,
 from dragoman.data.warning_signs import WarningSigns, repeated_corpora
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Between
 from dragoman.text.tags import tag_pieces
 
 FORMAT = 3
@@ -218,7 +219,8 @@ def _read_all(
             if links is None and aligner is not None:
                 links = aligner.links(pair.source, pair.target)
             tags = (*tag_pieces([pair.to] if pair.to else []), *corpus_tags(corpus))
-            row = Row(pair.source, pair.target, links, corpus.repeat if follows else None, tags)
+            between = Between(*(pair.languages or data.direction(corpus)))
+            row = Row(pair.source, pair.target, links, corpus.repeat if follows else None, tags, between)
             yield from repeat(row, corpus.repeat)
         pair_filter.summary.warnings += signs.warnings()
 

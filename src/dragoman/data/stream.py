@@ -15,6 +15,7 @@ from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Frame
 
 EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
@@ -189,8 +190,10 @@ class BatchStream(Iterator[Batch]):
         links = self.store.links(index)
         if links is None:
             return None
-        sides = zip(self.codecs, (source, target), strict=True)
-        return link_tokens(links, *(codec.piece_words(ids.tolist()) for codec, ids in sides))
+        read, written = source.tolist(), target.tolist()
+        frames = self.codecs[0].frame_of(read), self.codecs[1].starts.around(written)
+        sides = zip(self.codecs, frames, (read, written), strict=True)
+        return link_tokens(links, *(_words(codec, frame, ids) for codec, frame, ids in sides))
 
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
         """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
@@ -201,8 +204,12 @@ class BatchStream(Iterator[Batch]):
                 codec.sample(text, rng, rate)
                 for codec, text, rate in zip(self.codecs, self.store.text(at), rates, strict=True)
             ]
-            if self.codecs[0].special.tags:
-                drawn[0] = self.codecs[0].leading_tags(self.store.pair(at)[0].tolist()) + drawn[0]
+            drawn[0] = self.codecs[0].frame_of(self.store.pair(at)[0].tolist()).around(drawn[0])
             fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
             sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
         return sampled
+
+
+def _words(codec: Codec, frame: Frame, ids: list[int]) -> list[int]:
+    """Return the word of each token of a sentence, -1 for the frame around it."""
+    return [*(-1 for _ in frame.before), *codec.piece_words(frame.inside(ids)), *(-1 for _ in frame.after)]

@@ -25,6 +25,9 @@ from dragoman.interfaces import Step
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.tree import map_tensors
 
+FEW = 8
+"""So many tokens are compared one by one, which needs no transfer to the device."""
+
 
 @dataclass(frozen=True)
 class Beams:
@@ -173,8 +176,7 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
         values, tokens = blockwise_top_k(apply_with_forced_end(search, logits, rules), count)
     else:
         values, tokens = top_log_probs(logits, count)
-    for token in special.unwritten:
-        values = values.masked_fill(tokens == token, -torch.inf)
+    values = values.masked_fill(_any_of(tokens, special.unwritten), -torch.inf)
     if rules or search.length >= search.least_maximum:
         must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
         if must_end.any():
@@ -186,6 +188,16 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     log_prob, places = candidates.flatten(1).topk(2 * size)
     following = tokens.view(batch, -1).gather(1, places)
     return Extensions(places // values.shape[1], following, log_prob, bool((following == special.eos).any()))
+
+
+def _any_of(tokens: Int[Tensor, "rows choice"], ids: Sequence[int]) -> Bool[Tensor, "rows choice"]:
+    """Tell which tokens are any of some ids."""
+    if len(ids) > FEW:
+        return torch.isin(tokens, torch.tensor(ids, device=tokens.device))
+    found = torch.zeros_like(tokens, dtype=torch.bool)
+    for one in ids:
+        found = found | (tokens == one)
+    return found
 
 
 def apply_with_forced_end(

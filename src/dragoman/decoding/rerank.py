@@ -1,5 +1,6 @@
 """Rerank finished hypotheses by how well they cover the source."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -41,21 +42,27 @@ def rerank(
     beta: float,
     n_best: int,
     special: SpecialIds = SPECIAL_IDS,
+    starts: Sequence[Sequence[int]] | None = None,
 ) -> Hypotheses:
     """Add `beta` * `coverage` to each score and keep the `n_best` highest.
 
     The weights are read by forced decoding and averaged over layers and heads. Deviation: Wu et al. 2016 score every
     step of the search so, this ranks complete hypotheses. Raises InputError if the model has no attention over the source.
+    `starts` has what the translations of each sentence begin with after BOS, all of one length; its steps do not count.
     """
     found = hypotheses.alternatives()
     rows = [row for row, alternatives in enumerate(found) for _ in alternatives]
-    target = _padded([one.ids for alternatives in found for one in alternatives], encoded.states.device, special)
+    before = starts or [()] * len(found)
+    written = [[*start, *one.ids] for start, some in zip(before, found, strict=True) for one in some]
+    target = _padded(written, encoded.states.device, special)
     index = torch.tensor(rows, device=encoded.states.device)
     encoded = map_tensors(lambda tensor: tensor.index_select(0, index), replace(encoded, penalty=None))
     attention = score_target(decoder, encoded, target, need_weights=True).attention
     if attention is None:
         raise InputError("this model has no attention over the source; set decoding.coverage_penalty=0")
-    penalties = coverage(attention.float().mean((1, 2)), target.mask[:, 1:], encoded.mask).tolist()
+    begun = len(before[0]) if before else 0
+    weights = attention.float().mean((1, 2))[:, begun:]
+    penalties = coverage(weights, target.mask[:, begun + 1 :], encoded.mask).tolist()
     rescored: list[list[Hypothesis]] = [[] for _ in found]
     for row, one, penalty in zip(rows, (one for some in found for one in some), penalties, strict=True):
         rescored[row].append(replace(one, score=one.score + beta * penalty))

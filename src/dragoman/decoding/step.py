@@ -23,6 +23,13 @@ def step_of(decoder: Decoder) -> Step:
     return step
 
 
+def feed(step: Step, state: Any, given: Int[Tensor, "batch length"]) -> tuple[Int[Tensor, " batch"], Any]:
+    """Give tokens to a model before a search; return the last, with which the search begins, and the state before it."""
+    for tokens in given[:, :-1].unbind(1):
+        _, state = step(tokens[:, None], state)
+    return given[:, -1], state
+
+
 @dataclass(frozen=True)
 class EnsembleState:
     """The states of the models of an ensemble, in their order."""

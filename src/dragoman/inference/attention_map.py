@@ -15,8 +15,8 @@ from dragoman.inspection.alignments import links_from_weights, merge_pieces
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Frame
 from dragoman.text.links import Links
-from dragoman.text.tags import language_of
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Ids of a source and a target sentence, without special tokens."""
@@ -30,15 +30,22 @@ class Side:
     words: list[str]
     owners: list[int | None]
     """None for a token that belongs to no word, such as </s>."""
+    before: int = 0
+    """How many tokens come before those of the text: its language tag."""
+    after: int = 1
+    """How many come after: </s>."""
 
     @property
-    def tags(self) -> list[str]:
-        """Return the language tag that the sentence begins with, or nothing."""
-        return [piece for piece in self.pieces[:1] if language_of(piece) is not None]
+    def text(self) -> slice:
+        """The places of the tokens of the text."""
+        return slice(self.before, len(self.pieces) - self.after)
 
-    def after(self, tags: Sequence[str]) -> "Side":
-        """Return the sentence with tags before it, which belong to no word."""
-        return Side([*tags, *self.pieces], self.words, [*[None for _ in tags], *self.owners])
+    def framed_as(self, other: "Side") -> "Side":
+        """Return the sentence with those tokens around its text that it has in another form; they belong to no word."""
+        added = len(other.pieces) - other.after - len(self.pieces[self.text])
+        before, after = other.pieces[:added], other.pieces[len(other.pieces) - other.after :]
+        owners = [*[None for _ in before], *self.owners[self.text], *[None for _ in after]]
+        return Side([*before, *self.pieces[self.text], *after], self.words, owners, added, other.after)
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class AttentionMap:
 
     def mean_of_text(self) -> Float[Tensor, "_ _"]:
         """Return the mean weights between the tokens of the texts, without tag and </s>."""
-        return self.mean()[:-1, len(self.source.tags) : -1]
+        return self.mean()[self.target.text, self.source.text]
 
     def by_words(self, *, shift: bool = False) -> Float[Tensor, "layer head target_word source_word"]:
         """Merge tokens into words; weight on </s> and on a language tag is dropped.
@@ -127,10 +134,11 @@ def map_attention(
     pairs: Sequence[Pair],
     *,
     previous: Sequence[Sequence[Sequence[int] | None]] | None = None,
+    begun: Sequence[int] | None = None,
 ) -> list[AttentionMap]:
     """Run pairs through a model in one batch and return the weights. InputError for a model without attention.
 
-    `previous` is that of `collate`.
+    `previous` is that of `collate`; `begun` says how many tokens of each target are given to the model, not written by it.
     """
     device = next(model.parameters()).device
     batch = collate(pairs, previous=previous, special=codecs[1].special).to(device)
@@ -141,17 +149,20 @@ def map_attention(
     if not attention.isfinite().all():
         raise RunError("the model's attention weights are NaN; its weights are damaged, use another checkpoint")
     readings = []
-    for weights, (source, target) in zip(attention.float().cpu(), pairs, strict=True):
-        sides = [side(codec, ids) for codec, ids in zip(codecs, (source, target), strict=True)]
-        readings.append(AttentionMap(sides[0], sides[1], weights[:, :, : len(target) + 1, : len(source) + 1]))
+    for weights, (source, target), given in zip(attention.float().cpu(), pairs, begun or [0] * len(pairs), strict=True):
+        read, written = side(codecs[0], source, codecs[0].frame_of(source)), side(codecs[1], target[given:], Frame())
+        rows = slice(given, given + len(written.pieces))
+        readings.append(AttentionMap(read, written, weights[:, :, rows, : len(read.pieces)]))
     return readings
 
 
-def side(codec: Codec, ids: Sequence[int]) -> Side:
-    """Describe a sentence with its space-separated words."""
-    ended = [*ids, codec.special.eos]
-    owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words(ended)]
-    return Side(codec.pieces(ended), codec.words(codec.decode(ids)), owners)
+def side(codec: Codec, ids: Sequence[int], frame: Frame) -> Side:
+    """Describe a sentence, which has a frame around it, with its space-separated words."""
+    text, ended = frame.inside(ids), codec.special.ended(ids)
+    owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words(text)]
+    before, after = len(frame.before), len(ended) - len(frame.before) - len(text)
+    around = [None] * before, [None] * after
+    return Side(codec.pieces(ended), codec.words(codec.decode(text)), [*around[0], *owners, *around[1]], before, after)
 
 
 def as_given(codec: Codec, text: str) -> Side:

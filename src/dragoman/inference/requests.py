@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dragoman.text.codec import Codec, encode_within
+from dragoman.text.frames import Between
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,13 @@ class Request:
     previous: tuple[str, ...] = ()
     """The sentences before it in its document, nearest last, if the model reads them."""
     target: str | None = None
-    to: str | None = None
-    """The language whose tag the source begins with, if the models know several."""
+    between: Between | None = None
+    """The languages on which the frame of the source depends, and what the target begins with, if the models know several."""
 
 
 @dataclass(frozen=True)
 class EncodedRequest:
-    """A request as ids, without BOS and EOS; sources with their tag, if there is one."""
+    """A request as ids, without BOS and EOS; sources with their tags, if there are any."""
 
     request: Request
     sources: tuple[list[int], ...]
@@ -31,11 +32,18 @@ class EncodedRequest:
     previous: tuple[list[int] | None, ...] = ()
     """As many sentences as the models read, nearest last; None if the document has no more."""
     target: list[int] | None = None
+    start: tuple[int, ...] = ()
+    """What every target begins with after BOS: given to the model, and no part of what it writes."""
 
     @property
     def pair(self) -> tuple[list[int], list[int]]:
-        """The source as the first model reads it, and the target, which may be empty."""
-        return self.sources[0], self.target or []
+        """The source as the first model reads it, and the target, which may be empty, with what it begins with."""
+        return self.sources[0], self.begun
+
+    @property
+    def begun(self) -> list[int]:
+        """The target with what it begins with."""
+        return [*self.start, *(self.target or [])]
 
     @property
     def width(self) -> int:
@@ -66,9 +74,9 @@ class RequestEncoder:
         side: Literal["source", "target", "previous"],
         *,
         first: int = 1,
-        languages: Sequence[str | None] | None = None,
+        languages: Sequence[Between | None] | None = None,
     ) -> list[list[int]]:
-        """Return the ids of sentences of one side, sources with the tags of `languages`.
+        """Return the ids of sentences of one side, sources with what their `languages` put around them.
 
         InputError names one that is too long, counted from `first`.
         """
@@ -85,16 +93,19 @@ class RequestEncoder:
                 self.bounds[codec],
                 name="source sentence",
                 first=request.number,
-                languages=[request.to],
+                languages=[request.between],
             )[0]
             for codec in dict.fromkeys(self.sources)
         }
-        target = request.target
+        start, target = self.target.start(request.between), request.target
+        bound = None if self.target_bound is None else self.target_bound - len(start)
+        named: dict[str, Any] = {"name": "target sentence", "first": request.number}
         return EncodedRequest(
             request,
             tuple(by_codec[codec] for codec in self.sources),
             tuple(self._previous(request.previous, known)),
-            None if target is None else self.side([target], "target", first=request.number)[0],
+            None if target is None else encode_within(self.target, [target], bound, **named)[0],
+            start,
         )
 
     def _previous(self, sentences: Sequence[str], known: dict[str, list[int]]) -> Iterator[list[int] | None]:

@@ -14,7 +14,7 @@ from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.shortlist import Listed, Shortlist, ShortlistedDecoder, restore_vocabulary_ids
-from dragoman.decoding.step import EnsembleState, ensemble, step_of
+from dragoman.decoding.step import EnsembleState, ensemble, feed, step_of
 from dragoman.errors import InputError, RunError
 from dragoman.inference.attention_map import AttentionMap, map_attention, source_heads
 from dragoman.inference.batching import batches, check_memory
@@ -76,13 +76,17 @@ class TorchEngine:
     def search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
         """Search for (or sample) the translations of each request, best first; an empty source has none."""
         results: list[list[Hypothesis]] = [[] for _ in requests]
-        todo = [number for number, request in enumerate(requests) if request.sources[0]]
-        widths = [requests[number].width * settings.hypotheses for number in todo]
-        for rows in batches(widths, BATCH_CELLS):
-            chosen = [todo[row] for row in rows]
-            found = self._search([requests[number] for number in chosen], settings)
-            for number, alternatives in zip(chosen, found.alternatives(), strict=True):
-                results[number] = alternatives
+        alike: dict[int, list[int]] = {}
+        for number, request in enumerate(requests):
+            if request.sources[0]:
+                alike.setdefault(len(request.start), []).append(number)
+        for todo in alike.values():
+            widths = [requests[number].width * settings.hypotheses for number in todo]
+            for rows in batches(widths, BATCH_CELLS):
+                chosen = [todo[row] for row in rows]
+                found = self._search([requests[number] for number in chosen], settings)
+                for number, alternatives in zip(chosen, found.alternatives(), strict=True):
+                    results[number] = alternatives
         return results
 
     def score(
@@ -104,13 +108,13 @@ class TorchEngine:
         found: dict[int, AttentionMap] = {}
         for rows in batches([request.width * settings.hypotheses for request in requests], BATCH_CELLS):
             chosen = [requests[row] for row in rows]
-            pairs = [request.pair for request in chosen]
-            maps = map_attention(self.models[0], codecs, pairs, previous=previous_of(chosen))
+            pairs, begun = [request.pair for request in chosen], [len(request.start) for request in chosen]
+            maps = map_attention(self.models[0], codecs, pairs, previous=previous_of(chosen), begun=begun)
             found |= dict(zip(rows, maps, strict=True))
         return [found[row] for row in range(len(requests))]
 
     def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Hypotheses:
-        """Translate one batch."""
+        """Translate one batch, in which all targets begin with equally many tokens."""
         previous = previous_of(requests)
         with self.session.computing(self.session.pack(settings.precision), rows=len(requests) * settings.hypotheses):
             padded = [
@@ -123,24 +127,33 @@ class TorchEngine:
             begun = [_begin(model, source, listed) for model, source in zip(self.models, encoded, strict=True)]
             steps, states = zip(*begun, strict=True)
             step, state = (steps[0], states[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(states))
+            starts = [request.start for request in requests]
+            given = torch.tensor([(self.special.bos, *start) for start in starts], device=self.session.device)
+            begin, state = feed(step, state, given if listed is None else torch.searchsorted(listed.kept, given))
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
-            maximum = maximum if self.target_bound is None else maximum.clamp(max=self.target_bound - 1)
+            if self.target_bound is not None:
+                maximum = maximum.clamp(max=self.target_bound - given.shape[1])
+            options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
-                found = sample(step, state, maximum, settings=settings, generator=chances, special=special)
+                found = sample(step, state, maximum, generator=chances, **options)
             else:
-                found = beam_search(step, state, maximum, settings=settings, special=special)
+                found = beam_search(step, state, maximum, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
             if settings.coverage_penalty and settings.method != "sample":
-                weighed: dict[str, Any] = {"beta": settings.coverage_penalty, "n_best": settings.n_best}
+                weighed: dict[str, Any] = {
+                    "beta": settings.coverage_penalty,
+                    "n_best": settings.n_best,
+                    "starts": starts,
+                }
                 return rerank(found, self.models[0].decoder, encoded[0], special=self.special, **weighed)
             return found
 
     def _score(
         self, requests: Sequence[EncodedRequest], settings: DecodingSettings, *, entropies: bool
     ) -> list[Hypothesis]:
-        """Score one batch by the mean of the models' probabilities of each token."""
-        previous, targets = previous_of(requests), [request.target or [] for request in requests]
+        """Score one batch by the mean of the models' probabilities of each token; what targets begin with does not count."""
+        previous, targets = previous_of(requests), [request.begun for request in requests]
         with self.session.computing(self.session.pack(settings.precision)):
             pairs = [
                 list(zip(ids, targets, strict=True))
@@ -153,14 +166,24 @@ class TorchEngine:
             ]
             tokens = torch.stack([one.tokens for one in scores])
             mixed = tokens.logsumexp(0) - torch.tensor(float(len(self.models))).log()
-            totals = (mixed * own[0].target.mask[:, 1:]).sum(1)
+            begun = torch.tensor([len(request.start) for request in requests], device=mixed.device)
+            written = own[0].target.mask[:, 1:] & (torch.arange(mixed.shape[1], device=mixed.device) >= begun[:, None])
+            totals = (mixed * written).sum(1)
             if not totals.isfinite().all():
                 raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")
         found = [one.entropies for one in scores if one.entropies is not None]
         spread = torch.stack(found).mean(0).tolist() if found else [[]] * len(targets)
         return [
-            Hypothesis(target, total, total, tuple(row[: len(target) + 1]), tuple(unsure[: len(target) + 1]))
-            for target, total, row, unsure in zip(targets, totals.tolist(), mixed.tolist(), spread, strict=True)
+            Hypothesis(
+                target[start:],
+                total,
+                total,
+                tuple(row[start : len(target) + 1]),
+                tuple(unsure[start : len(target) + 1]),
+            )
+            for target, start, total, row, unsure in zip(
+                targets, begun.tolist(), totals.tolist(), mixed.tolist(), spread, strict=True
+            )
         ]
 
     def _require_shortlist(self) -> Shortlist:

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.data.directions import Direction, Directions
+from dragoman.data.directions import Direction, Directions, Languages
 from dragoman.data.documents import preceding
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
@@ -29,9 +29,6 @@ from dragoman.text.codec import Codec
 
 Previous = Sequence[Sequence[str]] | None
 """The sentences before each one in its document, nearest last, as many as there are."""
-
-Languages = str | Sequence[str | None] | None
-"""The language to translate into: one for all sentences or one for each; needed only where a run knows several."""
 
 
 class Translator:
@@ -116,8 +113,8 @@ class Translator:
 
     @property
     def languages(self) -> Direction:
-        """Return the codes of the source and the target language, those of the first direction if there are several."""
-        return self.directions.trained[0]
+        """Return the codes of the source and the target language, those of the usual or first direction if there are several."""
+        return self.directions.first
 
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""
@@ -176,7 +173,7 @@ class Translator:
 
         Sources begin with the tags of the languages `to`, if there are any.
         """
-        languages = self.directions.tags(to, len(sentences)) if side == "source" else None
+        languages = self.directions.frames(to, len(sentences)) if side == "source" else None
         return self._encoder.side(sentences, side, first=first, languages=languages)
 
     def requests(
@@ -191,11 +188,11 @@ class Translator:
         """Encode sentences, with given translations if any, for the engine; the other arguments are those of `translate`."""
         before = self.preceding(sources) if previous is None or not self.previous else previous
         written = [None] * len(sources) if targets is None else targets
-        rows = zip(sources, before, written, self.directions.tags(to, len(sources)), strict=True)
+        rows = zip(sources, before, written, self.directions.frames(to, len(sources)), strict=True)
         return self._encoder.encode_all(
             [
-                Request(source, number, tuple(nearest), target, language)
-                for number, (source, nearest, target, language) in enumerate(rows, first)
+                Request(source, number, tuple(nearest), target, between)
+                for number, (source, nearest, target, between) in enumerate(rows, first)
             ]
         )
 
@@ -213,7 +210,8 @@ class Translator:
     ) -> list[Translation]:
         """Translate sentences, in their order; an empty sentence gives an empty translation.
 
-        A run of several target languages needs `to`: the language, or that of each sentence.
+        A run of several target languages needs `to`: the language, or that of each sentence; `Between("en", "fr")` where the
+        model must know the language of the source too, as imported ones may.
         `settings` replace the translator's own, and further keyword arguments (such as `beam=8`) change some of them, for
         this call only. `replace_unknowns` puts the source word most attended to in place of each unknown word. If the
         sentences are part of a longer text, `first` is the number of the first. Models of documents read the `previous`
@@ -274,7 +272,7 @@ class Translator:
         return [
             replace(
                 reading,
-                source=as_given(self.source, source).after(reading.source.tags),
+                source=as_given(self.source, source).framed_as(reading.source),
                 target=as_given(self.target, target),
             )
             for reading, source, target in zip(maps, sources, targets, strict=True)

@@ -32,7 +32,7 @@ def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: K
     return min(rates, key=rates.__getitem__)
 
 
-def check_reverse(backward: Directions, direction: tuple[str | None, str]) -> None:
+def check_reverse(backward: Directions, direction: tuple[str | None, str | None]) -> None:
     """Raise InputError for a run that does not translate in the opposite of a direction."""
     source, target = direction
     if source is None:

@@ -22,9 +22,14 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
     names = [path.stem for path in paths]
     metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}
+    metadata |= {
+        name: run.manifest[name] for name in ("start_from",) if name in run.manifest
+    }  # adapters need their base
     with run_lock(target):
         check_new(target, resumable=False)
-        averaged = new_run(target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary)
+        averaged = new_run(
+            target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
+        )
         averaged.files.save(averaged.weights, average(paths), {"averaged": names})
         averaged.save()
     return target

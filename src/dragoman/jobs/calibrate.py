@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dragoman.atomic import check_output, write_text
-from dragoman.data.checksums import file_checksum
+from dragoman.data.checksums import file_checksum, weights_digest
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.lines import read_lines
 from dragoman.decoding.settings import ALONE
@@ -28,7 +28,6 @@ from dragoman.inference.confidence.calibration import (
 )
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, varies
 from dragoman.inference.confidence.features import sentence_features, word_features
-from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.translator import Translator
 from dragoman.inspection.reliability import draw_reliability
 from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, reliability

@@ -61,6 +61,15 @@ def _refusals(recipe: Settings) -> list[str]:
     return refusals(RULES, recipe) + refusals(MODEL, Use(getattr(recipe, "decoding", None), model_of(recipe)))
 
 
+def check_corpora(recipe: Recipe) -> None:
+    """Raise SettingsError for the recipe of an imported run, which names nothing to train on."""
+    for name in ("train", "dev"):
+        if not getattr(recipe.data, name):
+            raise SettingsError(
+                f"`data.{name}` names no corpus, because the run was imported; name one, or train on with `dragoman adapt`"
+            )
+
+
 def check_rerank(recipe: Recipe) -> None:
     """Raise SettingsError for a run of `decoding.rerank` that cannot rerank the translations of this recipe.
 

@@ -53,7 +53,7 @@ def _translating(folder: Path) -> Measure:
     def measure(pairs: list[Pair]) -> list[Score]:
         sources = [pair.source for pair in pairs]
         previous = translator.preceding(sources, [pair.document for pair in pairs])
-        to = [pair.to for pair in pairs]
+        to = [pair.between for pair in pairs]
         hypotheses = [one.text for one in translator.translate(sources, previous=previous, to=to)]
         references = [[pair.target for pair in pairs]]
         return [bleu(hypotheses, references), chrf(hypotheses, references)]

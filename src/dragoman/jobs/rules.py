@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from dragoman.attention.scores import ScoreName
 from dragoman.data.settings import LinesSettings
+from dragoman.jobs.adapting_rules import ADAPTING
 from dragoman.layers.positions import PositionsName
 from dragoman.models.capabilities import Capabilities, capabilities_of
 from dragoman.runs.rules import Rule
@@ -394,4 +395,4 @@ MODELS = (
 )
 """Rules on the parts of a model."""
 
-RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS)
+RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS, *ADAPTING)

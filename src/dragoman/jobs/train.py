@@ -19,11 +19,13 @@ from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
-from dragoman.errors import RunError
+from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpus, check_machine, check_recipe, check_rerank, remarks
+from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
+from dragoman.layers.adapters import Adapters
+from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
@@ -33,8 +35,9 @@ from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import checksums, codecs_for, start
+from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Between
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
@@ -103,10 +106,13 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     recipe = run.recipe
     device = choose_device(recipe.training.device)
     torch.set_num_threads(recipe.training.threads or run.manifest.get("threads") or torch.get_num_threads())
-    model = run.fresh_model()
-    if not resuming:
+    model, settings = run.fresh_model(), getattr(recipe.model, "adapters", None)
+    if not resuming or settings is not None:  # a checkpoint of adapters does not hold the weights of their base
         start(run, model)
     model = model.to(device)
+    adapters = None if settings is None else Adapters(model, settings)
+    if recipe.training.frozen == "embeddings":
+        freeze_embeddings(model)
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
@@ -126,6 +132,8 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
+    if adapters is not None:
+        trainer.use_adapters(adapters)
     if (count := _replica_count(run, device)) > 1:
         trainer.use_replicas(count)
     return trainer
@@ -223,6 +231,7 @@ def _record_cost(run: Run, trainer: Trainer) -> None:
     rate = sustained_rate(trainer.device, dtype_of(trainer.precision_name))
     cost = {
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "trained_parameters": sum(one.numel() for one in trainer.trained.parameters() if one.requires_grad),
         "steps": progress.step,
         "tokens": progress.tokens,
         "seconds": round(progress.seconds, 3),
@@ -252,9 +261,25 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
     return {str(path): checksums.of(path) for path in files}
 
 
+def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
+    """Raise TextError or SettingsError for what the vocabularies of another run lack, or do not support."""
+    codecs[0].check_tags(recipe.data.tag_pieces)
+    if codecs[0].frames or codecs[1].starts:
+        for direction in map(Between._make, recipe.data.directions.trained):
+            codecs[0].frame(direction)
+            codecs[1].start(direction)
+        if recipe.data.joined:
+            raise SettingsError(
+                "`data.joined` does not work where sources or targets begin with their language; remove it"
+            )
+        if codecs[1].starts and any(one.reward for one in (recipe.training, *recipe.training.phases)):
+            raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
+
+
 def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
+    check_corpora(recipe)
     check_rerank(recipe)
     check_new(folder)
     if capabilities_of(recipe.model).previous:
@@ -269,7 +294,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     for sentence in remarks(recipe):
         listener.say(sentence)
     codecs = learn(recipe)
-    codecs[0].tags(recipe.data.tag_pieces)  # refuses what another run's vocabulary lacks
+    _check_codecs(recipe, codecs)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)
@@ -277,7 +302,8 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     if recipe.model.start_from is not None:
         metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=_dictionary(recipe, codecs))
+    dictionary = _dictionary(recipe, codecs)
+    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
 
 
 def _learned(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
@@ -305,6 +331,11 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
         )
+    if "merged" in run.manifest:
+        raise RunError(
+            f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
+            "`model.start_from.whole`"
+        )
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
     return replace(run, recipe=recipe)
@@ -322,8 +353,8 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     paths = run.files.kept()[-count:]
     if len(paths) < 2:
         return
-    model = trainer.model.eval()
-    fill(model, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
+    model, trained = trainer.model.eval(), trainer.trained
+    fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
     value = value_of(scores, trainer.settings)
     best = trainer.progress.best
@@ -331,7 +362,7 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     trainer.metrics.append(record)
     trainer.listener.record(record)
     if best is None or value > best:
-        run.files.save_weights(run.weights, model, {"averaged": len(paths), **scores})
+        run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
-        load_weights(run.weights, model)
+        load_weights(run.weights, trained)

@@ -87,7 +87,7 @@ def check_lengths(translator: Translator, corpora: Sequence[CorpusTranslation]) 
         return
     for pair in (pair for corpus in corpora for pair in corpus.pairs()):
         try:
-            translator.requests([pair.source], previous=[[]], to=pair.to)
+            translator.requests([pair.source], previous=[[]], to=pair.between)
         except InputError as error:
             raise InputError(f"{pair.place}: {error}") from None
 
@@ -226,7 +226,7 @@ def _chunks(
             continue
         previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
         sources = [pair.source for pair in chunk]
-        to = [pair.to for pair in chunk]
+        to = [pair.between for pair in chunk]
         found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :], to=to)
         rows = [
             {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}

@@ -42,7 +42,7 @@ class Validation:
         self.sources = [pair.source for pair in pairs]
         self.references = [pair.target for pair in pairs]
         self.documents = [pair.document for pair in pairs]
-        self.languages = [pair.to for pair in pairs]
+        self.languages = [pair.between for pair in pairs]
         self.directions: dict[str, list[int]] = {}
         """The numbers of the pairs of each direction, if there are several."""
         for number, pair in enumerate(pairs):

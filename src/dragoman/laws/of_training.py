@@ -190,6 +190,7 @@ def _store(folder: Path) -> Store:
 def _everything(trainer: Trainer) -> dict[str, Tensor]:
     """Return everything that training changes: weights, their average, and optimiser state."""
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(trainer.model).items()}
+    tensors |= {f"trained.{name}": tensor for name, tensor in own_tensors(trainer.trained).items()}
     for index, entries in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
     if trainer.average is not None:

@@ -69,7 +69,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         with torch.autocast(features.device.type, enabled=False):
             read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
             grad_features = torch.empty_like(read)
-            grad_weight = torch.zeros_like(weight) if any(ctx.needs_input_grad[:3]) else None
+            wanted = any(ctx.needs_input_grad[:3])
+            grad_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
             grad_bias = None if bias is None else torch.zeros_like(bias)
             mean = weight.mean(0)
             total, plain = (torch.zeros((), device=features.device) for _ in range(2))
@@ -79,16 +80,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
                 plain = plain + loss.nll.sum()
                 total = total + loss.nll.sum() + smoothing * (loss.label_logits - middle).sum()
-                if grad_weight is None:
+                if not wanted:
                     continue
                 grad_features[first : first + PIECE] = loss.grad_logits @ rows
-                grad_weight += loss.grad_logits.T @ piece
+                if grad_weight is not None:
+                    grad_weight += loss.grad_logits.T @ piece
                 if grad_bias is not None:
                     grad_bias += loss.grad_logits.sum(0, dtype=grad_bias.dtype)
-            if grad_weight is not None:
-                each = smoothing / len(weight)
+            each = smoothing / len(weight)
+            if wanted:
                 grad_features -= smoothing * mean.to(kind)
-                grad_weight -= each * read.sum(0, dtype=grad_weight.dtype)
+                if grad_weight is not None:
+                    grad_weight -= each * read.sum(0, dtype=grad_weight.dtype)
                 if grad_bias is not None:
                     grad_bias -= each * len(labels)
         ctx.save_for_backward(grad_features.to(features.dtype), grad_weight, grad_bias)

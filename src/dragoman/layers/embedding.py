@@ -42,6 +42,13 @@ def move_padding(embedding: TokenEmbedding, padding: int) -> None:
         embedding.weight.data[[before, padding]] = embedding.weight.data[[padding, before]]
 
 
+def freeze_embeddings(model: nn.Module) -> None:
+    """Freeze the token embeddings of a model, and output layers that share their matrix."""
+    for module in model.modules():
+        if isinstance(module, TokenEmbedding):
+            module.weight.requires_grad_(False)
+
+
 class OutputLayer(nn.Module):
     """Map features to logits over the vocabulary; `tied` is an embedding whose matrix is shared.
 

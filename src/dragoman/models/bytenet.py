@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from dragoman.attention.sharing import for_each_hypothesis
 from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.convolution import Convolution
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
@@ -43,6 +44,8 @@ class ByteNetSettings(Settings):
     """Dropout on embeddings and on each block's output."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @property
     def capabilities(self) -> Capabilities:

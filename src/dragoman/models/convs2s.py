@@ -14,6 +14,7 @@ from dragoman.attention import masks
 from dragoman.attention.scores import ScoreChoice, build_score
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import PAD, Attended, DecoderOutput, DecoderState, Encoded, KeyValues, Padded
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.convolution import Convolution, normalised
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
@@ -49,6 +50,8 @@ class ConvolutionalSettings(Settings):
     """Maximum sentence length, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @property
     def capabilities(self) -> Capabilities:

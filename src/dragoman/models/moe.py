@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from dragoman.attention.scores import ScoreChoice, build_score
 from dragoman.attention.single_head import SingleHead
 from dragoman.interfaces import DecoderOutput, DecoderState, Encoded, Padded
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.attentive import AttendBefore, AttendedSource, attend_and_step
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
@@ -45,6 +46,8 @@ class MoeSettings(Settings):
     """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @property
     def capabilities(self) -> Capabilities:

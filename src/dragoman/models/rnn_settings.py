@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.recurrent import CellName
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
@@ -57,6 +58,8 @@ class RecurrentSettings(Settings):
     """Maximum source length for the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @model_validator(mode="after")
     def _check(self) -> "RecurrentSettings":

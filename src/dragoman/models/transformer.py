@@ -20,6 +20,7 @@ from dragoman.layers.experts import ExpertOutput, Experts, real_inputs, sum_pena
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import build_positions
 from dragoman.layers.residual import Residual, build_norm
+from dragoman.layers.ssru import Cell, SimplerRecurrentUnit
 from dragoman.machine.dtypes import to_matmul_dtype
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer_settings import (
@@ -41,9 +42,11 @@ class TransformerSource:
 
 @dataclass(frozen=True)
 class TransformerPast:
-    """Keys and values of the target positions so far, one set per layer; empty before the first."""
+    """What each layer keeps of the target positions so far; nothing before the first."""
 
-    memories: tuple[KeyValues, ...]
+    memories: tuple[KeyValues | Cell, ...]
+    position: int = 0
+    """Number of target positions so far."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class LayerStep:
     """The result of a decoder layer: its states, its past, and its attention to the source, if any."""
 
     states: Float[Tensor, "batch target width"]
-    past: KeyValues
+    past: KeyValues | Cell
     source: Attended | None
     penalty: Float[Tensor, ""] | None = None
 
@@ -148,7 +151,10 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, settings: TransformerSettings | DecoderOnlySettings, relative: Relative | None = None) -> None:
         super().__init__()
-        self.self_attention = _self_attention(settings, relative, causal=True)
+        recurrent = isinstance(settings, TransformerSettings) and settings.autoregression == "ssru"
+        self.self_attention: MultiHead | SimplerRecurrentUnit = (
+            SimplerRecurrentUnit(settings.width) if recurrent else _self_attention(settings, relative, causal=True)
+        )
         self.cross_attention = _cross_attention(settings) if isinstance(settings, TransformerSettings) else None
         self.feed_forward = _feed_forward(settings)
         self.after_self = _residual(settings)
@@ -158,22 +164,20 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         states: Float[Tensor, "batch target width"],
-        past: KeyValues | None,
+        past: KeyValues | Cell | None,
         memory: KeyValues | None,
         *,
+        offset: int,
         mask: Bool[Tensor, "sentence 1 source"] | None,
         real: Bool[Tensor, "batch target"] | None = None,
         need_weights: bool,
     ) -> LayerStep:
-        """Attend to the target so far, then to the source, then transform each position; experts process `real` only."""
-        read = self.after_self.normed_input(states)
-        offset = 0 if past is None else past.values.shape[2]
-        new = self.self_attention.prepare(read, read, offset=offset)
-        seen = new if past is None else past.extend(new)
-        count = read.shape[1]
-        may_see = None if count == 1 else masks.causal(count, offset + count, read.device)
-        attended = self.self_attention(read, seen, may_see, offset=offset, causal=count > 1)
-        states = self.after_self.add_output(states, attended.context)
+        """Read the target so far, attend to the source, then transform each position; experts process `real` only.
+
+        The first of `states` is at position `offset`.
+        """
+        read, seen = self._read_target(self.after_self.normed_input(states), past, offset)
+        states = self.after_self.add_output(states, read)
         source: Attended | None = None
         if self.cross_attention is not None and self.after_cross is not None and memory is not None:
             read = self.after_cross.normed_input(states)
@@ -181,6 +185,20 @@ class DecoderLayer(nn.Module):
             states = self.after_cross.add_output(states, source.context)
         mixed = transform(self.feed_forward, self.after_feed_forward.normed_input(states), real)
         return LayerStep(self.after_feed_forward.add_output(states, mixed.states), seen, source, mixed.penalty)
+
+    def _read_target(
+        self, states: Float[Tensor, "batch target width"], past: KeyValues | Cell | None, offset: int
+    ) -> tuple[Float[Tensor, "batch target width"], KeyValues | Cell]:
+        """Attend to the target so far, or process it by a recurrent unit; return what is kept of it too."""
+        if isinstance(self.self_attention, SimplerRecurrentUnit):
+            assert not isinstance(past, KeyValues)
+            return self.self_attention(states, past)
+        assert not isinstance(past, Cell)
+        new = self.self_attention.prepare(states, states, offset=offset)
+        seen = new if past is None else past.extend(new)
+        count = states.shape[1]
+        may_see = None if count == 1 else masks.causal(count, offset + count, states.device)
+        return self.self_attention(states, seen, may_see, offset=offset, causal=count > 1).context, seen
 
     def prepare(self, states: Float[Tensor, "batch source width"]) -> KeyValues:
         """Project the source's keys and values."""
@@ -247,8 +265,7 @@ class TransformerDecoder(nn.Module):
         self, tokens: Int[Tensor, "batch target"], state: TransformerState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, TransformerState]:
         """Process `tokens` after those in `state`; predict the token after each."""
-        pasts, memories = state.past.memories, state.source.memories
-        seen = pasts[0].values.shape[2] if pasts else 0
+        pasts, memories, seen = state.past.memories, state.source.memories, state.past.position
         mask = masks.none_if_all_true(masks.to_source(state.source.mask)) if memories else None
         embedded = self.embedding_norm(self.positions(self.embedding(tokens), seen))
         states = self.dropout(to_matmul_dtype(embedded))
@@ -256,11 +273,12 @@ class TransformerDecoder(nn.Module):
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
             past, memory = pasts[index] if pasts else None, memories[index] if memories else None
-            steps.append(layer(states, past, memory, mask=mask, real=real, need_weights=need_weights))
+            steps.append(layer(states, past, memory, offset=seen, mask=mask, real=real, need_weights=need_weights))
             states = steps[-1].states
         output = self._output(states, [step.source for step in steps if step.source is not None])
         output = replace(output, penalty=sum_penalties(step.penalty for step in steps))
-        return output, DecoderState(state.source, TransformerPast(tuple(step.past for step in steps)))
+        past = TransformerPast(tuple(step.past for step in steps), seen + tokens.shape[1])
+        return output, DecoderState(state.source, past)
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
         """Normalise the states, stack the weights of all layers, and add up what they sampled."""

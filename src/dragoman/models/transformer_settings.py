@@ -7,6 +7,7 @@ from pydantic import Field
 
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
+from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.feed_forward import ActivationName
 from dragoman.layers.positions import BOUNDED, PositionsChoice
@@ -64,6 +65,8 @@ class BlockSettings(Settings):
     """Maximum sentence length for learned positions and the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
+    adapters: AdapterSettings | None = None
+    """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
 
     @property
     def bound(self) -> int | None:
@@ -128,6 +131,9 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     """Attention score of the decoder over the source."""
     cross_weights: WeightsName = "softmax"
     """How scores become weights over the source."""
+    autoregression: Literal["attention", "ssru"] = "attention"
+    """How the decoder reads what it has written: attention, or a recurrent unit, the SSRU (Kim et al. 2019), which takes the same
+    time for every position; then settings of self-attention are those of the encoder."""
     window: WindowSettings | None = None
     """Local attention to the source; by default attention is global."""
     hard: HardSettings | None = None
@@ -150,6 +156,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
         return replace(
             shared,
             source_heads=(self.decoder_layers, self.heads),
+            one_program=self.autoregression == "attention",
             data_dependent=(*shared.data_dependent, *(() if self.hard is None else ("model.hard",))),
             packs=shared.packs or across,
             source_positions=self.max_positions if self.cross_score == "location" else self.bound,

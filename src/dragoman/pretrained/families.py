@@ -101,8 +101,8 @@ def describe(config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = N
     """Return how to build the model of a `config.json`. Raises ImportModelError for what cannot be expressed.
 
     `tensors` are the model's, if they are at hand: they tell what a configuration does not, which is whether an output layer
-    of T5 is its own, and whether the position embeddings are exactly those of the formula. An entry `positions: marian` asks for
-    Marian's own position embeddings, which Hugging Face does not compute.
+    of T5 is its own, and whether the position embeddings are exactly those of the formula. The entries `positions: marian` and
+    `autoregression: ssru` ask for what models in Marian's own form have, and Hugging Face does not compute.
     """
     family = _family(config)
     return _bart(config, family, tensors) if family in BARTS else _t5(config, family, tensors)
@@ -151,6 +151,7 @@ def _bart(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] 
         "tied": tied[shared, bool(config.get("tie_word_embeddings", True))],
         "scaling": "embeddings" if config.get("scale_embedding", kind.scaled) else "none",
         "output_bias": kind.output_bias,
+        "autoregression": config.get("autoregression", "attention"),
         "dropout": config.get("dropout", 0.1),
         "attention_dropout": config.get("attention_dropout", 0.0),
         "feed_forward_dropout": config.get("activation_dropout", 0.0),

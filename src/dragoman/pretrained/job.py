@@ -1,5 +1,6 @@
 """The whole job of `dragoman import`: a pretrained model becomes an ordinary run, or it is said why it cannot."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,14 +19,16 @@ from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import Proof, can_prove, prove
 from dragoman.pretrained.tokenizers import load_codecs
 from dragoman.pretrained.weights import to_state
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
+from dragoman.settings import parse
 from dragoman.text.codec import Codec
+from dragoman.text.frames import near
 
-ORIGINAL = "imported"
-"""Entry of a run's manifest, and folder in the run, with what is kept of the model that it was imported from."""
 KEPT = (".json", ".model", ".spm", ".txt", ".yml", ".md")
 """Endings of the files that are kept: all but weights and code."""
+BEAM = 5
+"""Size of the beam, where a model does not say it."""
 LARGEST_KEPT = 64 << 20
 """Bytes of the largest file that is kept."""
 
@@ -69,12 +72,18 @@ def import_model(
     check_new(out, resumable=False)
     with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
         found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
-        description = describe(found.config)
+        description = describe(found.config, found.tensors)
         codecs = load_codecs(found.text, found.config)
         _check_sizes(codecs, description, folder)
         recipe = _recipe(found, description, codecs, languages=languages)
         say(f"{found.name} is of the family {description.family}: reading its weights.")
-        about = {"name": found.name, "family": description.family, "files": _checksums(folder)}
+        about = {
+            "name": found.name,
+            "family": description.family,
+            "table_rows": description.table_rows,
+            "raw": found.raw,
+            "files": _checksums(folder),
+        }
         try:
             with replacing(out.absolute()) as temporary:
                 parameters = _write(temporary, recipe, codecs, found=found, description=description, about=about)
@@ -167,5 +176,60 @@ def _recipe(
     *,
     languages: tuple[str | None, str | None],
 ) -> Recipe:
-    """Return the recipe of an imported run."""
-    raise NotImplementedError
+    """Return the recipe of an imported run, which names no corpora."""
+    beam = found.config.get("num_beams")
+    table = {
+        "about": f"Imported from {found.name}, a model of the family {description.family}.",
+        "data": _languages(found, codecs, languages),
+        "text": {"kind": "imported", "joint": description.shared},
+        "model": description.settings.model_dump(mode="json"),
+        "training": {"minutes": 30},
+        "decoding": {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM},
+    }
+    return parse(Recipe, table, where="the imported model")
+
+
+def _languages(
+    found: Found, codecs: tuple[Codec, Codec], given: tuple[str | None, str | None]
+) -> dict[str, str | list[str] | None]:
+    """Return the section `data` of an imported run: its languages, as the user gave them or as the model's files say."""
+    source, target = given
+    frames, starts = codecs[0].frames, codecs[1].starts
+    sources = frames.languages("source")
+    targets = starts.languages("target") or frames.languages("target")
+    if source is None:
+        source = _one_of(found.config, ("source_lang", "src_lang"), sources) or _from_name(found.name)[0]
+    if not sources and source is None:
+        raise ImportModelError(f"{found.name} does not say its source language; name it with `--from`")
+    if target is None:
+        target = _one_of(found.config, ("target_lang", "tgt_lang"), targets) or _from_name(found.name)[1]
+    if not frames and not starts:
+        if target is None:
+            raise ImportModelError(f"{found.name} does not say its target language; name it with `--to`")
+        return {"source": source, "target": target}
+    sources, targets = sources or (str(source),), targets or sources
+    for name, language, known in (("--from", given[0], sources), ("--to", given[1], targets)):
+        if language is not None and language not in known:
+            raise ImportModelError(f"{found.name} does not know `{name} {language}`{near(language, known)}")
+    usual = source in sources and target in targets and source != target
+    return {
+        "source": source if usual else None,
+        "target": target if usual else None,
+        "languages": list(dict.fromkeys((*sources, *targets))),
+    }
+
+
+def _one_of(config: Mapping[str, Any], names: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    """Return the language that a configuration names, if it is a known one."""
+    found = next((config[name] for name in names if isinstance(config.get(name), str) and config[name]), None)
+    return found if not known or found in known else None
+
+
+def _from_name(name: str) -> tuple[str | None, str | None]:
+    """Return the languages in the name of a model of OPUS-MT.
+
+    >>> _from_name("opus-mt-tc-big-en-vi"), _from_name("nllb-200")
+    (('en', 'vi'), (None, None))
+    """
+    found = re.fullmatch(r"opus-mt-(?:tc-[a-z]+-)?([a-z]{2,3})-([a-z]{2,3})", name)
+    return (found[1], found[2]) if found else (None, None)

@@ -30,7 +30,7 @@ NEEDED: Mapping[str, tuple[Any, ...]] = {
     "transformer-postprocess": ("dan", "da"),
     "transformer-postprocess-emb": ("d", "", None),
     "transformer-postprocess-top": ("", None),
-    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-decoder-autoreg": ("self-attention", "rnn"),
     "transformer-ffn-activation": ("swish", "relu"),
     "transformer-ffn-depth": (2,),
     "transformer-decoder-ffn-depth": (2, 0, None),
@@ -168,6 +168,10 @@ def _settings(path: Path, arrays: Any) -> dict[str, Any]:
             raise ImportModelError(
                 f"{path} has `{name}: {value}`, which the Transformer here does not have; known: {_listed(values)}"
             )
+    if _recurrent(settings) and settings.get("dec-cell") != "ssru":
+        raise ImportModelError(
+            f"{path} has `dec-cell: {settings.get('dec-cell')}`; of recurrent decoders only `ssru` is known"
+        )
     missing = [name for name in NUMBERS if not isinstance(settings.get(name), int)]
     if missing:
         raise ImportModelError(f"{path} does not say its `{missing[0]}`; it was not written by Marian")
@@ -258,6 +262,7 @@ def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, sizes: list
         table |= {f"{side}_layers": settings[depth], f"{side}_attention_heads": heads, f"{side}_ffn_dim": inner}
     return {
         **table,
+        "autoregression": "ssru" if _recurrent(settings) else "attention",
         "activation_function": settings["transformer-ffn-activation"],
         "scale_embedding": True,
         "static_position_embeddings": True,
@@ -294,7 +299,10 @@ def _tensors(path: Path, settings: Mapping[str, Any], arrays: Any) -> Iterator[t
         for number in range(settings[depth]):
             own, other = f"{side}_l{number + 1}", f"model.{side}.layers.{number}"
             for part, name in parts.items():
-                yield from _attention(read, f"{own}_{part}", f"{other}.{name}")
+                if part == "self" and side == "decoder" and _recurrent(settings):
+                    yield from _unit(read, f"{own}_rnn", f"{other}.{name}")
+                else:
+                    yield from _attention(read, f"{own}_{part}", f"{other}.{name}")
             for index in (1, 2):
                 yield f"{other}.fc{index}.weight", read(f"{own}_ffn_W{index}").T.contiguous()
                 yield f"{other}.fc{index}.bias", read(f"{own}_ffn_b{index}").flatten()
@@ -307,6 +315,19 @@ def _attention(read: Any, own: str, other: str) -> Iterator[tuple[str, Tensor]]:
         yield f"{other}.{name}.weight", read(f"{own}_{matrix}").T.contiguous()
         yield f"{other}.{name}.bias", read(f"{own}_{matrix.replace('W', 'b')}").flatten()
     yield from _norm(read, f"{own}_Wo", f"{other}_layer_norm")
+
+
+def _unit(read: Any, own: str, other: str) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of one recurrent unit and its norm."""
+    yield f"{other}.inner_proj.weight", read(f"{own}_W").T.contiguous()
+    yield f"{other}.forget_proj.weight", read(f"{own}_Wf").T.contiguous()
+    yield f"{other}.forget_proj.bias", read(f"{own}_bf").flatten()
+    yield from _norm(read, f"{own}_ffn", f"{other}_layer_norm")
+
+
+def _recurrent(settings: Mapping[str, Any]) -> bool:
+    """Tell whether decoders have recurrent units in place of self-attention."""
+    return bool(settings.get("transformer-decoder-autoreg") == "rnn")
 
 
 def _norm(read: Any, own: str, other: str) -> Iterator[tuple[str, Tensor]]:

@@ -1,6 +1,8 @@
 """Prove that an imported model computes what the library that it comes from computes, where that library is installed."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +59,24 @@ def can_prove() -> bool:
     return find_spec("transformers") is not None
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Let the library report nothing meanwhile, neither its progress nor what else could be installed."""
+    from transformers.utils import logging
+
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def prove(run: Run, folder: Path) -> Proof:
     """Compare a run with the model in `folder` that it was imported from. Raises ImportModelError if logits differ.
 
@@ -64,10 +84,9 @@ def prove(run: Run, folder: Path) -> Proof:
     """
     import transformers
 
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     model = run.load_model(torch.device("cpu"))
     batch = random_batch(run, model)
-    with torch.no_grad():
+    with torch.no_grad(), quietly():
         own = model(batch.source, batch.inputs).logits
         del model
         original = transformers.AutoModelForSeq2SeqLM.from_pretrained(
@@ -132,9 +151,10 @@ def _same_texts(run: Run, folder: Path, texts: Sequence[str] = TEXTS) -> float |
     """Return the share of sentences whose pieces are the original tokeniser's."""
     import transformers
 
-    try:
-        original: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, ImportError, AttributeError, KeyError, TypeError):
-        return None
-    found = [original(text, add_special_tokens=False).input_ids for text in texts]
+    with quietly():
+        try:
+            original: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except (OSError, ValueError, ImportError, AttributeError, KeyError, TypeError):
+            return None
+        found = [original(text, add_special_tokens=False).input_ids for text in texts]
     return sum(run.source.encode(text) == ids for text, ids in zip(texts, found, strict=True)) / len(texts)

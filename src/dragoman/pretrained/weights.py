@@ -25,8 +25,10 @@ BART_LINEARS: Mapping[str, tuple[str, ...]] = {
     "query": ("q_proj",),
     "key_value": ("k_proj", "v_proj"),
     "output": ("out_proj",),
+    "inner": ("inner_proj",),
+    "forget": ("forget_proj",),
 }
-"""BART's."""
+"""BART's, and names for the recurrent unit that Marian's decoders may have in place of self-attention."""
 BART_NORMS: Mapping[str, str] = {
     "after_attention": "self_attn_layer_norm",
     "after_self": "self_attn_layer_norm",

@@ -1,11 +1,13 @@
 """A run: a folder with everything needed to translate, to resume training, and to know how it was made.
 
-recipe.yaml (resolved), model.safetensors (best weights), source.* and target.* (codecs), dictionary.tsv (where unknown words
-say which source word they come from), manifest.json (versions, checksums of data and recipe, seed), metrics.jsonl, checkpoints/
-(weights for averaging), training/ (to resume). It can be copied anywhere.
+recipe.yaml (resolved), model.safetensors (best weights, or adapters of another run's), source.* and target.* (codecs),
+dictionary.tsv (where unknown words say which source word they come from), manifest.json (versions, checksums of data and recipe,
+seed), metrics.jsonl, checkpoints/ (weights for averaging), training/ (to resume). It can be copied anywhere; a run with
+adapters needs its base, where it was or beside it.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +15,13 @@ from typing import Any
 
 import torch
 
-from dragoman.atomic import write_text
-from dragoman.data.directions import Direction, Directions
+from dragoman.atomic import replacing, write_text
+from dragoman.data.checksums import weights_digest
+from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
+from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
 from dragoman.models.build import Model, build_model, purpose_of
 from dragoman.models.capabilities import Purpose
@@ -26,7 +30,7 @@ from dragoman.runs.integrity import IDENTITY, check_recipe, run_identity, sealed
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, check_format, fill, load_tensors
+from dragoman.training.checkpoint import FORMAT, check_format, fill, load_tensors, own_tensors
 from dragoman.training.files import RunFiles
 
 SHORTLIST = "shortlist.safetensors"
@@ -35,8 +39,11 @@ DICTIONARY = "dictionary.tsv"
 """File of a run folder with translations of single words."""
 CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
-BEFORE_A_RUN = CODECS | {DICTIONARY, "recipe.yaml", "distilled"}
-"""Files that may be in a folder before it contains a run: those of a half-written run, and a student's corpus."""
+ORIGINAL = "imported"
+"""Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
+BEFORE_A_RUN = CODECS | {DICTIONARY, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
+"""Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
+adapted run."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +57,18 @@ class Run:
     manifest: Mapping[str, Any]
     dictionary: Mapping[str, str] = field(default_factory=dict)
     """Translations of single words, learned from word alignments; empty unless unknown words are positional."""
+    origin: Path | None = None
+    """The run whose files of a pretrained model are copied when this one is saved."""
 
     @property
     def languages(self) -> Direction:
-        """Return the codes of the source and the target language, those of the first direction if there are several."""
-        return self.directions.trained[0]
+        """Return the codes of the source and the target language, those of the usual or first direction if there are several."""
+        return self.directions.first
 
     @property
     def directions(self) -> Directions:
-        """Return the directions that the run was trained on."""
-        return self.recipe.data.directions
+        """Return the directions that the run was trained on, or in which it translates if it was imported."""
+        return imported_directions(self.source, self.target, self.recipe.data.directions)
 
     @property
     def weights(self) -> Path:
@@ -102,8 +111,32 @@ class Run:
                 f"continue it with `dragoman train --resume {self.folder}`, or wait"
             )
         model, path = self.fresh_model(), weights or self.weights
-        fill(model, self.files.load(path)[0], path)
+        tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
+        if adapters is None:
+            fill(model, tensors, path)
+        else:
+            base = self.base()
+            fill(model, own_tensors(base.load_any(torch.device("cpu"))), base.weights)
+            fill(Adapters(model, adapters), tensors, path)
         return model.to(device).eval()
+
+    def base(self) -> "Run":
+        """Open the run that this one adapts, where it was or beside this one. RunError if it is gone or has changed."""
+        origin = self.manifest.get("start_from", {}).get("whole", {})
+        given, content = Path(origin.get("run", "")), origin.get("content")
+        places = [given, self.folder.resolve().parent / given.name]
+        for place in places:
+            if content is not None and weights_digest(RunFiles(place).weights) == content:
+                return open_run(place)
+        found = next((place for place in places if RunFiles(place).weights.exists()), None)
+        if found is None:
+            raise RunError(
+                f"{self.folder} holds adapters of the run {given}, which is not there; put that run there, or beside this one"
+            )
+        raise RunError(
+            f"{self.folder} holds adapters of another base than {found}, whose weights are not those that they were trained for; "
+            "restore that run, or adapt this one"
+        )
 
     def load_shortlist(self, device: torch.device) -> Shortlist:
         """Read what `dragoman shortlist` learned. Raises RunError if it is missing or for other vocabularies."""
@@ -125,6 +158,9 @@ class Run:
     def save(self) -> None:
         """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
+        if self.origin is not None and not (self.folder / ORIGINAL).exists():
+            with replacing(self.folder / ORIGINAL) as temporary:
+                shutil.copytree(self.origin / ORIGINAL, temporary)
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
 
 
@@ -184,11 +220,18 @@ def new_run(
     *,
     metadata: Mapping[str, Any],
     dictionary: Mapping[str, str] | None = None,
+    before: Run | None = None,
 ) -> Run:
-    """Create a run in memory; `metadata` goes into its manifest, along with versions and seed."""
+    """Create a run in memory; `metadata` goes into its manifest, along with versions and seed.
+
+    `before` is the run that its weights come from; if that was imported, what is kept of the original is handed on.
+    """
     identity = run_identity(recipe, [codec.fingerprint for codec in codecs], metadata.get("data", {}))
     manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
-    return Run(folder, recipe, *codecs, manifest, dictionary or {})
+    if before is None or ORIGINAL not in before.manifest:
+        return Run(folder, recipe, *codecs, manifest, dictionary or {})
+    manifest[ORIGINAL] = before.manifest[ORIGINAL]
+    return Run(folder, recipe, *codecs, manifest, dictionary or {}, before.folder)
 
 
 def open_run(folder: Path) -> Run:

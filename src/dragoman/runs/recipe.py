@@ -88,6 +88,14 @@ class Recipe(Settings):
         recipe._auto = auto
         return recipe
 
+    @model_validator(mode="after")
+    def _check_corpora(self) -> "Recipe":
+        """Raise ValueError where there is nothing to train on; an imported run was trained elsewhere."""
+        for name in ("train", "dev"):
+            if not getattr(self.data, name) and self.text.kind != "imported":
+                raise ValueError(f"`data.{name}` names no corpus; add one")
+        return self
+
 
 def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table of a recipe with each setting `auto` in a section that is `auto`, so that some can be changed.

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from dragoman.data.checksums import Checksums
+from dragoman.data.checksums import Checksums, weights_digest
 from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
@@ -17,11 +17,15 @@ from dragoman.text.codec import Codec, learn_codec, learn_codecs
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Iterates over a corpus from the start: source and target of each pair."""
 
-FREE = frozenset({"kind", "start_from", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"})
+FREE = frozenset(
+    {"kind", "start_from", "adapters", "dropout", "attention_dropout", "feed_forward_dropout", "max_positions"}
+)
 """Settings in which a model may differ from the one that it is initialised from."""
 
 NOT_IN_PART = {
-    "encoder": frozenset({"tied", "output_bias", "decoder_layers", "cross_score", "cross_weights", "window", "hard"}),
+    "encoder": frozenset(
+        {"tied", "output_bias", "decoder_layers", "autoregression", "cross_score", "cross_weights", "window", "hard"}
+    ),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
 }
@@ -53,7 +57,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     if source is not None and target is not None:
         _check_text(recipe, given)
     if source is not None:
-        source.tags(tags)  # refuses one that it does not have
+        source.check_tags(tags)
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs, tags)
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
@@ -62,11 +66,25 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
 
 
 def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
-    """Return the origin of a new run's initial weights: the folder of each part's run, and the SHA-256 of its weights."""
+    """Return the origin of a new run's initial weights: the folder of each part's run, and checksums of its weights.
+
+    `weights` is that of the file, `content` that of the tensors, which is in the file's header and read in no time.
+    """
     files = Checksums()
     return {
-        part: {"run": str(run.folder), "weights": files.of(run.weights)} for part, run in _runs(recipe.model).items()
+        part: {
+            "run": str(run.folder),
+            "weights": files.of(run.weights),
+            "content": str(weights_digest(run.weights)),
+        }
+        for part, run in _runs(recipe.model).items()
     }
+
+
+def base_of(recipe: Recipe) -> Run | None:
+    """Return the run that all weights of a new run come from, if there is one."""
+    start_from = recipe.model.start_from
+    return None if start_from is None or start_from.whole is None else open_run(start_from.whole)
 
 
 def start(run: Run, model: nn.Module) -> None:
@@ -81,7 +99,13 @@ def start(run: Run, model: nn.Module) -> None:
             raise RunError(
                 f"{other.weights} has changed since {run.folder} was started; restore it, or start another run with --out"
             )
-        _copy(_named(other.load_any(torch.device("cpu"))), _named(model), part, folder=other.folder)
+        given, own = _named(other.load_any(torch.device("cpu"))), _named(model)
+        _copy(given, own, part, folder=other.folder)
+        if getattr(run.recipe.model, "adapters", None) is not None and (missing := sorted(set(own) - set(given))):
+            raise SettingsError(
+                f"`model.adapters` needs all weights of a model, but {other.folder} has no `{missing[0]}`; give `model` the "
+                "settings of that run, or train without adapters"
+            )
 
 
 def _runs(settings: ModelSettings) -> dict[str, Run]:

@@ -12,16 +12,27 @@ from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
 from dragoman.special_ids import SpecialIds
+from dragoman.text import imported
+from dragoman.text.frames import Between, Frame, Frames
+from dragoman.text.imported import Imported
 from dragoman.text.normalize import normalize
 from dragoman.text.pieces import Algorithm, SentencePiece, learn_pieces
-from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
-from dragoman.text.tags import refusal, tag_piece
+from dragoman.text.settings import (
+    CharactersSettings,
+    ImportedSettings,
+    SentencePieceSettings,
+    TextSettings,
+    WordsSettings,
+)
+from dragoman.text.tags import language_of, refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
 
-FORMAT = 1
-"""Version of the files that `Codec.save` writes."""
+FORMAT = 2
+"""Version of the files that `Codec.save` writes for imported vocabularies."""
+OWN_FORMAT = 1
+"""Version for all others, which older releases read too."""
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Iterates over a corpus from the start: source and target of each pair."""
@@ -32,7 +43,7 @@ Item = TypeVar("Item")
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Segments normalised text into the tokens of a vocabulary, and joins tokens to text."""
+    """Segments normalised text into the tokens of a vocabulary, and joins tokens to text; imported ones normalise themselves."""
 
     vocabulary: Vocabulary
 
@@ -81,7 +92,12 @@ class Codec:
         return hash(self.fingerprint)
 
     def shares(self, other: "Codec") -> bool:
-        """Tell whether another codec has the same vocabulary, perhaps in the other direction."""
+        """Tell whether another codec has the same ids for the same tokens, perhaps in the other direction.
+
+        Imported ones may still cut text in two ways, as the two SentencePiece models of Marian do.
+        """
+        if isinstance(self.tokenizer, Imported) and isinstance(other.tokenizer, Imported):
+            return self.tokenizer.table.pieces == other.tokenizer.table.pieces
         return self.directed(False) == other.directed(False)
 
     def directed(self, right_to_left: bool) -> "Codec":
@@ -96,11 +112,47 @@ class Codec:
 
     def normalize(self, text: str) -> str:
         """Return `text` as it will be decoded."""
-        return normalize(text, self.lower)
+        return self.tokenizer.normalize(text) if isinstance(self.tokenizer, Imported) else normalize(text, self.lower)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`, without BOS and EOS."""
-        return self.ordered(self.tokenizer.encode(self.normalize(text)))
+        return self.ordered(self.tokenizer.encode(self._prepared(text)))
+
+    def _prepared(self, text: str) -> str:
+        """Return `text` as the tokeniser expects it."""
+        return text if isinstance(self.tokenizer, Imported) else self.normalize(text)
+
+    def frame(self, between: Between | None) -> Frame:
+        """Return what a source has around it that is to be translated between two languages; nothing for None.
+
+        Raises TextError for languages that the vocabulary does not know.
+        """
+        if isinstance(self.tokenizer, Imported):
+            return self.frames.of(between)
+        return Frame() if between is None else Frame(tuple(self.tag(between.target)))
+
+    def frame_of(self, ids: Sequence[int]) -> Frame:
+        """Return what a source has around it."""
+        if isinstance(self.tokenizer, Imported):
+            return self.frames.around(ids)
+        return Frame(tuple(self.leading_tags(ids)))
+
+    def start(self, between: Between | None) -> tuple[int, ...]:
+        """Return what a target begins with, after BOS, if it translates between two languages: the code of its language, say.
+
+        It is given to a search and is no part of its result. Raises TextError for languages that the vocabulary does not know.
+        """
+        return self.starts.of(between).before
+
+    @property
+    def frames(self) -> Frames:
+        """Return what surrounds sources between some languages, if the vocabulary is imported; nothing for others."""
+        return self.tokenizer.table.frames if isinstance(self.tokenizer, Imported) else Frames()
+
+    @property
+    def starts(self) -> Frames:
+        """Return what targets in some languages begin with, if the vocabulary is imported; nothing for others."""
+        return self.tokenizer.table.starts if isinstance(self.tokenizer, Imported) else Frames()
 
     def tag(self, language: str | None) -> list[int]:
         """Return the ids that ask for a translation into `language`, which go before a source: its tag; none for None.
@@ -117,6 +169,10 @@ class Codec:
             raise TextError(refusal(missing, known))
         return [known[piece] for piece in pieces]
 
+    def check_tags(self, pieces: Sequence[str]) -> None:
+        """Raise TextError for the first tag that no source can begin with; an imported vocabulary has frames for languages."""
+        self.tags([piece for piece in pieces if not self.frames or language_of(piece) is None])
+
     def leading_tags(self, ids: Sequence[int]) -> list[int]:
         """Return the tags that a source begins with."""
         return list(takewhile(lambda index: index in self.special.tags, ids))
@@ -127,7 +183,7 @@ class Codec:
         Byte pair encoding: `rate` is the probability that a merge is dropped. Unigram: it is a temperature. Words and
         characters have only one segmentation.
         """
-        return self.ordered(self.tokenizer.sample(self.normalize(text), rng, rate))
+        return self.ordered(self.tokenizer.sample(self._prepared(text), rng, rate))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` before the first EOS, without PAD, BOS and tags; an unknown token becomes "<unk>"."""
@@ -137,7 +193,7 @@ class Codec:
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of `text`, one for each id of `encode(text)`; unknown ones as text."""
-        return self.ordered(self.tokenizer.split(self.normalize(text)))
+        return self.ordered(self.tokenizer.split(self._prepared(text)))
 
     def join(self, pieces: Sequence[str]) -> str:
         """Join tokens, in the vocabulary or not, to text: `join(split(text)) == normalize(text)`."""
@@ -177,7 +233,8 @@ class Codec:
     def save(self, folder: Path, name: str) -> None:
         """Write `name`.json into `folder`."""
         description = _describe(self)
-        table = {"format": FORMAT, "fingerprint": self.fingerprint, **description}
+        written = FORMAT if isinstance(self.tokenizer, Imported) else OWN_FORMAT
+        table = {"format": written, "fingerprint": self.fingerprint, **description}
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / f"{name}.json", json.dumps(table, ensure_ascii=False, indent=0) + "\n")
 
@@ -202,19 +259,21 @@ def encode_within(
     *,
     name: str = "sentence",
     first: int = 1,
-    languages: Sequence[str | None] | None = None,
+    languages: Sequence[Between | None] | None = None,
 ) -> list[list[int]]:
     """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`.
 
-    Where `languages` are given, each sentence that is not empty begins with the tag of its own.
+    Where `languages` are given, each sentence that is not empty has the frame of its own around it.
     """
     encoded = [codec.encode(sentence) for sentence in sentences]
     if languages is not None:
-        encoded = [codec.tag(to) + ids if ids else ids for to, ids in zip(languages, encoded, strict=True)]
+        rows = zip(languages, encoded, strict=True)
+        encoded = [codec.frame(between).around(ids) if ids else ids for between, ids in rows]
     for number, ids in enumerate(encoded, first):
-        if bound is not None and len(ids) + 1 > bound:
+        length = len(codec.special.ended(ids))
+        if bound is not None and length > bound:
             raise InputError(
-                f"{name} {number} has {len(ids) + 1} tokens (with </s>), more than the {bound} positions of this model; "
+                f"{name} {number} has {length} tokens (with </s>), more than the {bound} positions of this model; "
                 "split it, or train with a larger model.max_positions"
             )
     return encoded
@@ -243,12 +302,18 @@ def learn_codec(settings: TextSettings, texts: Iterable[str], tags: Sequence[str
             return Codec(learn_words(normalized, settings, tags), lower=settings.lower)
         case CharactersSettings():
             return Codec(learn_characters(normalized, settings, tags), lower=settings.lower)
+        case ImportedSettings():
+            raise TextError(
+                "`text.kind: imported` means the vocabularies of an imported run, but `model.start_from` names none; add it"
+            )
 
 
 def _describe(codec: Codec) -> dict[str, Any]:
     """Return the complete description of a codec, ready for JSON."""
     tokenizer = codec.tokenizer
     common = {"lower": codec.lower} | ({"right_to_left": True} if codec.right_to_left else {})
+    if isinstance(tokenizer, Imported):
+        return {**common, **imported.describe(tokenizer)}
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")
         return {"kind": "sentencepiece", **common, "algorithm": tokenizer.algorithm, "model": model}
@@ -262,6 +327,8 @@ def _build(table: dict[str, Any]) -> Codec:
         raise TypeError("lower")
     options: dict[str, bool] = {"lower": table["lower"], "right_to_left": table.get("right_to_left") is True}
     match table["kind"]:
+        case "imported":
+            return Codec(imported.build(table), **options)
         case "sentencepiece":
             if table["algorithm"] not in get_args(Algorithm):
                 raise ValueError(table["algorithm"])

@@ -102,5 +102,22 @@ class CharactersSettings(Settings):
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
 
 
-TextSettings = Annotated[SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")]
+class ImportedSettings(Settings):
+    """The vocabularies of an imported model, for it and for runs that start from it; they cannot be learned."""
+
+    size: ClassVar[int | None] = None
+    sampling: ClassVar[float] = 0.0
+    sampling_target: ClassVar[float | None] = None
+    sampling_epochs: ClassVar[int | None] = None
+    lower: ClassVar[bool] = False
+    right_to_left: ClassVar[bool] = False
+    kind: Literal["imported"] = "imported"
+    """Tokeniser: that of the imported model."""
+    joint: bool = True
+    """Share one vocabulary between both languages."""
+
+
+TextSettings = Annotated[
+    SentencePieceSettings | WordsSettings | CharactersSettings | ImportedSettings, Field(discriminator="kind")
+]
 """How text is tokenised, for both languages alike."""

@@ -25,11 +25,18 @@ class Vocabulary:
     (5, 'dog', 3, 6)
     """
 
-    def __init__(self, pieces: Sequence[str], special: SpecialIds | None = None) -> None:
-        """Number the tokens; if `special` is given, they include the special ones, at these ids."""
+    def __init__(
+        self, pieces: Sequence[str], special: SpecialIds | None = None, tags: Mapping[str, int] | None = None
+    ) -> None:
+        """Number the tokens; if `special` is given, they include the special ones, at these ids.
+
+        `tags` are the ids of tags, if they are not the tokens with such names.
+        """
         self._pieces = (*SPECIAL, *pieces) if special is None else tuple(pieces)
         self._ids = {piece: index for index, piece in enumerate(self._pieces)}
-        self.tags: Mapping[str, int] = {piece: index for index, piece in enumerate(self._pieces) if is_tag(piece)}
+        if tags is None:
+            tags = {piece: index for index, piece in enumerate(self._pieces) if is_tag(piece)}
+        self.tags: Mapping[str, int] = dict(tags)
         """The id of each tag."""
         self.special = replace(special or SPECIAL_IDS, tags=tuple(self.tags.values()))
         if len(self._ids) < len(self._pieces):

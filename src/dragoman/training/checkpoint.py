@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from dragoman.atomic import replacing
 from dragoman.errors import RunError, TrainingError
+from dragoman.layers.adapters import Adapters
 
 FORMAT = 2
 """Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
@@ -100,11 +101,16 @@ def own_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Copy `tensors` into the model in place. Raises RunError, which names `path`, if they belong to another model."""
+    """Copy `tensors` into the model, or the adapters of one, in place.
+
+    Raises RunError, which names `path`, if they belong to another model.
+    """
     check_fits(model, tensors, path)
     with torch.no_grad():
         for name, tensor in own_tensors(model).items():
             tensor.copy_(tensors[name])
+    if isinstance(model, Adapters):
+        model.merge()
 
 
 def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.errors import RunError
+from dragoman.layers.adapters import Adapters
 
 
 def decay_at(step: int, decay: float) -> float:
@@ -23,10 +24,12 @@ class WeightAverage:
     """Follow the weights w of a model: after each step, a becomes d a + (1 - d) w (Polyak and Juditsky 1992).
 
     The decay d grows to its final value as in TensorFlow's ExponentialMovingAverage (`decay_at`). Parameters are averaged;
-    buffers are those of the model itself. The average is on the model's device, in float32 like the weights.
+    buffers are those of the model itself. The average is on the model's device, in float32 like the weights. Of adapters, both
+    factors are averaged, rather than their products.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
+        self.model = model
         self.decay = decay
         self.weights = {name: weight.detach() for name, weight in model.named_parameters()}
         self.averages = {name: weight.clone() for name, weight in self.weights.items()}
@@ -60,3 +63,5 @@ class WeightAverage:
         """Copy tensors into the model in place."""
         for name, weight in self.weights.items():
             weight.copy_(tensors[name])
+        if isinstance(self.model, Adapters):
+            self.model.merge()

@@ -19,11 +19,12 @@ def build_optimizer(
 
     `muon` updates the matrices of hidden layers, scaled so that a learning rate has the same effect as for Adam (Liu et al.
     2025, section 2.2), with matrix products in the dtype `products`; embeddings, output layers and everything else use
-    AdamW.
+    AdamW. What is frozen has no part in it.
     """
     embeddings = _parameters(model, (nn.Embedding, TokenEmbedding))
-    decayed = [p for p in model.parameters() if p.dim() > 1 and id(p) not in embeddings]
-    others = [p for p in model.parameters() if p.dim() <= 1 or id(p) in embeddings]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    decayed = [p for p in trained if p.dim() > 1 and id(p) not in embeddings]
+    others = [p for p in trained if p.dim() <= 1 or id(p) in embeddings]
     rate, decay = settings.learning_rate, settings.weight_decay
     adam: dict[str, Any] = {"lr": rate, "betas": settings.betas, "eps": settings.epsilon, "fused": True}
     if settings.optimizer == "muon":

@@ -192,6 +192,9 @@ class TrainingSettings(OptimisationSettings):
     """Learn from the reward of sampled translations as well as from the likelihood (Wu et al. 2016, section 5)."""
     consistency: ConsistencySettings | None = None
     """Train for consistent predictions, which takes two passes per step: `kind: r_drop` or `kind: simcut`."""
+    frozen: Literal["none", "embeddings"] = "none"
+    """Weights of `model.start_from` that are not trained: embeddings, and an output layer tied to them. Steps are faster and
+    memory is saved, and rare words keep what they learned in more text."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Replace tokens that the model reads, on both sides, by <unk> with this probability (Nguyen and Salazar 2019 use 0.1)."""
     guided: GuidedSettings | None = None

@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
+from dragoman.layers.adapters import Adapters
 from dragoman.training.contracts import Objective, Stream
 from dragoman.training.replicas import Replicas, add_gradient
 
@@ -54,12 +55,13 @@ def train_step(
     clip: float,
     precision: AbstractContextManager[Any],
     replicas: Replicas | None = None,
+    adapters: Adapters | None = None,
 ) -> StepResult:
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
-    Batches are weighted by their tokens, so the gradient is that of one big batch. `replicas` of the model compute it in parts.
-    NotFiniteError leaves the weights
-    unchanged. Nothing is read from the device before the whole gradient has been queued.
+    Batches are weighted by their tokens, so the gradient is that of one big batch. `replicas` of the model compute it in parts;
+    `adapters` are trained in its place. NotFiniteError leaves the weights unchanged. Nothing is read from the device before
+    the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
     tokens = sum(len(batch.label_positions) for batch in batches)
@@ -69,6 +71,8 @@ def train_step(
             losses.append(add_gradient(model, objective, batch, tokens=tokens, precision=precision))
         else:
             losses += replicas.add_gradient(objective, batch, tokens=tokens)
+    if adapters is not None:
+        adapters.take_gradients()
     owned = (parameter for group in optimizer.param_groups for parameter in group["params"])
     gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
     norm = get_total_norm(gradients, foreach=True).item()
@@ -79,6 +83,8 @@ def train_step(
     if share < 1:
         torch._foreach_mul_(gradients, share)
     optimizer.step()
+    if adapters is not None:
+        adapters.merge()
     return StepResult(total, plain, tokens, norm)
 
 

@@ -17,6 +17,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
+from dragoman.layers.adapters import Adapters
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
 from dragoman.special_ids import SPECIAL_IDS
@@ -64,6 +65,7 @@ class Trainer:
         self.precision_name = precision
         self.precision = arithmetic(precision, self.device)
         self.replicas: Replicas | None = None
+        self.adapters: Adapters | None = None
         self.files = files
         self.validate = validate
         self.listener = listener
@@ -107,6 +109,17 @@ class Trainer:
         precision = partial(arithmetic, self.precision_name, self.device)
         self.replicas = Replicas(self.model, count, threads=torch.get_num_threads(), precision=precision)
 
+    def use_adapters(self, adapters: Adapters) -> None:
+        """Train adapters of the model, which must not have been trained yet, in place of its own weights."""
+        self.adapters = adapters
+        self.average = WeightAverage(adapters, self.settings.ema) if self.settings.ema else None
+        self._start_phase(0)
+
+    @property
+    def trained(self) -> nn.Module:
+        """Return what is trained, saved and averaged: the model, or its adapters."""
+        return self.model if self.adapters is None else self.adapters
+
     def share(self) -> float:
         """Return how much of the budget is used: the largest share of those given."""
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
@@ -115,7 +128,7 @@ class Trainer:
         """Write everything needed to resume into one file."""
         save_state(
             self.files,
-            self.model,
+            self.trained,
             self.optimizer,
             progress=self.progress,
             stream=self.stream,
@@ -124,7 +137,7 @@ class Trainer:
 
     def restore(self) -> None:
         """Restore what `save` wrote. Raises RunError if it or the best weights are missing, damaged or from another run."""
-        self.progress, tensors = load_state(self.files, self.model, self.stream)
+        self.progress, tensors = load_state(self.files, self.trained, self.stream)
         self._start_phase(self.progress.phase)
         restore_optimizer(self.optimizer, tensors)
         restore_random_state(tensors, self.device)
@@ -133,7 +146,7 @@ class Trainer:
         self.progress.finished = self.share() >= 1 or out_of_patience(
             self.progress, self.settings, say=self.listener.say
         )
-        replaced = recover_best(self.files, self.model, self.progress)
+        replaced = recover_best(self.files, self.trained, self.progress)
         if damaged := self.metrics.truncate_after(self.progress.step):
             self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were dropped.")
         if replaced is not None:
@@ -167,6 +180,7 @@ class Trainer:
             clip=self.settings.clip,
             precision=self.precision,
             replicas=self.replicas,
+            adapters=self.adapters,
         )
         try:
             result: StepResult = self.progress.cost.measure(cells, step)
@@ -188,7 +202,7 @@ class Trainer:
             progress.phase, progress.began, progress.cuts = number, progress.step, 0
             progress.cost.restart()
         self.now = self.settings.in_phase(number)
-        self.optimizer: Optimizer = build_optimizer(self.model, self.now, dtype_of(self.precision_name))
+        self.optimizer: Optimizer = build_optimizer(self.trained, self.now, dtype_of(self.precision_name))
         self.objective = self.objectives(self.now)
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 
@@ -209,6 +223,6 @@ class Trainer:
                 scores = measure(self.validate, self.model)
             except TrainingError as error:
                 raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
-            better = select(self.files, self.model, scores, progress=self.progress, settings=self.now)
+            better = select(self.files, self.trained, scores, progress=self.progress, settings=self.now)
         self.progress.seconds += time.monotonic() - begin
         self._record({"step": self.progress.step, **self.progress.costs(), **scores, "best": better})

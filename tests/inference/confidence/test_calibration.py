@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.tiny import Trained
 
+from dragoman.data.checksums import weights_digest
 from dragoman.errors import RunError
 from dragoman.inference.confidence import calibration
 from dragoman.inference.confidence.alarms import AlarmLimits
@@ -20,7 +21,6 @@ from dragoman.inference.confidence.calibration import (
     read_calibration,
 )
 from dragoman.inference.confidence.evidence import PassSettings
-from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, fit_logistic
 
 

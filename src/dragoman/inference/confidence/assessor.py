@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.checksums import weights_digest
+from dragoman.data.directions import Languages
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
 from dragoman.inference.confidence.features import WITHOUT_CAPITALS, sentence_features, word_features
-from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translation import Translation
-from dragoman.inference.translator import Languages, Previous, Translator
+from dragoman.inference.translator import Previous, Translator
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,10 @@ class Assessor:
 
     def _languages(self, request: EncodedRequest) -> tuple[str, str]:
         """Return the languages of a pair; a source that may be of several is taken for one in which all nouns have capitals."""
-        directions, to = self.translator.directions, request.request.to
+        directions, (source, to) = self.translator.directions, request.request.between or (None, None)
         if to is None:
             return self.translator.languages
-        return min(directions.languages, key=lambda one: one not in WITHOUT_CAPITALS), to
+        return source or min(directions.languages, key=lambda one: one not in WITHOUT_CAPITALS), to
 
     def _assessment(self, evidence: Evidence, languages: tuple[str, str]) -> Assessment:
         """Assess by evidence."""

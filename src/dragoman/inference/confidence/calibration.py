@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from dragoman.atomic import write_text
+from dragoman.data.checksums import weights_digest
 from dragoman.errors import RunError, SettingsError
 from dragoman.inference.confidence.alarms import AlarmLimits
 from dragoman.inference.confidence.evidence import PassSettings
-from dragoman.inference.ctranslate2.folder import weights_digest
 from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, fit_logistic, folds
 from dragoman.settings import Settings, parse
 

@@ -22,6 +22,7 @@ from dragoman.metrics.utility import similarities
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.settings import Settings
 from dragoman.text.codec import Codec
+from dragoman.text.frames import Frame
 
 Numbers = NDArray[np.float64]
 
@@ -172,8 +173,8 @@ def _erase(translator: Translator, requests: Sequence[EncodedRequest], scored: S
         for word in (*range(len(translator.source.words(text))), None):
             sources = [without_word(codec, text, word) for codec in translator.sources]
             if all(one is not None for one in sources):
-                tags = [codec.leading_tags(ids) for codec, ids in zip(translator.sources, request.sources, strict=True)]
-                rest = tuple(own + (one or []) for own, one in zip(tags, sources, strict=True))
+                frames = _frames(translator, request)
+                rest = tuple(frame.around(one or []) for frame, one in zip(frames, sources, strict=True))
                 changed.append(replace(request, sources=rest))
                 places.append((number, -1 if word is None else word))
     erased = [
@@ -194,16 +195,21 @@ def _given_others(
     changed: list[EncodedRequest] = []
     counts: list[int] = []
     for request in requests:
-        tags = [codec.leading_tags(ids) for codec, ids in zip(translator.sources, request.sources, strict=True)]
-        own = [list(ids[len(tag) :]) for tag, ids in zip(tags, request.sources, strict=True)]
+        frames = _frames(translator, request)
+        own = [frame.inside(ids) for frame, ids in zip(frames, request.sources, strict=True)]
         given = [encoded for encoded in known.values() if encoded != own]
         changed += [
-            replace(request, sources=tuple(tag + ids for tag, ids in zip(tags, encoded, strict=True)))
+            replace(request, sources=tuple(frame.around(ids) for frame, ids in zip(frames, encoded, strict=True)))
             for encoded in given
         ]
         counts.append(len(given))
     scored = iter(translator.engine.score(changed, translator.settings))
     return [np.array([next(scored).token_log_probs for _ in range(count)]) if count else None for count in counts]
+
+
+def _frames(translator: Translator, request: EncodedRequest) -> list[Frame]:
+    """Return what is around the source of a request, as each model reads it."""
+    return [codec.frame_of(ids) for codec, ids in zip(translator.sources, request.sources, strict=True)]
 
 
 def _by_words(seen: AttentionMap) -> Numbers:
@@ -223,10 +229,11 @@ def _drop(translator: Translator, models: Sequence[Seq2Seq], request: EncodedReq
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(crc32(repr((request.sources, request.target)).encode()))
         for model, row, source in zip(models, found, request.sources, strict=True):
-            pairs = [(source, request.target or [])] * passes
+            pairs = [(source, request.begun)] * passes
             previous = [request.previous] * passes if request.previous else None
             batch = collate(pairs, previous=previous, special=translator.target.special).to(device)
-            row[:] = score_target(model.decoder, model.encoder(batch.source), batch.target).log_prob.tolist()
+            scored = score_target(model.decoder, model.encoder(batch.source), batch.target).tokens
+            row[:] = scored[:, len(request.start) :].sum(1).tolist()
     length = len(request.target or []) + 1
     return np.logaddexp.reduce(found, 0) / length - np.log(len(models)) / length
 

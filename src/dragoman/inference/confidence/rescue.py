@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dragoman.data.directions import Languages
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.evidence import NO_RERANKING
 from dragoman.inference.translation import Translation
-from dragoman.inference.translator import Languages, Previous
+from dragoman.inference.translator import Previous
 
 SAMPLES = 16
 """Samples drawn for a flagged sentence."""
@@ -55,7 +56,7 @@ def rescue(
     drawing = (settings or translator.settings).model_copy(
         update={"method": "sample", "n_best": SAMPLES, "top_p": NUCLEUS, **NO_RERANKING}
     )
-    languages = translator.directions.tags(to, len(sentences))
+    languages = translator.directions.frames(to, len(sentences))
     results, flagged, cured = list(translations), 0, 0
     for row, own in enumerate(translations):
         if not own.assessment.flagged:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.checksums import file_checksum
+from dragoman.data.checksums import file_checksum, weights_digest
 from dragoman.data.directions import Directions
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
@@ -130,16 +130,6 @@ def fresh_exports(run: Path) -> dict[str, Path]:
         if manifest["weights"] == weights:
             found[str(manifest["quantization"])] = path.parent
     return found
-
-
-def weights_digest(path: Path) -> str | None:
-    """Return the checksum in the header of a weights file; None if it has none."""
-    try:
-        with path.open("rb") as file:
-            head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        return str(head["__metadata__"]["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
-        return None
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.directions import Languages
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.batching import check_memory
@@ -53,7 +54,7 @@ class ExportedTranslator:
         replace_unknowns: bool = False,
         first: int = 1,
         previous: Any = None,
-        to: str | Sequence[str | None] | None = None,
+        to: Languages = None,
         **decoding: Any,
     ) -> list[Translation]:
         """Translate sentences, in their order, as `Translator.translate` does. Raises InputError if attention is needed."""
@@ -64,7 +65,7 @@ class ExportedTranslator:
         chosen = lay_over(settings or self.settings, decoding)
         require_supported(chosen)
         check_memory(chosen, len(self.target))
-        languages = self.directions.tags(to, len(sentences))
+        languages = self.directions.frames(to, len(sentences))
         options: dict[str, Any] = {"name": "source sentence", "first": first, "languages": languages}
         encoded = encode_within(self.source, sentences, self.positions, **options)
         todo = [row for row, ids in enumerate(encoded) if ids]

@@ -1,0 +1,95 @@
+"""`dragoman adapt`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman.cli.console import (
+    TRANSLATIONS_SAVED,
+    announced,
+    clock,
+    note,
+    print_path,
+    show_translation,
+    watch_training,
+)
+from dragoman.cli.options import RecipeSettings, Run, TrainingDevice, number
+
+Data = Annotated[
+    Path,
+    typer.Option(
+        metavar="FOLDER",
+        help="Pairs of the domain: train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and test if there is one.",
+    ),
+]
+Minutes = Annotated[
+    float,
+    typer.Option(parser=number("a number above 0", lambda one: one > 0), metavar="N", help="Time of training at most."),
+]
+Method = Annotated[
+    Literal["full", "frozen-embeddings", "adapters"],
+    typer.Option(
+        help="What to train: all weights, all but token embeddings, or low-rank adapters, a file of a few MB."
+    ),
+]
+General = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="General dev files, and perhaps train and test. [default: the run's own corpora]"
+    ),
+]
+Mix = Annotated[
+    float,
+    typer.Option(
+        parser=number("a share from 0 to 0.9", lambda one: 0 <= one <= 0.9),
+        metavar="SHARE",
+        help="Share of general pairs among those trained on, so that nothing is forgotten.",
+    ),
+]
+
+
+def adapt(
+    run: Run,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder of the new run.")],
+    minutes: Minutes = 30.0,
+    method: Method = "full",
+    general: General = None,
+    mix: Mix = 0.3,
+    settings: RecipeSettings = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
+    device: TrainingDevice = None,
+) -> None:
+    """Train a run on with pairs of a domain, and say what that has changed.
+
+    Pairs of the run's own corpus are mixed in, or what it translates itself. The best weights on dev of both kinds are kept;
+    at the end the old and the new run translate test sets of both kinds, and a verdict says whether to keep the new one. Ctrl-C
+    saves at any time; --resume continues from there.
+    """
+    with announced(f"Loading {run}"):
+        from dragoman.jobs.adapt import AdaptationSettings, adapt
+        from dragoman.jobs.verdict import judge
+
+    assignments = [*(settings or []), *([f"training.device={device}"] if device is not None else [])]
+    chosen = AdaptationSettings(minutes, method, mix, general, assignments)
+    try:
+        progress = watch_training(
+            lambda listener: adapt(
+                run,
+                data,
+                out,
+                settings=chosen,
+                resume=resume,
+                listener=listener,
+                report=lambda translated: show_translation(listener.display, translated),
+            ),
+            out,
+            resume,
+        )
+    except KeyboardInterrupt:
+        note(TRANSLATIONS_SAVED)
+        raise
+    note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translating test sets with both runs.")
+    note(str(judge(out, device=device or "auto")))
+    print_path(out)

@@ -1,0 +1,222 @@
+"""Adaptation: train a run on with pairs of a domain, without forgetting what it could do before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.data.checksums import Checksums
+from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.checks import lay_over
+from dragoman.inference.translation import Translation
+from dragoman.jobs.checks import check_recipe, check_rerank
+from dragoman.jobs.mixing import FOLDER, Mixer, Mixture, files_of, general_of, in_folder, section_of
+from dragoman.jobs.train import fit
+from dragoman.jobs.translate_corpus import (
+    CorpusTranslation,
+    Report,
+    check_lengths,
+    count,
+    load_translator,
+    remember,
+    translate_corpora,
+)
+from dragoman.layers.adapters import Adapters
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.lock import run_lock
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import override, parse
+from dragoman.training.contracts import Listener
+from dragoman.training.progress import Progress
+from dragoman.training.reports import Silent
+
+MethodName = Literal["full", "frozen-embeddings", "adapters"]
+"""What is trained: all weights, all but token embeddings, or low-rank adapters."""
+
+KEPT = ("batch_tokens", "clip", "label_smoothing", "objective", "padding", "precision", "recurrence", "save_minutes")
+"""Settings of the base's training that an adaptation takes over; it has its own budget, optimiser, schedule and dev metric."""
+PASSES = 10
+"""Maximum number of passes over the pairs of the domain."""
+PATIENCE = 5
+"""Validations without improvement, two in each pass over the domain, after which training stops."""
+LARGEST_RATE = 5e-4
+"""Largest default learning rate of whole models: a new optimiser must not undo what the base has learned."""
+IMPORTED_RATE = 5e-5
+"""Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
+ADAPTERS_RATE = 5
+"""How many times as fast adapters learn, which start from nothing."""
+
+
+@dataclass(frozen=True)
+class AdaptationSettings:
+    """How a run is adapted."""
+
+    minutes: float = 30.0
+    """Time of training; it may end earlier."""
+    method: MethodName = "full"
+    mix: float = 0.3
+    """Share of general pairs among those trained on."""
+    general: Path | None = None
+    """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
+    assignments: Sequence[str] = ()
+    """Settings of the recipe that differ, such as `training.learning_rate=1e-4`."""
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError for numbers out of range."""
+        if not 0 <= self.mix <= 0.9:
+            raise SettingsError(f"`mix` is {self.mix}, but it must be a share from 0 to 0.9")
+        if not (isfinite(self.minutes) and self.minutes > 0):
+            raise SettingsError(f"`minutes` is {self.minutes}, but it must be a number above 0")
+
+
+def adapt(
+    run: Path,
+    data: Path,
+    out: Path,
+    *,
+    settings: AdaptationSettings | None = None,
+    resume: bool = False,
+    listener: Listener | None = None,
+    report: Report | None = None,
+) -> Progress:
+    """Train the run `run` on into the run `out` with the pairs in the folder `data`; `jobs/verdict.py::judge` compares both.
+
+    `data` holds train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and perhaps test. General pairs are mixed in so that
+    the run does not forget (Chu et al. 2017, mixed fine-tuning): of the base's own corpora, if their files are unchanged, or
+    else its own translations of the domain's sources (Dakwale and Monz 2017). The best weights are those of the smallest loss
+    on as many dev sentences of the domain as general ones. Everything is checked before anything is translated; with
+    `resume`, translation and training continue where they were stopped.
+    """
+    chosen, listener, base = settings or AdaptationSettings(), listener or Silent(), open_run(run)
+    _check_base(base)
+    domain = in_folder(base, data)
+    general = general_of(base, chosen.general)
+    first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
+    with run_lock(out):
+        if not resume:
+            _check_folder(out)
+        _check_model(out, first, base)
+        place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
+        about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen)
+        remember(place / "origin.json", about, resume=resume)
+        mixture = Mixture.load(place)
+        if mixture is None:
+            mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
+            if translations:
+                listener.say("Its own corpus is gone, so the base translates sentences of the domain, not to forget.")
+                _translate(base, translations, first.training.device, report=report)
+                for corpus in translations:
+                    listener.say(count(corpus.path))
+            if general.held is None:
+                listener.say("There is no general dev set, so only that of the domain chooses the best weights.")
+            mixture.save(place)
+        recipe = adapted_recipe(base, mixture, chosen)
+    return fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
+
+
+def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) -> Recipe:
+    """Return the recipe of an adaptation: text and decoding of the base, its model started from it, and training to suit.
+
+    Raises SettingsError for assignments that do not fit.
+    """
+    own = base.recipe.model_dump(mode="json")
+    batch = round(min(own["training"]["batch_tokens"], max(500.0, mixture.pairs * mixture.tokens / 20)))
+    steps = max(1.0, mixture.pairs * mixture.tokens / batch / (1 - settings.mix))
+    repeat = int(mixture.data["train"][0].get("repeat", 1))
+    training = {name: own["training"][name] for name in KEPT} | {
+        "minutes": settings.minutes,
+        "epochs": PASSES / repeat,
+        "batch_tokens": batch,
+        "optimizer": "adamw",
+        "learning_rate": _rate(base, settings.method),
+        "schedule": "linear",
+        "warmup": min(100, max(1, round(steps / 2))),
+        "metric": "loss",
+        "validate_every": min(250, max(5, round(steps / 2))),
+        "validate_sentences": 10**6,
+        "patience": PATIENCE,
+        "keep": 0,
+        "frozen": "embeddings" if settings.method == "frozen-embeddings" else "none",
+    }
+    start = {"start_from": {"whole": str(base.folder.absolute())}}
+    adapters = {"adapters": {} if settings.method == "adapters" else None}
+    table = {
+        "about": f"{base.folder.name}, adapted by `dragoman adapt`.",
+        "seed": own["seed"],
+        "data": mixture.data,
+        "text": own["text"],
+        "model": own["model"] | start | adapters,
+        "training": training,
+        "decoding": own["decoding"],
+    }
+    recipe = parse(Recipe, override(table, settings.assignments))
+    check_recipe(recipe)
+    check_rerank(recipe)
+    return recipe
+
+
+def _rate(base: Run, method: MethodName) -> float:
+    """Return the peak learning rate: a fifth of the base's, within bounds; more for adapters."""
+    whole = IMPORTED_RATE if "imported" in base.manifest else min(base.recipe.training.learning_rate / 5, LARGEST_RATE)
+    return whole * (ADAPTERS_RATE if method == "adapters" else 1)
+
+
+def _check_base(base: Run) -> None:
+    """Raise an error for a run that cannot be adapted."""
+    base.require("translate")
+    if not base.weights.exists():
+        raise RunError(f"{base.folder} has no model.safetensors yet, so there is nothing to adapt; train it first")
+    if not base.directions.trained:
+        raise InputError(f"{base.folder} names no languages that it translates between; give a run that does")
+    if capabilities_of(base.recipe.model).previous:
+        raise InputError(f"{base.folder} reads documents, but a folder of pairs has none; give a run of another kind")
+
+
+def _check_folder(out: Path) -> None:
+    """Raise RunError for a folder that is not empty."""
+    check_new(out)
+    if (out / FOLDER).exists():
+        raise RunError(
+            f"{out} already contains texts for a run; add --resume to continue it, or choose another folder with --out"
+        )
+
+
+def _check_model(out: Path, recipe: Recipe, base: Run) -> None:
+    """Raise SettingsError for adapters that do not fit the model, before hours of work rather than after."""
+    model, adapters = new_run(out, recipe, (base.source, base.target), metadata={}).fresh_model(), recipe.model.adapters
+    if adapters is not None:
+        Adapters(model, adapters)
+
+
+def _origin(base: Run, paths: Sequence[Path], settings: AdaptationSettings) -> dict[str, Any]:
+    """Return what the texts of an adaptation depend on, for the manifest and for resuming."""
+    files = Checksums()
+    return {
+        "runs": [str(base.folder)],
+        "weights": [files.of(base.weights)],
+        "method": settings.method,
+        "mix": settings.mix,
+        "data": {str(path): files.of(path) for path in paths},
+        "decoding": base.recipe.decoding.model_dump(mode="json"),
+    }
+
+
+def _translate(base: Run, corpora: Sequence[CorpusTranslation], device: str, *, report: Report | None) -> None:
+    """Let the base translate sentences of the domain."""
+    search: Mapping[str, Any] = {"n_best": 1}
+    settings = lay_over(base.recipe.decoding, search, capabilities_of(base.recipe.model))
+    translator = load_translator(base.folder, settings=settings, device=device)
+    check_lengths(translator, corpora)
+    translate_corpora(translator, corpora, lambda best, _: _if_any(best), report=report or partial(_ignore))
+
+
+def _if_any(best: Translation) -> list[Translation]:
+    """Return a translation, unless it is empty."""
+    return [best] if best.text.strip() else []
+
+
+def _ignore(_: object) -> None:
+    """Hear nothing of progress."""

@@ -1,0 +1,259 @@
+"""The texts of an adaptation: pairs of the domain, and general ones among them so that the run does not forget."""
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import write_text
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.directions import Direction
+from dragoman.data.settings import DataSettings
+from dragoman.errors import CorpusError, InputError, RunError
+from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
+from dragoman.runs.folder import Run
+from dragoman.settings import parse
+
+FOLDER = "mixed"
+"""Folder of an adapted run with its general pairs, its dev sets and its test sets."""
+SUFFIXES = ("", ".gz", ".xz", ".zst")
+"""Endings of files that are read."""
+DEV, TEST = 250, 1000
+"""Maximum number of sentences of each dev set and of each test set."""
+TRANSLATED = 5000
+"""Maximum number of sentences of the domain that the base translates where there is no general corpus."""
+REPEATS, ENOUGH = 5, 20_000
+"""A small domain is repeated up to so often in an epoch, until it has so many pairs, among general pairs that are not."""
+SEED = 1
+"""Seed of what is drawn from corpora."""
+
+Tables = list[dict[str, Any]]
+"""Corpora as recipes write them."""
+
+
+@dataclass(frozen=True)
+class General:
+    """Where general pairs come from."""
+
+    train: DataSettings | None
+    """A corpus to draw from; None where the base translates sentences of the domain instead."""
+    held: DataSettings | None
+    """Corpora for dev and, if it has any, for test; None if there are none."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Return all files that are read."""
+        parts = ((self.train, ("train",)), (self.held, ("dev", "test")))
+        return [path for data, names in parts if data is not None for path in files_of(data, *names)]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The texts of an adaptation, and what its settings depend on."""
+
+    data: Mapping[str, Any]
+    """The section `data` of its recipe."""
+    pairs: int
+    """Pairs of the domain."""
+    tokens: float
+    """Tokens of a pair of the domain, on its longer side."""
+    tested: str
+    """Which part of the domain's folder is the final test: `test`, or else `dev`."""
+
+    def save(self, folder: Path) -> None:
+        """Write it, which says that its files are complete."""
+        write_text(folder / "texts.json", json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Mixture | None":
+        """Read what `save` wrote; None if there is nothing. Raises RunError if it is damaged."""
+        path = folder / "texts.json"
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+        except (ValueError, TypeError):
+            raise RunError(f"{path} is damaged; remove {folder} to mix the texts again") from None
+
+
+def files_of(data: DataSettings, *parts: str) -> list[Path]:
+    """Return the files of the corpora of some parts."""
+    return [path for part in parts for corpus in getattr(data, part) for path in corpus_files(corpus, data)]
+
+
+def pairs_of(data: DataSettings, part: str) -> Iterator[Pair]:
+    """Yield the pairs of the corpora `train`, `dev` or `test` that the filters keep, without synthetic ones."""
+    for corpus in getattr(data, part):
+        if not corpus.tagged:
+            yield from sentences(corpus, data)
+
+
+def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) -> DataSettings:
+    """Return the corpora of a folder laid out as for the recipe own-files, in the directions of `run`.
+
+    It holds train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and perhaps test. InputError if one is missing.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; give one with {_expected(run, needed)}")
+    found: dict[str, Tables] = {part: list(_parallel(run, folder, part)) for part in ("train", "dev", "test")}
+    for part in needed:
+        if not found[part]:
+            others = sorted({path.suffix for path in folder.glob(f"{part}.*") if path.suffix not in SUFFIXES})
+            there = f", only {', '.join(part + suffix for suffix in others)}" if others else ""
+            raise InputError(
+                f"{folder} has no {part} files in the languages of {run.folder}, which translates {run.directions}{there}; it "
+                f"needs {_expected(run, needed)}"
+            )
+    found["train"] = found["train"] or found["dev"]  # which every recipe must have
+    return parse(DataSettings, section(run, found), str(folder))
+
+
+def general_of(run: Run, folder: Path | None) -> General:
+    """Return the general corpora: those of `folder`, or those of the run's recipe whose files are as they were."""
+    if folder is not None:
+        given = in_folder(run, folder, ("dev",))
+        return General(None if given.train == given.dev else given, given)
+    data, files = run.recipe.data, Checksums()
+    known: Mapping[str, str] = run.manifest.get("data", {})
+
+    def unchanged(part: str) -> bool:
+        if not getattr(data, part) and part != "test":
+            return False  # an imported run names no corpora
+        try:
+            return all(known.get(str(path)) == files.of(path) for path in files_of(data, part))
+        except CorpusError:
+            return False
+
+    held = data if unchanged("dev") else None
+    if held is not None and not unchanged("test"):
+        held = data.model_copy(update={"test": ()})
+    return General(data if unchanged("train") else None, held)
+
+
+def section(run: Run, corpora: Mapping[str, Tables]) -> dict[str, Any]:
+    """Return the section `data` of a recipe with corpora in the directions of `run`."""
+    own = run.recipe.data
+    common = {"source": own.source, "target": own.target, "languages": list(own.tags)}
+    return {**common, "filters": own.filters.model_dump(mode="json"), **corpora}
+
+
+def draw(pairs: Iterable[Pair], count: int) -> list[Pair]:
+    """Draw at most `count` pairs evenly from a corpus that is read once (Vitter 1985, algorithm R), in its order.
+
+    >>> [pair.source for pair in draw((Pair(str(number), "", "") for number in range(9)), 3)]
+    ['5', '6', '7']
+    """
+    chance, drawn = random.Random(SEED), list[tuple[int, Pair]]()
+    for number, pair in enumerate(pairs):
+        if number < count:
+            drawn.append((number, pair))
+        elif (place := chance.randrange(number + 1)) < count:
+            drawn[place] = (number, pair)
+    return [pair for _, pair in sorted(drawn, key=lambda one: one[0])]
+
+
+@dataclass(frozen=True)
+class Mixer:
+    """Writes the texts of an adaptation of `run` into the folder `place`."""
+
+    run: Run
+    place: Path
+    share: float
+    """Share of general pairs among all."""
+
+    def mix(self, domain: DataSettings, general: General) -> tuple[Mixture, list[CorpusTranslation]]:
+        """Write all texts but what the base must translate, which is returned; `Mixture.save` may follow only then."""
+        pairs, tokens = self._measured(domain)
+        repeat = max(1, min(REPEATS, ENOUGH // pairs))
+        wanted = round(pairs * repeat * self.share / (1 - self.share))
+        corpora: dict[str, Tables] = {
+            "train": [{**table, "repeat": repeat} for table in section_of(domain)["train"]],
+            "dev": self._held_out(domain, general),
+        }
+        translations: list[CorpusTranslation] = []
+        if wanted and general.train is not None:
+            corpora["train"] += self._write("general-train", draw(pairs_of(general.train, "train"), wanted), wanted)
+        elif wanted:
+            sources = draw(pairs_of(domain, "train"), min(wanted, TRANSLATED))
+            for number, direction, some in self._by_direction(sources):
+                path = self._path("general-train", number)
+                translations.append(CorpusTranslation(partial(list[Pair], some), path))
+                corpora["train"].append(self._table(path, direction, max(1, round(wanted / len(sources)))))
+        tested = "test" if domain.test else "dev"
+        self._write("domain-test", draw(pairs_of(domain, tested), TEST))
+        if general.held is not None:
+            self._write("general-test", draw(pairs_of(general.held, "test" if general.held.test else "dev"), TEST))
+        return Mixture(section(self.run, corpora), pairs, tokens, tested), translations
+
+    def _held_out(self, domain: DataSettings, general: General) -> Tables:
+        """Write the dev sets, as many sentences of the domain as general ones: the loss is that of both."""
+        own = draw(pairs_of(domain, "dev"), DEV)
+        if not own:
+            raise InputError(f"{domain.dev[0].name} has no pair that `data.filters` of {self.run.folder} keeps")
+        other = [] if general.held is None else draw(pairs_of(general.held, "dev"), DEV)
+        count = min(len(own), len(other)) if other else len(own)
+        return self._write("domain-dev", own[:count]) + self._write("general-dev", other[:count])
+
+    def _measured(self, domain: DataSettings) -> tuple[int, float]:
+        """Return how many pairs the domain has, and the mean number of tokens on their longer sides. InputError if none."""
+        count, lengths = 0, list[int]()
+        for pair in pairs_of(domain, "train"):
+            count += 1
+            if len(lengths) < TEST:
+                lengths.append(
+                    1 + max(len(self.run.source.encode(pair.source)), len(self.run.target.encode(pair.target)))
+                )
+        if not count:
+            raise InputError(f"{domain.train[0].name} has no pair that `data.filters` of {self.run.folder} keeps")
+        return count, sum(lengths) / len(lengths)
+
+    def _write(self, name: str, pairs: Sequence[Pair], wanted: int = 0) -> Tables:
+        """Write pairs, a file for each direction; return them as corpora, repeated until they are as many as `wanted`."""
+        tables: Tables = []
+        for number, direction, some in self._by_direction(pairs):
+            path = self._path(name, number)
+            rows = (dict(zip(FIELDS, (pair.source, pair.target), strict=True)) for pair in some)
+            write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+            tables.append(self._table(path, direction, max(1, round(wanted / len(pairs)))))
+        return tables
+
+    def _by_direction(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Direction, list[Pair]]]:
+        """Yield the pairs of each direction that has some, with its number from 1 on."""
+        present = {pair.languages for pair in pairs}
+        for number, direction in enumerate(self.run.directions.trained, 1):  # tens of thousands in some imported models
+            if {None, direction} & present:
+                yield number, direction, [pair for pair in pairs if pair.languages in (None, direction)]
+
+    def _path(self, name: str, number: int) -> Path:
+        """Return the file of the pairs of a direction."""
+        return self.place.absolute() / f"{name}-{number}.jsonl"
+
+    def _table(self, path: Path, direction: Direction, repeat: int) -> dict[str, Any]:
+        """Return a written file as a corpus."""
+        languages = {"languages": list(direction)} if self.run.directions.tagged else {}
+        return {"jsonl": str(path), "fields": list(FIELDS), **languages} | ({"repeat": repeat} if repeat > 1 else {})
+
+
+def section_of(data: DataSettings) -> dict[str, Any]:
+    """Return a section `data` as recipes write it."""
+    return data.model_dump(mode="json", exclude_defaults=True)
+
+
+def _parallel(run: Run, folder: Path, part: str) -> Iterator[dict[str, Any]]:
+    """Yield the corpora of a part of a folder, in each direction of a run of which both files are there."""
+    for direction in run.directions.trained:
+        found = [
+            next((path for end in SUFFIXES if (path := folder.absolute() / f"{part}.{one}{end}").is_file()), None)
+            for one in direction
+        ]
+        if None not in found:
+            languages = {"languages": list(direction)} if run.directions.tagged else {}
+            yield {"source": str(found[0]), "target": str(found[1]), **languages}
+
+
+def _expected(run: Run, parts: Sequence[str]) -> str:
+    """Name the files that a folder should have, for the run's first direction."""
+    names = [f"{part}.{language}" for part in parts for language in run.languages]
+    return f"{', '.join(names[:-1])} and {names[-1]}"

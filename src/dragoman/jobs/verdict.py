@@ -1,0 +1,138 @@
+"""What an adaptation has changed, in the domain and in general, and whether to keep it."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.atomic import write_text
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.settings import DataSettings
+from dragoman.errors import RunError
+from dragoman.inference.translator import Translator
+from dragoman.jobs.mixing import FOLDER, Mixture, section
+from dragoman.jobs.translate_corpus import FIELDS
+from dragoman.metrics.scores import bleu
+from dragoman.metrics.significance import bleu_difference
+from dragoman.runs.folder import Run, open_run
+from dragoman.settings import parse
+
+FILE = "adaptation.json"
+"""File of an adapted run with the verdict."""
+TOLERATED = 0.5
+"""BLEU that may be lost on general text."""
+
+Advice = Literal["keep", "keep for the domain", "discard"]
+"""What to do with an adapted run."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """BLEU of the base and of the adapted run on the same sentences, and the 95% interval of the difference."""
+
+    sentences: int
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    signature: str
+
+    def __str__(self) -> str:
+        return (
+            f"BLEU {self.before:.1f} -> {self.after:.1f}, {self.difference:+.1f} "
+            f"(95% interval {self.low:+.1f} to {self.high:+.1f}, {self.sentences:,} sentences)"
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How an adapted run compares with its base."""
+
+    domain: Change
+    general: Change | None
+    """None if there is no general text to measure on."""
+    tested: str
+    """Part of the domain's folder that was translated: `test`, or `dev`, on which the weights were chosen too."""
+
+    @property
+    def advice(self) -> Advice:
+        """Say what to do: keep what is better in the domain beyond chance, if general text has not lost too much."""
+        if self.domain.low <= 0:
+            return "discard"
+        lost = self.general is not None and self.general.difference < -TOLERATED and self.general.high < 0
+        return "keep for the domain" if lost else "keep"
+
+    def __str__(self) -> str:
+        better = "better" if self.domain.low > 0 else "worse" if self.domain.high < 0 else "not certainly different"
+        lines = [f"In the domain it is {better}: {self.domain}."]
+        if self.general is None:
+            lines.append("In general: not measured, because there is no general dev set; give one with --general.")
+        else:
+            moved = (
+                "worse" if self.general.high < 0 else "better" if self.general.low > 0 else "not certainly different"
+            )
+            lines.append(f"In general it is {moved}: {self.general}.")
+        if self.tested == "dev":
+            lines.append(
+                "The domain is measured on dev, on which the weights were chosen too; test files would be stricter."
+            )
+        lines.append(
+            {
+                "keep": "Keep it.",
+                "keep for the domain": f"Keep it for this domain alone: general text loses more than {TOLERATED} BLEU. More "
+                "general pairs (--mix) or adapters (--method adapters) forget less.",
+                "discard": "Do not keep it: more pairs of the domain, or more time, may help.",
+            }[self.advice]
+        )
+        return "\n".join(lines)
+
+
+def judge(folder: Path, *, device: str = "auto") -> Verdict:
+    """Translate the test sets of an adapted run with it and with its base; return the verdict, and write adaptation.json.
+
+    The difference of BLEU is tested by paired bootstrap (Koehn 2004). Raises RunError for a run that `adapt` has not made.
+    """
+    run, mixture = open_run(folder), Mixture.load(folder / FOLDER)
+    if mixture is None or "adapted" not in run.manifest:
+        raise RunError(
+            f"{folder} was not made by `dragoman adapt`, so there is nothing to compare it with; give one that was"
+        )
+    tests = {name: _test_pairs(run, folder, name) for name in ("domain", "general")}
+    every = [pair for pairs in tests.values() for pair in pairs]
+    before, after = (_translated(place, every, device) for place in (run.base().folder, folder))
+    first = len(tests["domain"])
+    domain = _change(tests["domain"], before[:first], after[:first])
+    general = _change(tests["general"], before[first:], after[first:]) if tests["general"] else None
+    verdict = Verdict(domain, general, mixture.tested)
+    table: dict[str, Any] = {**asdict(verdict), "advice": verdict.advice}
+    write_text(folder / FILE, json.dumps(table, indent=2) + "\n")
+    return verdict
+
+
+def _test_pairs(run: Run, folder: Path, name: str) -> list[Pair]:
+    """Read a test set in all directions."""
+    pairs: list[Pair] = []
+    for number, direction in enumerate(run.directions.trained, 1):
+        path = (folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
+        if path.exists():
+            languages = {"languages": list(direction)} if run.directions.tagged else {}
+            corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}
+            data = parse(DataSettings, section(run, {"train": [corpus], "dev": [corpus]}), str(path))
+            pairs += read_pairs(data.train[0], data)
+    return pairs
+
+
+def _translated(folder: Path, pairs: list[Pair], device: str) -> list[str]:
+    """Translate the sources of pairs with a run, as its recipe searches."""
+    translator = Translator.load(folder, device=device)
+    found = translator.translate([pair.source for pair in pairs], to=[pair.to for pair in pairs])
+    return [one.text for one in found]
+
+
+def _change(pairs: list[Pair], before: list[str], after: list[str]) -> Change:
+    """Compare two systems' translations."""
+    references = [pair.target for pair in pairs]
+    old, new = (bleu(texts, [references]) for texts in (before, after))
+    difference = bleu_difference(before, after, references)
+    return Change(len(pairs), old.score, new.score, difference.score, difference.low, difference.high, new.signature)

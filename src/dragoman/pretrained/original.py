@@ -1,0 +1,63 @@
+"""Hand an imported run back as what it was: the same files, and the weights that the run has by now."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import device
+
+from dragoman.errors import ExportError
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.pretrained.families import Description, describe
+from dragoman.pretrained.folder import CONFIG, SAFETENSORS, read_json
+from dragoman.pretrained.weights import from_state
+from dragoman.runs.folder import ORIGINAL, Run
+from dragoman.training.checkpoint import own_tensors
+
+HALVES: Mapping[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+"""Types in which a model takes half of the space, by their names in a configuration."""
+TYPES = ("dtype", "torch_dtype")
+"""Entries of a configuration with the type of the weights; libraries of different ages read different ones."""
+
+
+def is_original(run: Run) -> bool:
+    """Tell whether the weights of a run once came from a pretrained model."""
+    return ORIGINAL in run.manifest
+
+
+def write_original(run: Run, folder: Path) -> None:
+    """Write an imported run, or one that started from it, into an empty folder in the form that it was imported from.
+
+    The weights have the type that they had, if that changes none of them, otherwise float32. Raises ExportError for a model in
+    Marian's own form, which only Marian can write.
+    """
+    about, kept = run.manifest[ORIGINAL], run.folder / ORIGINAL
+    if about.get("raw"):
+        raise ExportError(
+            f"{run.folder} was imported from Marian's own form, whose position embeddings `transformers` computes differently; "
+            "translate with Dragoman, or export with `--to ctranslate2`"
+        )
+    config = read_json(kept / CONFIG)
+    tensors = from_state(own_tensors(run.load_model(device("cpu"))), description_of(run, config))
+    name = next((str(config[entry]) for entry in TYPES if config.get(entry) is not None), "float32")
+    rounded = {one: tensor.to(HALVES.get(name, torch.float32)) for one, tensor in tensors.items()}
+    exact = all(torch.equal(rounded[one].float(), tensor) for one, tensor in tensors.items())
+    save_file(rounded if exact else tensors, folder / SAFETENSORS, {"format": "pt"})
+    for path in kept.iterdir():
+        shutil.copyfile(path, folder / path.name)
+    if not exact and name in HALVES:
+        table = config | {entry: "float32" for entry in TYPES if entry in config}
+        (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def description_of(run: Run, config: Mapping[str, Any]) -> Description:
+    """Return the description of an imported run's model, with the settings that it has by now."""
+    settings = run.recipe.model
+    assert isinstance(settings, TransformerSettings)
+    rows = run.manifest[ORIGINAL].get("table_rows", 0)
+    return replace(describe(config), settings=settings, table_rows=rows)

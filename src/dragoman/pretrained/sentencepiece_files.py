@@ -1,0 +1,188 @@
+"""Find the SentencePiece model of a pretrained model, or make it from the `tokenizer.json` that newer releases write instead."""
+
+import base64
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.errors import ImportModelError
+from dragoman.pretrained.folder import read_json
+
+TOKENIZER = "tokenizer.json"
+"""File of the library `tokenizers` with pieces, rules and special tokens."""
+NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5
+"""Types of pieces in SentencePiece's format (sentencepiece_model.proto)."""
+UNIGRAM, BPE = 1, 2
+"""Types of models in the same format."""
+
+
+class Piece(NamedTuple):
+    """A token of a SentencePiece model."""
+
+    text: str
+    score: float
+    type: int = NORMAL
+
+
+class Added(NamedTuple):
+    """A token that was added to a tokeniser: its id, and whether it is no text."""
+
+    id: int
+    special: bool
+
+
+class Segmenter(NamedTuple):
+    """A SentencePiece model, its pieces in their order, and whether they are already numbered as the model's embeddings are."""
+
+    model: bytes
+    pieces: tuple[str, ...]
+    silent: frozenset[str]
+    """Pieces that stand for no text."""
+    final: bool
+
+
+def read_segmenter(folder: Path, *names: str) -> Segmenter:
+    """Read the SentencePiece model with the first of `names` that exists, or else `tokenizer.json`.
+
+    Raises ImportModelError if there is neither, or it is damaged or of a kind that SentencePiece has not.
+    """
+    found = next((folder / name for name in names if (folder / name).exists()), None)
+    if found is not None:
+        return _segmenter(_bytes(found), found, final=False)
+    path = folder / TOKENIZER
+    if not path.exists():
+        raise ImportModelError(
+            f"{folder} has no tokeniser: neither {' nor '.join(names)} nor {TOKENIZER} is there; copy the whole folder"
+        )
+    return _segmenter(_model(read_json(path), path), path, final=True)
+
+
+def added_tokens(folder: Path) -> dict[str, Added]:
+    """Return the tokens that were added to a tokeniser, and all special ones, from whichever files have them."""
+    found: dict[str, Added] = {}
+    if (folder / TOKENIZER).exists():
+        for one in read_json(folder / TOKENIZER).get("added_tokens") or []:
+            found[str(one["content"])] = Added(int(one["id"]), bool(one.get("special")))
+    if (folder / "tokenizer_config.json").exists():
+        for index, one in (read_json(folder / "tokenizer_config.json").get("added_tokens_decoder") or {}).items():
+            found[str(one["content"])] = Added(int(index), bool(one.get("special")))
+    if (folder / "added_tokens.json").exists():
+        for text, index in read_json(folder / "added_tokens.json").items():
+            found.setdefault(text, Added(int(index), special=text.startswith("<") or text.startswith("__")))
+    return found
+
+
+def model_of(pieces: Sequence[Piece], *, type_: int, rules: bytes = b"") -> bytes:
+    """Return a serialised SentencePiece model of some pieces, with compiled `rules` of normalisation.
+
+    It puts a space before the text, and drops superfluous ones, as all models of the families here do.
+    """
+    unknown = next(index for index, piece in enumerate(pieces) if piece.type == UNKNOWN)
+    trainer = _number(3, type_) + _number(40, unknown) + _signed(41, -1) + _signed(42, -1) + _signed(43, -1)
+    normalizer = _field(1, b"precompiled" if rules else b"identity") + (_field(2, rules) if rules else b"")
+    normalizer += _number(3, 1) + _number(4, 1) + _number(5, 1)
+    return b"".join(_field(1, _piece(one)) for one in pieces) + _field(2, trainer) + _field(3, normalizer)
+
+
+def _model(table: Mapping[str, Any], path: Path) -> bytes:
+    """Return the SentencePiece model that `tokenizer.json` describes."""
+    model = table.get("model") or {}
+    special = {str(one["content"]) for one in table.get("added_tokens") or [] if one.get("special")}
+    try:
+        if isinstance(model.get("vocab"), list) and model.get("unk_id") is not None:
+            unknown, scored = int(model["unk_id"]), [(str(text), float(score)) for text, score in model["vocab"]]
+            type_ = UNIGRAM
+        elif model.get("type") == "BPE" and model.get("unk_token") and not _is_of_bytes(table):
+            ordered = sorted(model["vocab"].items(), key=lambda one: int(one[1]))
+            unknown = int(model["vocab"][model["unk_token"]])
+            ranks, type_ = _ranks(model), BPE
+            scored = [(text, -float(ranks.get(text, len(ranks)))) for text, _ in ordered]
+        else:
+            raise ImportModelError(
+                f"{path} is a tokeniser of the kind `{model.get('type')}`, not one of SentencePiece; give a folder with the "
+                "original `.model` or `.spm`"
+            )
+        pieces = [
+            Piece(text, score, UNKNOWN if index == unknown else CONTROL if text in special else NORMAL)
+            for index, (text, score) in enumerate(scored)
+        ]
+        return model_of(pieces, type_=type_, rules=b"".join(_rules(table.get("normalizer"))))
+    except (KeyError, TypeError, ValueError, StopIteration, AttributeError):
+        raise ImportModelError(f"{path} is damaged; download it again") from None
+
+
+def _is_of_bytes(table: Mapping[str, Any]) -> bool:
+    """Tell whether a tokeniser cuts bytes, as GPT-2's does."""
+    return "ByteLevel" in str(table.get("pre_tokenizer"))
+
+
+def _ranks(model: Mapping[str, Any]) -> dict[str, int]:
+    """Return the first place at which each piece is made, among all merges of byte pair encoding."""
+    ranks: dict[str, int] = {}
+    for rank, merge in enumerate(model["merges"]):
+        ranks.setdefault("".join(merge.split(" ") if isinstance(merge, str) else merge), rank)
+    return ranks
+
+
+def _rules(normalizer: Any) -> Iterator[bytes]:
+    """Yield the compiled rules of normalisation in a table, if there are any."""
+    if isinstance(normalizer, Mapping):
+        if normalizer.get("type") == "Precompiled":
+            yield base64.b64decode(normalizer["precompiled_charsmap"])
+        for one in normalizer.get("normalizers") or []:
+            yield from _rules(one)
+
+
+def _segmenter(model: bytes, path: Path, *, final: bool) -> Segmenter:
+    """Read a serialised SentencePiece model."""
+    from sentencepiece import SentencePieceProcessor
+
+    try:
+        processor: Any = SentencePieceProcessor(model_proto=model)
+        pieces = tuple(processor.id_to_piece(index) for index in range(len(processor)))
+    except RuntimeError:
+        raise ImportModelError(f"{path} is not a SentencePiece model, or is damaged; download it again") from None
+    silent = (piece for index, piece in enumerate(pieces) if processor.is_control(index) or processor.is_unused(index))
+    return Segmenter(model, pieces, frozenset(silent), final)
+
+
+def _bytes(path: Path) -> bytes:
+    """Read a file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ImportModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+
+
+def _piece(piece: Piece) -> bytes:
+    """Serialise a token."""
+    return _field(1, piece.text.encode("utf-8")) + b"\x15" + struct.pack("<f", piece.score) + _number(3, piece.type)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Serialise a field of bytes in the format of Protocol Buffers."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    """Serialise a field with a number of at least 0."""
+    return _varint(number << 3) + _varint(value)
+
+
+def _signed(number: int, value: int) -> bytes:
+    """Serialise a field with a number that may be negative, as 64 bits."""
+    return _number(number, value & (1 << 64) - 1)
+
+
+def _varint(value: int) -> bytes:
+    """Serialise a number in groups of 7 bits, the lowest first.
+
+    >>> _varint(300).hex()
+    'ac02'
+    """
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*groups, value])

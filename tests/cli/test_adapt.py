@@ -1,0 +1,39 @@
+"""`dragoman adapt`."""
+
+from pathlib import Path
+
+import pytest
+from tests.jobs.test_mixing import texts
+from tests.tiny import Trained, dragoman
+
+FEW = ("--set", "training.steps=2", "--set", "training.threads=1")
+
+
+def test_the_folder_is_the_only_result_and_the_verdict_is_noted(trained: Trained, tmp_path: Path) -> None:
+    data, out = texts(tmp_path / "domain"), tmp_path / "run"
+    given = ("adapt", trained("transformer"), "--data", data, "--out", out, "--device", "cpu", *FEW)
+    found = dragoman(*given)
+    assert (found.code, found.lines) == (0, [str(out)]), found.errors
+    assert "In the domain it is" in found.errors and "In general it is" in found.errors
+    assert "measured on dev" in found.errors
+    again = dragoman(*given, "--resume")
+    assert (again.code, again.lines) == (0, [str(out)]), again.errors
+    assert len(dragoman("translate", out, stdin="I love cats.\n").lines) == 1
+
+
+def test_general_text_may_come_from_a_folder(trained: Trained, tmp_path: Path) -> None:
+    data, general = texts(tmp_path / "domain"), texts(tmp_path / "general", train=0, dev=7)
+    given = ("--data", data, "--general", general, "--mix", "0", "--out", tmp_path / "run", *FEW)
+    found = dragoman("adapt", trained("transformer"), *given)
+    assert found.code == 0 and "7 sentences" in found.errors, found.errors
+
+
+def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.jobs.adapt.translate_corpora", interrupt)
+    monkeypatch.setattr("dragoman.jobs.adapt.fit", interrupt)
+    found = dragoman("adapt", trained("rnn"), "--data", texts(tmp_path / "domain"), "--out", tmp_path / "run")
+    assert (found.code, found.output) == (130, "")
+    assert "--resume" in found.errors

@@ -1,0 +1,160 @@
+"""Adaptation: a run is trained on with pairs of a domain."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from tests.jobs.test_mixing import rows, texts
+from tests.jobs.test_train import Ear
+from tests.tiny import Trained, refusal
+
+from dragoman.errors import DragomanError, InputError, RunError, SettingsError
+from dragoman.jobs import translate_corpus
+from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
+from dragoman.jobs.translate_corpus import TranslationProgress
+from dragoman.jobs.verdict import judge
+from dragoman.runs.folder import open_run
+from dragoman.training.checkpoint import load_tensors
+
+FEW = ("training.steps=4", "training.validate_every=2", "training.threads=1")
+RANK = (*FEW, "model.adapters.rank=2")
+
+
+def few(method: MethodName = "full", **given: object) -> AdaptationSettings:
+    """Settings for four steps."""
+    return AdaptationSettings(method=method, assignments=RANK if method == "adapters" else FEW, **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def domain(tmp_path: Path) -> Path:
+    """A folder of pairs."""
+    return texts(tmp_path / "domain", test=8)
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+@pytest.mark.parametrize("method", ["full", "frozen-embeddings", "adapters"])
+def test_a_run_is_adapted_and_judged(
+    kind: str, method: MethodName, trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    base, out, listener = trained(kind), tmp_path / "run", Ear()
+    progress = adapt(base, domain, out, settings=few(method), listener=listener)
+    assert (progress.step, progress.finished) == (4, True)
+    run, first = open_run(out), open_run(base)
+    assert (run.source, run.target) == (first.source, first.target)
+    assert run.manifest["adapted"]["runs"] == [str(base)] and run.manifest["adapted"]["method"] == method
+    assert run.recipe.training.frozen == ("embeddings" if method == "frozen-embeddings" else "none")
+    trainable, every = (run.manifest["cost"][name] for name in ("trained_parameters", "parameters"))
+    assert (trainable == every) == (method == "full")
+    assert all(name.startswith(("up.", "down.")) for name in load_tensors(run.weights)[0]) == (method == "adapters")
+    verdict = judge(out)
+    assert (verdict.tested, verdict.domain.sentences) == ("test", 8)
+    assert verdict.general is not None and verdict.general.sentences == 40
+    assert json.loads((out / "adaptation.json").read_text(encoding="utf-8"))["advice"] == verdict.advice
+    assert not any("is gone" in one or "no general dev" in one for one in listener.said)
+
+
+def test_rates_suit_the_base_and_the_method(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    rates = {}
+    for method in ("full", "adapters"):
+        adapt(trained("transformer"), domain, tmp_path / method, settings=few(method))  # type: ignore[arg-type]
+        rates[method] = open_run(tmp_path / method).recipe.training.learning_rate
+    assert rates == {"full": 5e-4, "adapters": pytest.approx(2.5e-3)}
+
+
+def test_where_the_corpus_is_gone_the_base_translates_and_resumes_where_it_was_killed(
+    trained: Trained, domain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    own = texts(tmp_path / "own")
+    lines = [f"data.{part}=[{{source: {own}/{part}.en, target: {own}/{part}.vi}}]" for part in ("train", "dev")]
+    base = trained("rnn", *lines, "data.test=[]", "text={kind: characters}", "decoding.maximum_ratio=1.0")
+    shutil.rmtree(own)
+    monkeypatch.setattr(translate_corpus, "CHUNK", 16)
+
+    class Killed(BaseException):
+        """Nobody catches it."""
+
+    def stop(where: TranslationProgress) -> None:
+        if where.sentences == 32:
+            raise Killed
+
+    out, listener = tmp_path / "run", Ear()
+    with pytest.raises(Killed):
+        adapt(base, domain, out, settings=few(), report=stop)
+    with pytest.raises(RunError, match=r"already contains texts for a run; add --resume"):
+        adapt(base, domain, out, settings=few())
+    with pytest.raises(InputError, match=r"`mix` differs"):
+        adapt(base, domain, out, settings=few(mix=0.5), resume=True)
+    told: list[TranslationProgress] = []
+    adapt(base, domain, out, settings=few(), resume=True, listener=listener, report=told.append)
+    assert [one.sentences for one in told] == [40]
+    assert any("base translates sentences of the domain" in one for one in listener.said)
+    assert any("no general dev set" in one for one in listener.said)
+    assert {row["source"] for row in rows(out / "mixed" / "general-train-1.jsonl")} <= set(
+        (domain / "train.en").read_text(encoding="utf-8").splitlines()
+    )
+    assert judge(out).general is None and "not measured" in str(judge(out))
+
+
+def test_a_stopped_training_goes_on_with_another_budget_and_the_same_texts(
+    trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    base, out = trained("transformer"), tmp_path / "run"
+    first = adapt(base, domain, out, settings=few(), listener=Ear({2: signal.SIGINT}))
+    assert (first.step, first.finished) == (2, False)
+    adapt(base, domain, tmp_path / "unbroken", settings=few())
+    again = adapt(base, domain, out, settings=few(minutes=60.0), resume=True)
+    assert (again.step, again.finished) == (4, True)
+    one, other = (load_tensors(open_run(run).weights)[0] for run in (out, tmp_path / "unbroken"))
+    assert all((one[name] == other[name]).all() for name in one)
+    with pytest.raises(RunError, match=r"already holds a run"):
+        adapt(base, domain, out, settings=few())
+
+
+def test_an_adapted_run_can_be_adapted_again(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    adapt(trained("transformer"), domain, tmp_path / "first", settings=few("adapters"))
+    adapt(tmp_path / "first", domain, tmp_path / "second", settings=few("full"))
+    assert open_run(tmp_path / "second").recipe.model.adapters is None
+    assert judge(tmp_path / "second").domain.sentences == 8
+
+
+def test_a_run_of_several_directions_is_adapted_in_those_of_the_folder(
+    trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    adapt(trained("transformer", "data.train.0.both_ways=true"), domain, tmp_path / "run", settings=few())
+    assert judge(tmp_path / "run").domain.sentences == 8
+
+
+def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    more = ("--data", domain, "--out", out)
+    assert "there is no run folder nothing" in refusal("adapt", "nothing", *more)
+    assert "is a masked language model, but a translator" in refusal("adapt", trained("masked_lm"), *more)
+    base = trained("transformer")
+    assert "there is no folder" in refusal("adapt", base, "--data", tmp_path / "no", "--out", out)
+    other = texts(tmp_path / "other", languages=("de", "fr"))
+    assert "translates from en to vi, only train.de" in refusal("adapt", base, "--data", other, "--out", out)
+    assert "no dev files" in refusal("adapt", base, "--data", texts(tmp_path / "half", dev=0), "--out", out)
+    assert "`model.adapters.rank` is 16" in refusal(
+        "adapt", base, *more, "--method", "adapters", "--set", "model.adapters.rank=16"
+    )
+    assert "`droput`" in refusal("adapt", base, *more, "--set", "model.droput=1")
+    assert "share from 0 to 0.9" in refusal("adapt", base, *more, "--mix", "nan")
+    assert "to resume; remove --resume" in refusal("adapt", base, *more, "--resume")
+    assert not out.exists()
+    out.mkdir()
+    (out / "notes.txt").write_text("", encoding="utf-8")
+    assert "files that do not belong to a run" in refusal("adapt", base, *more)
+
+
+@pytest.mark.parametrize("given", [{"mix": 1.0}, {"mix": float("nan")}, {"minutes": 0.0}, {"minutes": float("inf")}])
+def test_numbers_out_of_range_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(SettingsError, match=rf"`{next(iter(given))}` is"):
+        AdaptationSettings(**given)  # type: ignore[arg-type]
+
+
+def test_a_run_that_was_not_adapted_has_no_verdict(trained: Trained) -> None:
+    with pytest.raises(DragomanError, match=r"was not made by `dragoman adapt`"):
+        judge(trained("rnn"))

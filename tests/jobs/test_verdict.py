@@ -1,0 +1,30 @@
+"""The verdict on an adapted run; `test_adapt.py` has those of real ones."""
+
+import pytest
+
+from dragoman.jobs.verdict import Advice, Change, Verdict
+
+
+def change(difference: float, low: float, high: float) -> Change:
+    """A change of BLEU from 20."""
+    return Change(100, 20.0, 20.0 + difference, difference, low, high, "signature")
+
+
+@pytest.mark.parametrize(
+    ("domain", "general", "advice", "words"),
+    [
+        (change(5.0, 3.0, 7.0), change(-0.2, -0.6, 0.3), "keep", "it is better: BLEU 20.0 -> 25.0, +5.0"),
+        (change(5.0, 3.0, 7.0), None, "keep", "not measured"),
+        (change(5.0, 3.0, 7.0), change(-0.4, -0.6, -0.1), "keep", "In general it is worse"),
+        (change(5.0, 3.0, 7.0), change(-2.0, -3.0, 0.1), "keep", "In general it is not certainly different"),
+        (change(5.0, 3.0, 7.0), change(-2.0, -3.0, -1.0), "keep for the domain", "for this domain alone"),
+        (change(0.5, -0.5, 1.5), change(1.0, 0.5, 1.5), "discard", "In the domain it is not certainly different"),
+        (change(-2.0, -3.0, -1.0), None, "discard", "In the domain it is worse"),
+    ],
+)
+def test_the_advice_follows_from_both_changes(
+    domain: Change, general: Change | None, advice: Advice, words: str
+) -> None:
+    verdict = Verdict(domain, general, "test")
+    assert verdict.advice == advice and words in str(verdict)
+    assert "measured on dev" in str(Verdict(domain, general, "dev")) and "measured on dev" not in str(verdict)

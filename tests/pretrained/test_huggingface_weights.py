@@ -1,0 +1,92 @@
+"""A model in the form of Hugging Face computes the same: its weights, its configuration, how it writes."""
+
+from typing import Any
+
+import pytest
+import torch
+from tests.laws.architectures import transformer
+from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForConditionalGeneration
+
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.laws.examples import VOCABULARY, batch, model_of
+from dragoman.layers import positions
+from dragoman.pretrained import huggingface_weights
+from dragoman.pretrained.huggingface_weights import (
+    NEVER,
+    config_of,
+    generation_config_of,
+    layout_of,
+    sines_first,
+    tensors_of,
+)
+from dragoman.special_ids import SPECIAL_IDS
+
+KINDS = {
+    "marian": (MarianConfig, MarianMTModel),
+    "pegasus": (PegasusConfig, PegasusForConditionalGeneration),
+}
+
+
+def sinusoids(offset: int, count: int, width: int, **_: Any) -> torch.Tensor:
+    """Return the sinusoids in float64, rounded once, as transformers computes them."""
+    places = torch.arange(offset, offset + count).double()
+    pairs = torch.arange(0, width, 2).double()
+    angles = places[:, None] / 10000 ** (pairs / width)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width].float()
+
+
+@pytest.mark.parametrize("score", ["scaled_dot", "dot", "general"])
+@pytest.mark.parametrize("tied", ["all", "target", "none"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_logits_are_equal_in_float64(norm: Any, tied: Any, score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (positions, huggingface_weights):
+        monkeypatch.setattr(module, "sinusoids", sinusoids)
+    settings = transformer(norm=norm, tied=tied, self_score=score, cross_score=score, decoder_layers=3)
+    own = model_of(settings).double()
+    layout = layout_of(settings, VOCABULARY, VOCABULARY)
+    config, kind = KINDS[layout.form]
+    other = kind(config(**config_of(settings, layout, SPECIAL_IDS))).eval()
+    missing, unexpected = other.load_state_dict(tensors_of(own, settings, layout), strict=False)
+    tables = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}
+    tying = {"lm_head.weight", *(f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder"))}
+    assert not unexpected and set(missing) <= tables | (tying if tied != "none" else set())
+    other.tie_weights()
+    other.double()
+    pairs = batch([9, 4, 1], [3, 7, 6])
+    with torch.no_grad():
+        wanted = own(pairs.source, pairs.inputs).logits[pairs.real]
+        found = other(
+            input_ids=pairs.source.ids,
+            attention_mask=pairs.source.mask.long(),
+            decoder_input_ids=pairs.inputs + layout.offset,
+        ).logits[pairs.real]
+    scale = wanted.abs().max()
+    assert (found[:, layout.offset :] - wanted).abs().max() / scale < 1e-6
+    assert found.shape[1] == layout.rows
+    assert (found[:, : layout.offset] < NEVER / 2).all()
+
+
+def test_an_odd_width_keeps_every_feature() -> None:
+    assert sines_first(5).tolist() == [0, 2, 4, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"method": "greedy"}, {"num_beams": 1}),
+        ({"beam": 4, "length_penalty": 0.6}, {"num_beams": 4, "length_penalty": 0.6, "early_stopping": "never"}),
+        (
+            {"beam": 4, "stopping": "full", "length_normalisation": "none"},
+            {"length_penalty": 0.0, "early_stopping": True},
+        ),
+        ({"maximum_length": 30, "minimum_length": 2}, {"max_length": 32, "min_new_tokens": 2}),
+        ({"no_repeat_ngram": 3}, {"no_repeat_ngram_size": 3}),
+        ({"method": "sample", "top_k": 9, "temperature": 0.5}, {"do_sample": True, "top_k": 9, "temperature": 0.5}),
+    ],
+    ids=str,
+)
+def test_decoding_settings_are_kept_as_far_as_they_exist(given: dict[str, Any], wanted: dict[str, Any]) -> None:
+    layout = layout_of(transformer(tied="target"), 7, 9)
+    found = generation_config_of(DecodingSettings(**given), layout, SPECIAL_IDS)
+    assert {name: found[name] for name in wanted} == wanted
+    assert found["bad_words_ids"] == [[7], [8]] and found["decoder_start_token_id"] == 8 and found["eos_token_id"] == 9

@@ -1,0 +1,265 @@
+"""Models as Marian writes them compute what Marian's own formulas say, and what cannot be followed is named."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from tests.pretrained.tokenizer_files import pieces_of, sentencepiece, texts
+
+from dragoman.errors import ImportModelError
+from dragoman.interfaces import Padded
+from dragoman.pretrained.job import import_model
+from dragoman.pretrained.marian import read_marian, read_vocabulary
+from dragoman.runs.folder import open_run
+
+WIDTH, HEADS, INNER, LAYERS = 16, 2, 24, 2
+SETTINGS: dict[str, Any] = {
+    "type": "transformer",
+    "dim-emb": WIDTH,
+    "transformer-heads": HEADS,
+    "transformer-dim-ffn": INNER,
+    "enc-depth": LAYERS,
+    "dec-depth": LAYERS,
+    "transformer-ffn-depth": 2,
+    "transformer-ffn-activation": "swish",
+    "transformer-preprocess": "",
+    "transformer-postprocess": "dan",
+    "transformer-postprocess-emb": "d",
+    "transformer-decoder-autoreg": "self-attention",
+    "transformer-tied-layers": [],
+    "transformer-train-positions": False,
+    "tied-embeddings": True,
+    "tied-embeddings-src": True,
+    "tied-embeddings-all": True,
+    "max-length": 100,
+}
+NAMED = {
+    ("tied-embeddings-all", False): "does not tie",
+    ("transformer-decoder-autoreg", "rnn"): "of recurrent decoders",
+}
+"""What a refusal says, unless the name of the setting."""
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def random_arrays(vocabulary: int, *, apart: int | None = None, recurrent: bool = False) -> Arrays:
+    """Return random arrays with Marian's names; with two vocabularies if the size of the source's is given `apart`."""
+    rng = np.random.default_rng(1)
+
+    def draw(*shape: int) -> Any:
+        return (0.4 * rng.standard_normal(shape)).astype(np.float32)
+
+    found: Arrays = {"decoder_ff_logit_out_b": draw(1, vocabulary)}
+    if apart is None:
+        found["Wemb"] = draw(vocabulary, WIDTH)
+    else:
+        found |= {"encoder_Wemb": draw(apart, WIDTH), "decoder_Wemb": draw(vocabulary, WIDTH)}
+    for side, parts in (("encoder", ["self"]), ("decoder", ["self", "context"])):
+        for layer in range(1, LAYERS + 1):
+            for part in parts:
+                place = f"{side}_l{layer}_{part}"
+                if recurrent and (side, part) == ("decoder", "self"):
+                    place = f"{side}_l{layer}_rnn"
+                    found |= {f"{place}_W": draw(WIDTH, WIDTH), f"{place}_Wf": draw(WIDTH, WIDTH)}
+                    found |= {f"{place}_bf": draw(1, WIDTH)}
+                    found |= {f"{place}_ffn_ln_scale": 1 + draw(1, WIDTH), f"{place}_ffn_ln_bias": draw(1, WIDTH)}
+                    continue
+                for one in "qkvo":
+                    found |= {f"{place}_W{one}": draw(WIDTH, WIDTH), f"{place}_b{one}": draw(1, WIDTH)}
+                found |= {f"{place}_Wo_ln_scale": 1 + draw(1, WIDTH), f"{place}_Wo_ln_bias": draw(1, WIDTH)}
+            place = f"{side}_l{layer}_ffn"
+            found |= {f"{place}_W1": draw(WIDTH, INNER), f"{place}_b1": draw(1, INNER)}
+            found |= {f"{place}_W2": draw(INNER, WIDTH), f"{place}_b2": draw(1, WIDTH)}
+            found |= {f"{place}_ffn_ln_scale": 1 + draw(1, WIDTH), f"{place}_ffn_ln_bias": draw(1, WIDTH)}
+    return found
+
+
+def write_raw(folder: Path, *, apart: bool = False, spm: bool = False, **settings: Any) -> Arrays:
+    """Write a random model as Marian does; return its arrays."""
+    folder.mkdir()
+    sides = [sentencepiece(texts()[side::2], size=300) for side in (0, 1)]
+    tables = [pieces_of(model)[3:] for model in sides]
+    joint = list(dict.fromkeys([*tables[0], *tables[1]]))
+    names = []
+    for side, model in zip(("source", "target"), sides, strict=True):
+        (folder / f"{side}.spm").write_bytes(model)
+    sizes = []
+    for number, side in enumerate(("src", "trg")):
+        pieces = ["</s>", "<unk>", *(tables[number] if apart else joint)]
+        name = f"vocab.{side if apart else 'both'}.yml"
+        lines = [f"{json.dumps(piece, ensure_ascii=False)}: {index}" for index, piece in enumerate(pieces)]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        names.append(name)
+        sizes.append(len(pieces))
+    recurrent = settings.get("transformer-decoder-autoreg") == "rnn"
+    arrays = random_arrays(sizes[1], apart=sizes[0] if apart else None, recurrent=recurrent)
+    all_settings = SETTINGS | ({"tied-embeddings-src": False, "tied-embeddings-all": False} if apart else {}) | settings
+    text = yaml.safe_dump(all_settings).encode() + b"\0"
+    np.savez(folder / "model.npz", **arrays, **{"special:model.yml": np.frombuffer(text, dtype=np.int8)})
+    decoder = {"models": ["model.npz"], "vocabs": names, "beam-size": 6, "normalize": 1, "relative-paths": True}
+    (folder / "decoder.yml").write_text(yaml.safe_dump(decoder))
+    return arrays
+
+
+def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool = True) -> Any:
+    """Return the logits after the start and after each of `target`, by Marian's formulas in float64 and plain loops."""
+    wide = {name: array.astype(np.float64) for name, array in arrays.items()}
+
+    def position(index: int) -> Any:
+        half = WIDTH // 2
+        angles = [index * math.exp(number * -math.log(10000) / (half - 1)) for number in range(half)]
+        return np.array([math.sin(one) for one in angles] + [math.cos(one) for one in angles])
+
+    def embedded(table: str, ids: list[int | None]) -> Any:
+        rows = [np.zeros(WIDTH) if one is None else wide[table][one] for one in ids]
+        return np.stack([math.sqrt(WIDTH) * row + position(index) for index, row in enumerate(rows)])
+
+    def normed(place: str, states: Any) -> Any:
+        centred = states - states.mean(-1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return centred / spread * wide[f"{place}_ln_scale"] + wide[f"{place}_ln_bias"]
+
+    def attended(place: str, queries: Any, keys: Any, causal: bool) -> Any:
+        q, k, v = (
+            x @ wide[f"{place}_W{one}"] + wide[f"{place}_b{one}"]
+            for one, x in zip("qkv", (queries, keys, keys), strict=True)
+        )
+        size, out = WIDTH // HEADS, np.zeros_like(q)
+        for head in range(HEADS):
+            part = slice(head * size, (head + 1) * size)
+            for row in range(len(q)):
+                seen = row + 1 if causal else len(k)
+                scores = k[:seen, part] @ q[row, part] / math.sqrt(size)
+                weights = np.exp(scores - scores.max())
+                out[row, part] = weights / weights.sum() @ v[:seen, part]
+        added = out @ wide[f"{place}_Wo"] + wide[f"{place}_bo"] + queries
+        return normed(f"{place}_Wo", added)
+
+    def transformed(place: str, states: Any) -> Any:
+        inner = states @ wide[f"{place}_W1"] + wide[f"{place}_b1"]
+        inner = inner / (1 + np.exp(-inner))
+        return normed(f"{place}_ffn", inner @ wide[f"{place}_W2"] + wide[f"{place}_b2"] + states)
+
+    def remembered(place: str, states: Any) -> Any:
+        cell, out = np.zeros(WIDTH), []
+        for row in states:
+            forget = 1 / (1 + np.exp(-(row @ wide[f"{place}_Wf"] + wide[f"{place}_bf"][0])))
+            cell = forget * cell + (1 - forget) * (row @ wide[f"{place}_W"])
+            out.append(np.maximum(cell, 0) + row)
+        return normed(f"{place}_ffn", np.stack(out))
+
+    states = embedded("Wemb" if tied else "encoder_Wemb", [*source])
+    for layer in range(1, LAYERS + 1):
+        states = attended(f"encoder_l{layer}_self", states, states, False)
+        states = transformed(f"encoder_l{layer}_ffn", states)
+    output = "Wemb" if tied else "decoder_Wemb"
+    written = embedded(output, [None, *target])
+    for layer in range(1, LAYERS + 1):
+        if f"decoder_l{layer}_rnn_W" in wide:
+            written = remembered(f"decoder_l{layer}_rnn", written)
+        else:
+            written = attended(f"decoder_l{layer}_self", written, written, True)
+        written = attended(f"decoder_l{layer}_context", written, states, False)
+        written = transformed(f"decoder_l{layer}_ffn", written)
+    return written @ wide[output].T + wide["decoder_ff_logit_out_b"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "settings"),
+    [(False, {}), (True, {}), (False, {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"})],
+    ids=["one vocabulary", "two vocabularies", "recurrent units"],
+)
+def test_logits_are_those_of_marian(tmp_path: Path, apart: bool, settings: dict[str, Any]) -> None:
+    arrays = write_raw(tmp_path / "opus", apart=apart, **settings)
+    import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
+    run = open_run(tmp_path / "run")
+    model = run.load_model(torch.device("cpu")).double()
+    source, target = [5, 17, 9, 30, 0], [12, 40, 7, 88, 51, 3]
+    given = torch.tensor([[run.target.special.bos, *target]])
+    ids = Padded(torch.tensor([source]), torch.ones(1, len(source), dtype=torch.bool))
+    with torch.no_grad():
+        logits = model(ids, given).logits[0].numpy()
+    expected = marian(arrays, source, target, tied=not apart)
+    assert np.abs(logits[:, :-1] - expected).max() < 1e-5 * np.abs(expected).max()
+    assert len(run.target) == expected.shape[1] + 1
+
+
+def test_text_becomes_marians_ids(tmp_path: Path) -> None:
+    write_raw(tmp_path / "opus")
+    import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
+    run = open_run(tmp_path / "run")
+    ids = read_vocabulary(tmp_path / "opus" / "vocab.both.yml")
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_file=str(tmp_path / "opus" / "source.spm"))
+    sentence = "I love cats, and 日本."
+    assert run.source.encode(sentence) == [ids.get(piece, 1) for piece in processor.encode(sentence, out_type=str)]
+    assert run.recipe.decoding.size == 6 and run.languages == ("en", "vi")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("type", "s2s"),
+        ("transformer-postprocess", "dhn"),
+        ("transformer-preprocess", "n"),
+        ("transformer-decoder-autoreg", "average-attention"),
+        ("transformer-decoder-autoreg", "rnn"),
+        ("transformer-ffn-activation", "gelu"),
+        ("transformer-tied-layers", [1, 1]),
+        ("transformer-train-positions", True),
+        ("tied-embeddings-all", False),
+    ],
+)
+def test_what_the_transformer_here_does_not_have_is_named(tmp_path: Path, name: str, value: Any) -> None:
+    write_raw(tmp_path / "opus", **{name: value})
+    with pytest.raises(ImportModelError, match=NAMED.get((name, value), name)):
+        import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_odd_pieces_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "vocab.yml"
+    path.write_text(
+        '</s>: 0\n<unk>: 1\n~: 2\nnull: 3\n\'12\': 4\n"\\x85": 5\n"\\"": 6\n'
+        "': ': 7\n? very\n: 8\n\u2028: 9\n'it''s': 10\n",
+        encoding="utf-8",
+    )
+    found = read_vocabulary(path)
+    assert [*found] == ["</s>", "<unk>", "~", "null", "12", "\x85", '"', ": ", "very", "\u2028", "it's"]
+
+
+@pytest.mark.parametrize("text", ["</s>: 0\n<unk>: 2\n", "</s>\n", "{", "</s>: 0\n</s>: 0\n<unk>: 1\n\n- 3\n"])
+def test_a_damaged_vocabulary_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "vocab.yml").write_text(text)
+    with pytest.raises(ImportModelError, match=r"vocab\.yml"):
+        read_vocabulary(tmp_path / "vocab.yml")
+
+
+@pytest.mark.parametrize(
+    ("lost", "named"),
+    [
+        ("model.npz", r"model\.npz, which decoder\.yml names, is missing"),
+        ("source.spm", r"source\.spm, which cuts text into pieces, is missing"),
+        ("vocab.both.yml", r"vocab\.both\.yml, which decoder\.yml names, is missing"),
+    ],
+)
+def test_missing_files_are_named(tmp_path: Path, lost: str, named: str) -> None:
+    write_raw(tmp_path / "opus")
+    (tmp_path / "opus" / lost).unlink()
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=named):
+        read_marian(tmp_path / "opus", tmp_path / "place")
+
+
+def test_weights_of_other_vocabularies_are_refused(tmp_path: Path) -> None:
+    write_raw(tmp_path / "opus")
+    with (tmp_path / "opus" / "vocab.both.yml").open("a", encoding="utf-8") as file:
+        file.write(f"more: {len(read_vocabulary(tmp_path / 'opus' / 'vocab.both.yml'))}\n")
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=r"do not belong together"):
+        read_marian(tmp_path / "opus", tmp_path / "place")

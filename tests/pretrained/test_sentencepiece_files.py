@@ -1,0 +1,77 @@
+"""SentencePiece models, as they are or made from `tokenizer.json`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentencepiece import SentencePieceProcessor
+from tests.pretrained.tokenizer_files import ENDS, ODD, SPECIAL, sentencepiece, texts
+
+from dragoman.errors import ImportModelError
+from dragoman.pretrained.language_codes import M2M100, MBART25, MBART50, NLLB
+from dragoman.pretrained.sentencepiece_files import (
+    BPE,
+    UNIGRAM,
+    UNKNOWN,
+    Added,
+    Piece,
+    added_tokens,
+    model_of,
+    read_segmenter,
+)
+
+
+@pytest.mark.parametrize(("kind", "type_"), [("unigram", UNIGRAM), ("bpe", BPE)])
+def test_a_model_made_of_pieces_cuts_as_the_original(kind: str, type_: int) -> None:
+    original: Any = SentencePieceProcessor(model_proto=sentencepiece(texts(), kind=kind, rule="identity"))
+    pieces = [
+        Piece(original.id_to_piece(index), original.get_score(index), UNKNOWN if index == 0 else 3 if index < 3 else 1)
+        for index in range(len(original))
+    ]
+    made: Any = SentencePieceProcessor(model_proto=model_of(pieces, type_=type_))
+    for text in (*texts()[:500], *ODD, *ENDS, *SPECIAL):
+        assert made.encode(text) == original.encode(text)
+    assert made.unk_id() == 0 and made.bos_id() == made.eos_id() == made.pad_id() == -1
+
+
+def test_the_first_file_is_read(tmp_path: Path) -> None:
+    model = sentencepiece(texts())
+    (tmp_path / "b.model").write_bytes(model)
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    found = read_segmenter(tmp_path, "a.model", "b.model")
+    assert (found.model, found.final, found.silent) == (model, False, {"<s>", "</s>"})
+
+
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
+    for model in (
+        {"type": "Unigram", "unk_id": 0, "vocab": [["a"]]},
+        {"type": "Unigram", "unk_id": 5, "vocab": [["a", 0]]},
+    ):
+        (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}), encoding="utf-8")
+        with pytest.raises(ImportModelError, match=r"tokenizer\.json is damaged; download it again"):
+            read_segmenter(tmp_path, "a.model")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a.model").mkdir()
+    with pytest.raises(ImportModelError, match=r"a\.model cannot be read"):
+        read_segmenter(tmp_path, "a.model")
+
+
+def test_added_tokens_are_found_in_every_file(tmp_path: Path) -> None:
+    assert added_tokens(tmp_path) == {}
+    tables: dict[str, Any] = {
+        "tokenizer.json": {"added_tokens": [{"id": 4, "content": "<x>", "special": True}]},
+        "tokenizer_config.json": {"added_tokens_decoder": {"5": {"content": "y", "special": False}}},
+        "added_tokens.json": {"__zz__": 6, "<x>": 9},
+    }
+    for name, table in tables.items():
+        (tmp_path / name).write_text(json.dumps(table), encoding="utf-8")
+    assert added_tokens(tmp_path) == {"<x>": Added(4, True), "y": Added(5, False), "__zz__": Added(6, True)}
+
+
+def test_the_languages_are_all_there() -> None:
+    assert [len(set(codes)) for codes in (M2M100, NLLB, MBART50, MBART25)] == [100, 202, 52, 25]
+    assert (M2M100[0], M2M100[-1]) == ("af", "zu") and MBART50.index("en_XX") == 3 and MBART25[-1] == "zh_CN"
+    assert NLLB.index("eng_Latn") + 256001 == 256047  # as in the published models
