@@ -170,9 +170,7 @@ def logits_of(model: Any, source: Padded, prefixes: Tensor) -> Tensor:
     return logits
 
 
-def greedy(
-    predict: Callable[[Tensor], Tensor], special: SpecialIds, rows: int, *, steps: int = 8
-) -> list[list[int]]:
+def greedy(predict: Callable[[Tensor], Tensor], special: SpecialIds, rows: int, *, steps: int = 8) -> list[list[int]]:
     """Return the likeliest tokens one after the other, but never padding, given what predicts the next from all before."""
     tokens = torch.full((rows, 1), special.bos)
     for _ in range(steps):
