@@ -181,5 +181,7 @@ def test_every_command_takes_an_imported_run(name: str, imported: Any, tmp_path:
     assert scored.code == 0 and len(scored.lines) == 2, scored.errors
     aligned = dragoman("align", run, *both, *languages)
     assert aligned.code == 0 and len(aligned.lines) == 2, aligned.errors
-    drawn = dragoman("attend", run, "I love cats.", "--output", tmp_path / "page.html", *languages)
+    drawn = dragoman(
+        "attend", run, "I love cats.", "--target", "Tôi yêu mèo.", "--output", tmp_path / "page.html", *languages
+    )
     assert drawn.code == 0 and (tmp_path / "page.html").exists(), drawn.errors

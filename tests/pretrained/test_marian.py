@@ -217,7 +217,7 @@ def test_text_becomes_marians_ids(tmp_path: Path) -> None:
 )
 def test_what_the_transformer_here_does_not_have_is_named(tmp_path: Path, name: str, value: Any) -> None:
     write_raw(tmp_path / "opus", **{name: value})
-    with pytest.raises(ImportModelError, match=NAMED.get((name, value), name)):
+    with pytest.raises(ImportModelError, match=NAMED.get((name, str(value)), name)):
         import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
     assert not (tmp_path / "run").exists()
 

@@ -52,12 +52,21 @@ EXPRESSED: Mapping[str, tuple[Any, ...]] = {
     "cross_weights": ("softmax",),
     "window": (None,),
     "hard": (None,),
-    "tied": ("all", "target", "none"),
 }
 """Settings of which only these values can be expressed."""
 ANY = (
-    *("width", "feed_forward", "heads", "norm", "encoder_layers", "decoder_layers"),
-    *("dropout", "attention_dropout", "feed_forward_dropout", "max_positions", "start_from"),
+    *(
+        "width",
+        "feed_forward",
+        "activation",
+        "heads",
+        "norm",
+        "encoder_layers",
+        "decoder_layers",
+        "tied",
+        "output_bias",
+    ),
+    *("dropout", "attention_dropout", "feed_forward_dropout", "max_positions", "start_from", "adapters"),
 )
 """Settings whose values do not matter; all others must have their default."""
 
