@@ -9,6 +9,9 @@ import pytest
 import torch
 from tests.pretrained.tokenizer_files import write_fairseq, write_m2m100, write_marian, write_t5
 
+from dragoman.pretrained.job import Imported, import_model
+from dragoman.pretrained.language_codes import NLLB
+
 transformers = pytest.importorskip("transformers", reason="compares with transformers, which is not installed")
 
 SMALL: dict[str, Any] = {
@@ -34,17 +37,21 @@ FAMILIES: Mapping[str, tuple[Write, str, dict[str, Any]]] = {
 }
 """How the tokeniser's files are written, the beginning of the names of transformers' classes, and the size of the model."""
 TOKENIZERS = {"nllb": "NllbTokenizer", "mbart50": "MBart50Tokenizer"}
+"""Families whose tokenisers are distributed as the library saves them."""
 
 
 def write_model(folder: Path, name: str, *, tokenizer: Mapping[str, Any] | None = None, **config: Any) -> Path:
     """Write a random model of a family; `tokenizer` goes into tokenizer_config.json, keyword arguments into config.json."""
     write, family, size = FAMILIES[name]
     given = write(folder)
-    kind = given.pop("tokenizer_class", None)
-    path = folder / "tokenizer_config.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known |= ({} if kind is None else {"tokenizer_class": kind}) | dict(tokenizer or {})
-    path.write_text(json.dumps(known), encoding="utf-8")
+    given.pop("tokenizer_class", None)
+    if name in TOKENIZERS:
+        languages = {"additional_special_tokens": list(NLLB)} if name == "nllb" else {}
+        getattr(transformers, TOKENIZERS[name]).from_pretrained(folder, **languages).save_pretrained(folder)
+    if tokenizer:
+        path = folder / "tokenizer_config.json"
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        path.write_text(json.dumps(known | dict(tokenizer)), encoding="utf-8")
     torch.manual_seed(1)
     ending = "Model" if family == "MarianMT" else "ForConditionalGeneration"
     settings = getattr(transformers, f"{family.removesuffix('MT')}Config")(**{**size, **given, **config})
@@ -58,3 +65,22 @@ def write_model(folder: Path, name: str, *, tokenizer: Mapping[str, Any] | None 
     model.generation_config.forced_eos_token_id = None
     model.save_pretrained(folder)
     return folder
+
+
+NAMED = {"pegasus": ("en", "vi"), "t5": ("en", "vi"), "marian": ("en", "vi")}
+"""Languages of the families whose files do not say them."""
+
+
+class Models:
+    """Random models of each family, imported once."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.made: dict[str, tuple[Path, Path, Imported]] = {}
+
+    def __call__(self, name: str) -> tuple[Path, Path, Imported]:
+        """Return the folder of a model, its run, and the outcome of its import."""
+        if name not in self.made:
+            folder, run = write_model(self.place / name, name), self.place / f"{name}-run"
+            self.made[name] = folder, run, import_model(str(folder), run, languages=NAMED.get(name, (None, None)))
+        return self.made[name]

@@ -1,6 +1,6 @@
 """A model in the form of Hugging Face computes the same: its weights, its configuration, how it writes."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -10,6 +10,8 @@ from transformers import MarianConfig, MarianMTModel, PegasusConfig, PegasusForC
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.laws.examples import VOCABULARY, batch, model_of
 from dragoman.layers import positions
+from dragoman.layers.feed_forward import ActivationName
+from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import huggingface_weights
 from dragoman.pretrained.huggingface_weights import (
     NEVER,
@@ -35,13 +37,21 @@ def sinusoids(offset: int, count: int, width: int, **_: Any) -> torch.Tensor:
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width].float()
 
 
-@pytest.mark.parametrize("score", ["scaled_dot", "dot", "general"])
-@pytest.mark.parametrize("tied", ["all", "target", "none"])
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_logits_are_equal_in_float64(norm: Any, tied: Any, score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+TIED = get_args(TransformerSettings.model_fields["tied"].annotation)
+MODELS: list[dict[str, Any]] = [
+    *({"norm": norm, "tied": tied} for norm in ("pre", "post") for tied in TIED),
+    *({"norm": norm, "activation": name} for norm in ("pre", "post") for name in get_args(ActivationName)),
+    *({"self_score": score, "cross_score": score} for score in ("dot", "general")),
+    *({"tied": tied, "output_bias": True} for tied in ("all", "none")),
+    {"heads": 4, "encoder_layers": 1, "feed_forward": 5},
+]
+
+
+@pytest.mark.parametrize("given", MODELS, ids=str)
+def test_logits_are_equal_in_float64(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (positions, huggingface_weights):
         monkeypatch.setattr(module, "sinusoids", sinusoids)
-    settings = transformer(norm=norm, tied=tied, self_score=score, cross_score=score, decoder_layers=3)
+    settings = transformer(**{"decoder_layers": 3, **given})
     own = model_of(settings).double()
     layout = layout_of(settings, VOCABULARY, VOCABULARY)
     config, kind = KINDS[layout.form]
@@ -49,7 +59,7 @@ def test_logits_are_equal_in_float64(norm: Any, tied: Any, score: Any, monkeypat
     missing, unexpected = other.load_state_dict(tensors_of(own, settings, layout), strict=False)
     tables = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}
     tying = {"lm_head.weight", *(f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder"))}
-    assert not unexpected and set(missing) <= tables | (tying if tied != "none" else set())
+    assert not unexpected and set(missing) <= tables | (tying if other.config.tie_word_embeddings else set())
     other.tie_weights()
     other.double()
     pairs = batch([9, 4, 1], [3, 7, 6])
@@ -73,13 +83,13 @@ def test_an_odd_width_keeps_every_feature() -> None:
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"method": "greedy"}, {"num_beams": 1}),
+        ({"method": "greedy"}, {"num_beams": 1, "max_new_tokens": 512}),
         ({"beam": 4, "length_penalty": 0.6}, {"num_beams": 4, "length_penalty": 0.6, "early_stopping": "never"}),
         (
             {"beam": 4, "stopping": "full", "length_normalisation": "none"},
             {"length_penalty": 0.0, "early_stopping": True},
         ),
-        ({"maximum_length": 30, "minimum_length": 2}, {"max_length": 32, "min_new_tokens": 2}),
+        ({"maximum_length": 30, "minimum_length": 2}, {"max_new_tokens": 31, "min_new_tokens": 2}),
         ({"no_repeat_ngram": 3}, {"no_repeat_ngram_size": 3}),
         ({"method": "sample", "top_k": 9, "temperature": 0.5}, {"do_sample": True, "top_k": 9, "temperature": 0.5}),
     ],

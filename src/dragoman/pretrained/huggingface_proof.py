@@ -20,6 +20,7 @@ from dragoman.inference.translator import Translator
 from dragoman.interfaces import Batch
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.pretrained.huggingface_weights import Layout
+from dragoman.pretrained.proof import quietly
 from dragoman.pretrained.tokenizer_json import is_unigram, scores
 from dragoman.runs.folder import Run
 from dragoman.text.codec import Codec
@@ -117,19 +118,11 @@ def largest_difference(model: Seq2Seq, other: Loaded, batches: Sequence[Batch]) 
 def _loading(folder: Path, layout: Layout) -> Iterator[Loaded]:
     """Read an export with `transformers`, which reports nothing meanwhile."""
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-    from transformers.utils import logging
 
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
+    with quietly():
         place: dict[str, Any] = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}
         model = AutoModelForSeq2SeqLM.from_pretrained(**place)
         yield Loaded(AutoTokenizer.from_pretrained(**place), model.eval(), layout)
-    finally:
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _batch(run: Run, pairs: Sequence[Pair]) -> Batch:

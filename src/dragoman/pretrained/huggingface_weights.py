@@ -9,6 +9,7 @@ A model whose embeddings are not all tied gets one matrix with the rows of the s
 has only one; the target's ids grow by the number of source rows, which a bias keeps from being predicted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +33,8 @@ NEVER = -1e4
 LONGEST = 512
 """Maximum tokens of a translation where a recipe limits them only in relation to the source, which Hugging Face cannot."""
 ARCHITECTURES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
+ACTIVATIONS: Mapping[str | None, str] = {None: "relu", "gelu_tanh": "gelu_pytorch_tanh"}
+"""Names of activations, where they are others than here."""
 
 Form = Literal["marian", "pegasus"]
 
@@ -49,7 +52,7 @@ class Layout:
 
 def layout_of(settings: TransformerSettings, source: int, target: int) -> Layout:
     """Return the layout of a model with vocabularies of these sizes."""
-    offset = 0 if settings.tied == "all" else source
+    offset = 0 if settings.tied in ("all", "embeddings") else source
     return Layout("marian" if settings.norm == "post" else "pegasus", offset + target, offset)
 
 
@@ -71,7 +74,7 @@ def config_of(settings: TransformerSettings, layout: Layout, special: SpecialIds
         "is_encoder_decoder": True,
         "d_model": settings.width,
         **sides,
-        "activation_function": "relu",
+        "activation_function": ACTIVATIONS.get(settings.activation, settings.activation),
         "scale_embedding": True,
         "normalize_before": settings.norm == "pre",
         "normalize_embedding": False,
@@ -79,7 +82,7 @@ def config_of(settings: TransformerSettings, layout: Layout, special: SpecialIds
         "max_position_embeddings": POSITIONS,
         "vocab_size": layout.rows,
         **(of_marian if layout.form == "marian" else {}),
-        "tie_word_embeddings": settings.tied != "none",
+        "tie_word_embeddings": settings.tied in ("all", "target"),
         "dropout": settings.dropout,
         "attention_dropout": settings.attention_dropout,
         "activation_dropout": settings.feed_forward_dropout,
@@ -103,7 +106,7 @@ def generation_config_of(settings: DecodingSettings, layout: Layout, special: Sp
         "eos_token_id": layout.offset + special.eos,
         "decoder_start_token_id": layout.offset + special.bos,
         "bad_words_ids": [[layout.offset + index] for index in special.unwritten],
-        "max_length": min(POSITIONS, LONGEST if settings.maximum_length is None else settings.maximum_length + 2),
+        "max_new_tokens": min(POSITIONS - 1, (settings.maximum_length or LONGEST - 1) + 1),
         "num_beams": settings.size if settings.method == "beam" else 1,
     }
     if found["num_beams"] > 1:
@@ -128,6 +131,8 @@ def tensors_of(model: Seq2Seq, settings: TransformerSettings, layout: Layout) ->
     found = {name: matrix[:, order] for name, matrix in found.items()}
     bias = torch.zeros(1, layout.rows)
     bias[:, : layout.offset] = NEVER
+    if decoder.head.bias is not None:
+        bias[0, layout.offset :] = decoder.head.bias.detach()
     found["final_logits_bias"] = bias
     for side, stack in (("encoder", encoder), ("decoder", decoder)):
         place = f"model.{side}"
@@ -140,6 +145,7 @@ def tensors_of(model: Seq2Seq, settings: TransformerSettings, layout: Layout) ->
         found |= _attention(f"{place}.self_attn", layer.attention, layer.after_attention, order=order)
         found |= _feed_forward(place, layer.feed_forward, layer.after_feed_forward, order=order)
     for index, own in enumerate(decoder.layers):
+        assert isinstance(own.self_attention, MultiHead)
         assert own.cross_attention is not None and own.after_cross is not None
         place = f"model.decoder.layers.{index}"
         found |= _attention(f"{place}.self_attn", own.self_attention, own.after_self, order=order)
@@ -160,13 +166,11 @@ def sines_first(width: int) -> Int[Tensor, " width"]:
 def _embeddings(encoder: TransformerEncoder, decoder: TransformerDecoder, layout: Layout) -> dict[str, Tensor]:
     """Return the embedding of both languages and, if it is not tied to it, the output layer."""
     source, target, head = encoder.embedding.weight, decoder.embedding.weight, decoder.head.weight
-    if not layout.offset:
-        return {"model.shared.weight": target}
-    both = torch.cat([source, target])
+    both = torch.cat([source, target]) if layout.offset else target
     found = {"model.shared.weight": both}
-    if head is not target:  # nothing is tied, so that every copy is read
+    if head is not target:  # then every copy is read
         found |= {f"model.{side}.embed_tokens.weight": both for side in ("encoder", "decoder")}
-        found["lm_head.weight"] = torch.cat([torch.zeros_like(source), head])
+        found["lm_head.weight"] = torch.cat([torch.zeros_like(both)[: layout.offset], head])
     return found
 
 
@@ -180,6 +184,7 @@ def _attention(place: str, attention: MultiHead, residual: Residual, *, order: T
         ("k_proj", keys, key_bias),
         ("v_proj", values, value_bias),
     ):
+        assert bias is not None
         found |= {f"{place}.{name}.weight": weight[:, order], f"{place}.{name}.bias": bias}
     output = attention.output
     return found | {f"{place}.out_proj.weight": output.weight[order], f"{place}.out_proj.bias": output.bias[order]}

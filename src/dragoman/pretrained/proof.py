@@ -1,6 +1,8 @@
 """Prove that an imported model computes what the library that it comes from computes, where that library is installed."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +16,7 @@ from dragoman.errors import ImportModelError
 from dragoman.interfaces import Batch, Padded
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run
+from dragoman.special_ids import SpecialIds
 
 ROUNDING = 1e-5
 """Maximum difference in a logit in float32, as a share of the largest logit."""
@@ -57,6 +60,24 @@ def can_prove() -> bool:
     return find_spec("transformers") is not None
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Let the library report nothing meanwhile, neither its progress nor what else could be installed."""
+    from transformers.utils import logging
+
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def prove(run: Run, folder: Path) -> Proof:
     """Compare a run with the model in `folder` that it was imported from. Raises ImportModelError if logits differ.
 
@@ -64,10 +85,9 @@ def prove(run: Run, folder: Path) -> Proof:
     """
     import transformers
 
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     model = run.load_model(torch.device("cpu"))
     batch = random_batch(run, model)
-    with torch.no_grad():
+    with torch.no_grad(), quietly():
         own = model(batch.source, batch.inputs).logits
         del model
         original = transformers.AutoModelForSeq2SeqLM.from_pretrained(
@@ -103,21 +123,20 @@ def random_batch(run: Run, model: Seq2Seq) -> Batch:
     lengths = torch.linspace(2, longest, SENTENCES).long()
     special = run.target.special
     sides = []
-    for codec, begin in ((run.source, None), (run.target, special.bos)):
-        usable = [index for index in range(len(codec)) if index not in codec.special.all]
-        ids = torch.tensor(usable)[torch.randint(len(usable), (SENTENCES, longest), generator=generator)]
-        sides.append(_ended(ids, lengths if begin is None else lengths.flip(0), codec.special.eos, codec.special.pad))
-        if begin is not None:
-            sides[-1] = _begun(sides[-1], begin)
-    return Batch(*sides)
+    for codec, counts in ((run.source, lengths), (run.target, lengths.flip(0))):
+        silent = set(codec.special.all)
+        usable = torch.tensor([index for index in range(len(codec)) if index not in silent])
+        ids = usable[torch.randint(len(usable), (SENTENCES, longest), generator=generator)]
+        sides.append(_ended(ids, counts, codec.special))
+    return Batch(sides[0], _begun(sides[1], special.bos))
 
 
-def _ended(ids: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"], eos: int, pad: int) -> Padded:
+def _ended(ids: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"], special: SpecialIds) -> Padded:
     """Return sentences of some lengths that end with EOS."""
     places = torch.arange(ids.shape[1])
-    ids = ids.where(places < lengths[:, None] - 1, eos)
+    ids = ids.where(places < lengths[:, None] - 1, special.eos)
     mask = places < lengths[:, None]
-    return Padded(ids.where(mask, pad), mask)
+    return Padded(ids.where(mask, special.pad), mask)
 
 
 def _begun(padded: Padded, begin: int) -> Padded:
@@ -132,9 +151,10 @@ def _same_texts(run: Run, folder: Path, texts: Sequence[str] = TEXTS) -> float |
     """Return the share of sentences whose pieces are the original tokeniser's."""
     import transformers
 
-    try:
-        original: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, ImportError, AttributeError, KeyError, TypeError):
-        return None
-    found = [original(text, add_special_tokens=False).input_ids for text in texts]
+    with quietly():
+        try:
+            original: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except (OSError, ValueError, ImportError, AttributeError, KeyError, TypeError):
+            return None
+        found = [original(text, add_special_tokens=False).input_ids for text in texts]
     return sum(run.source.encode(text) == ids for text, ids in zip(texts, found, strict=True)) / len(texts)

@@ -151,11 +151,8 @@ def _decoder(codec: Codec) -> dict[str, Any]:
     """Describe how tokens become text: as `Codec.join` does."""
     marks = [(TARGET, ""), *([(LESS, "<")] if is_unigram(codec) else []), (SPACE, " ")]
     steps = [_replace({"String": mark}, content) for mark, content in marks]
-    trim = {"type": "Strip", "content": " ", "start": 1, "stop": 1}
-    return {
-        "type": "Sequence",
-        "decoders": [*steps, {"type": "Fuse"}, _replace({"Regex": " +"}, " "), trim],
-    }
+    spaces = [_replace({"Regex": pattern}, content) for pattern, content in ((" +", " "), ("^ | $", ""))]
+    return {"type": "Sequence", "decoders": [*steps, {"type": "Fuse"}, *spaces]}
 
 
 def _model(source: Codec, target: Codec, offset: int) -> dict[str, Any]:
