@@ -145,6 +145,7 @@ def tensors_of(model: Seq2Seq, settings: TransformerSettings, layout: Layout) ->
         found |= _attention(f"{place}.self_attn", layer.attention, layer.after_attention, order=order)
         found |= _feed_forward(place, layer.feed_forward, layer.after_feed_forward, order=order)
     for index, own in enumerate(decoder.layers):
+        assert isinstance(own.self_attention, MultiHead)
         assert own.cross_attention is not None and own.after_cross is not None
         place = f"model.decoder.layers.{index}"
         found |= _attention(f"{place}.self_attn", own.self_attention, own.after_self, order=order)
@@ -183,6 +184,7 @@ def _attention(place: str, attention: MultiHead, residual: Residual, *, order: T
         ("k_proj", keys, key_bias),
         ("v_proj", values, value_bias),
     ):
+        assert bias is not None
         found |= {f"{place}.{name}.weight": weight[:, order], f"{place}.{name}.bias": bias}
     output = attention.output
     return found | {f"{place}.out_proj.weight": output.weight[order], f"{place}.out_proj.bias": output.bias[order]}
