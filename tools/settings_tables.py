@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, str] = {
     "SentencePieceSettings": "`text`, where `kind: sentencepiece`",
     "WordsSettings": "`text`, where `kind: words`",
     "CharactersSettings": "`text`, where `kind: characters`",
+    "ImportedSettings": "`text`, where `kind: imported`",
     "RecurrentSettings": "`model`, where `kind: rnn`",
     "GnmtSettings": "`model`, where `kind: gnmt`",
     "ConvolutionalSettings": "`model`, where `kind: convs2s`",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.jobs.test_mixing import rows, texts
 from tests.jobs.test_train import Ear
-from tests.tiny import Trained, refusal
+from tests.tiny import Trained, dragoman, refusal
 
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.jobs import translate_corpus
@@ -124,7 +124,7 @@ def test_a_run_of_several_directions_is_adapted_in_those_of_the_folder(
     trained: Trained, domain: Path, tmp_path: Path
 ) -> None:
     adapt(trained("transformer", "data.train.0.both_ways=true"), domain, tmp_path / "run", settings=few())
-    assert judge(tmp_path / "run").domain.sentences == 8
+    assert judge(tmp_path / "run").domain.sentences == 2 * 8
 
 
 def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, domain: Path, tmp_path: Path) -> None:
@@ -141,7 +141,8 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
         "adapt", base, *more, "--method", "adapters", "--set", "model.adapters.rank=16"
     )
     assert "`droput`" in refusal("adapt", base, *more, "--set", "model.droput=1")
-    assert "share from 0 to 0.9" in refusal("adapt", base, *more, "--mix", "nan")
+    wrong = dragoman("adapt", base, *more, "--mix", "nan")
+    assert wrong.code == 2 and "nan is not a share from 0 to 0.9" in wrong.errors
     assert "to resume; remove --resume" in refusal("adapt", base, *more, "--resume")
     assert not out.exists()
     out.mkdir()

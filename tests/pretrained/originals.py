@@ -12,6 +12,7 @@ from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.weights import to_state
+from dragoman.special_ids import SpecialIds
 from dragoman.training.checkpoint import own_tensors
 
 transformers = pytest.importorskip("transformers", reason="compares with transformers, which is not installed")
@@ -169,9 +170,10 @@ def logits_of(model: Any, source: Padded, prefixes: Tensor) -> Tensor:
     return logits
 
 
-def greedy(predict: Callable[[Tensor], Tensor], start: int, rows: int, steps: int = 8) -> list[list[int]]:
-    """Return the likeliest tokens one after the other, given what predicts the next from all before."""
-    tokens = torch.full((rows, 1), start)
+def greedy(predict: Callable[[Tensor], Tensor], special: SpecialIds, rows: int, *, steps: int = 8) -> list[list[int]]:
+    """Return the likeliest tokens one after the other, but never padding, given what predicts the next from all before."""
+    tokens = torch.full((rows, 1), special.bos)
     for _ in range(steps):
-        tokens = torch.cat([tokens, predict(tokens)[:, -1].argmax(-1, keepdim=True)], 1)
+        logits = predict(tokens)[:, -1].index_fill(-1, torch.tensor([special.pad]), -torch.inf)
+        tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], 1)
     return [[int(token) for token in row] for row in tokens]

@@ -86,7 +86,7 @@ def test_special_ids_are_those_of_the_configuration(name: str) -> None:
         ({"architectures": ["MarianForCausalLM"]}, r"`MarianForCausalLM`.*not a whole encoder-decoder"),
         ({"is_encoder_decoder": False, "architectures": None}, r"not a whole encoder-decoder"),
         ({"quantization_config": {"bits": 8}}, r"quantised \(`quantization_config`\)"),
-        ({"activation_function": "mish"}, r"`activation_function: mish`.*known: relu"),
+        ({"activation_function": "laplace"}, r"`activation_function: laplace`.*known: relu"),
         ({"decoder_attention_heads": 4}, r"`encoder_attention_heads: 8` and `decoder_attention_heads: 4`"),
         ({"d_model": "big"}, r"`d_model: big`.*number"),
         ({"d_model": None}, r"`d_model: None`"),

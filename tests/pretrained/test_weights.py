@@ -70,9 +70,9 @@ def test_encoder_states_are_the_originals(name: str) -> None:
 def test_the_likeliest_tokens_are_the_originals(name: str) -> None:
     model, own, description = both(name)
     source, _ = sentences(description)
-    start, rows = description.special.bos, len(source.ids)
-    expected = greedy(lambda tokens: logits_of(model, source, tokens), start, rows)
-    assert greedy(lambda tokens: own(source, tokens).logits, start, rows) == expected
+    special, rows = description.special, len(source.ids)
+    expected = greedy(lambda tokens: logits_of(model, source, tokens), special, rows)
+    assert greedy(lambda tokens: own(source, tokens).logits, special, rows) == expected
 
 
 @pytest.mark.parametrize("name", ["marian", "pegasus", "m2m_100", "t5"])

@@ -83,4 +83,4 @@ def _rectangle(
 
 def _length(ids: Ids | None, before: Sequence[int], special: SpecialIds) -> int:
     """Return the number of columns of a sentence with `before` and EOS."""
-    return 0 if ids is None else len(before) + len(ids) + (not special.closed(ids))
+    return 0 if ids is None else len(before) + len(ids) + (not special.closed(list(ids[-2:])))

@@ -142,7 +142,7 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
         "frozen": "embeddings" if settings.method == "frozen-embeddings" else "none",
     }
     start = {"start_from": {"whole": str(base.folder.absolute())}}
-    adapters = {"adapters": {} if settings.method == "adapters" else None}
+    adapters: dict[str, Any] = {"adapters": {} if settings.method == "adapters" else None}
     table = {
         "about": f"{base.folder.name}, adapted by `dragoman adapt`.",
         "seed": own["seed"],

@@ -251,10 +251,10 @@ class TransformerDecoder(nn.Module):
         layers = (DecoderLayer(settings, relative) for _ in range(settings.decoder_layers))
         self.layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norm = _norm_if(settings.norm == "pre", settings)
-        translating = settings if isinstance(settings, TransformerSettings) else TransformerSettings()
-        self.scale = settings.width**-0.5 if translating.scaling == "output" else None
-        tied = None if translating.tied in ("none", "embeddings") else embedding
-        self.head = OutputLayer(settings.width, vocabulary, tied, bias=translating.output_bias)
+        full = settings if isinstance(settings, TransformerSettings) else None
+        self.scale = settings.width**-0.5 if full is not None and full.scaling == "output" else None
+        tied = None if full is not None and full.tied in ("none", "embeddings") else embedding
+        self.head = OutputLayer(settings.width, vocabulary, tied, bias=full is not None and full.output_bias)
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Project the source's keys and values for every layer that attends to it."""
@@ -277,8 +277,8 @@ class TransformerDecoder(nn.Module):
             states = steps[-1].states
         output = self._output(states, [step.source for step in steps if step.source is not None])
         output = replace(output, penalty=sum_penalties(step.penalty for step in steps))
-        past = TransformerPast(tuple(step.past for step in steps), seen + tokens.shape[1])
-        return output, DecoderState(state.source, past)
+        after = TransformerPast(tuple(step.past for step in steps), seen + tokens.shape[1])
+        return output, DecoderState(state.source, after)
 
     def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
         """Normalise the states, stack the weights of all layers, and add up what they sampled."""

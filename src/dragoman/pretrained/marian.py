@@ -138,8 +138,8 @@ def _yaml(path: Path) -> dict[str, Any]:
 def _paths(folder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
     """Return the paths of files that `decoder.yml` names, which must be in the folder."""
     given = table.get(name)
-    names = given if isinstance(given, list) else [given]
-    if not names or not all(isinstance(one, str) for one in names):
+    names = [str(one) for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one]
+    if not names:
         raise ImportModelError(f"{folder / DECODER} names no `{name}`; copy the whole folder of the model")
     paths = [folder / Path(one).name for one in names]
     missing = next((path for path in paths if not path.exists()), None)
