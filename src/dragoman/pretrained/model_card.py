@@ -114,8 +114,8 @@ def _ctranslate2(layout: Layout) -> str:
     """Warn of the conversion by CTranslate2."""
     start = "a vector of zeros" if layout.form == "marian" else "the padding token"
     return (
-        f"Do not convert this folder with CTranslate2's own converter: it begins translations with {start}, which this model does "
-        "not, so the result translates otherwise, if it can be made at all. `dragoman export RUN --to ctranslate2` makes a "
+        f"Do not convert this folder with CTranslate2's own converter: it begins translations with {start}, which this model "
+        "does not, so the result translates otherwise, if it can be made at all. `dragoman export RUN --to ctranslate2` makes a "
         "verified one."
     )
 
