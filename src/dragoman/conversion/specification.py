@@ -88,6 +88,7 @@ def describe(
     for layer, own in zip(spec.decoder.layer, decoder.layers, strict=True):
         assert isinstance(own.self_attention, MultiHead)
         assert own.cross_attention is not None and own.after_cross is not None
+        assert isinstance(own.self_attention, MultiHead)
         _fill_attention(layer.self_attention, own.self_attention, own.after_self, itself=True)
         _fill_attention(layer.attention, own.cross_attention, own.after_cross, itself=False)
         _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)
