@@ -86,7 +86,7 @@ def test_a_model_of_very_many_languages_is_named_by_them() -> None:
         InputError, match=r"language of the source \(l1, .* and 27 others\); .*`to=Between\(\"l1\", \"l0\"\)`"
     ):
         many.choose(to="l0")
-    with pytest.raises(InputError, match=r"l10, l11 and 28 others\); say which one with `--to`"):
+    with pytest.raises(InputError, match=r"l11, l12 and 28 others\); say which one with `--to`"):
         many.choose()
     assert many.choose("l1", "l0") == Between("l1", "l0")
 

@@ -10,6 +10,7 @@ from tests.jobs.test_train import Ear
 from tests.tiny import Trained, dragoman, recipe, refusal
 from torch import Tensor
 
+from dragoman.conversion.job import export
 from dragoman.errors import RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.train import fit
@@ -71,6 +72,13 @@ def test_it_is_a_run_like_any_other(pair: tuple[Path, Path], tmp_path: Path) -> 
     fit(recipe(kind, f"model.start_from.whole={adapted}", *FEW, "training.learning_rate=1e-12"), tmp_path / "full")
     for name, tensor in weights(adapted).items():
         torch.testing.assert_close(weights(tmp_path / "full")[name], tensor, atol=1e-6, rtol=0)
+
+
+def test_an_export_holds_merged_weights(trained: Trained, tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    fit(recipe("transformer", *adapting(trained("transformer"))), tmp_path / "adapted")
+    folder, agreement = export(tmp_path / "adapted", tmp_path / "export", quantization="float32")
+    assert folder == tmp_path / "export" and agreement.equal_greedy == 1.0
 
 
 def test_adapters_may_be_stacked(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 from tools import settings_tables
 
 from dragoman.classification.settings import ClassifierRecipe
-from dragoman.cli.main import COMMANDS as FILES
+from dragoman.cli.main import COMMANDS as FILES, in_python
 from dragoman.cli.main import app
 from dragoman.errors import SettingsError
 from dragoman.runs.recipe import CHOOSABLE, Recipe, load_recipe, shipped
@@ -71,17 +71,17 @@ def test_the_table_of_commands_names_the_file_that_answers_each(name: str) -> No
     rows = re.findall(r"^\| `dragoman (\w+)[^`]*` \|.*\| \[([^]]+)\]\(([^)]+)\) \|$", read(name), re.MULTILINE)
     assert len(rows) == len(COMMANDS)
     for command, file, path in rows:
-        assert (file, path) == (f"{command}.py", f"src/dragoman/cli/{file}")
+        assert (file, path) == (f"{in_python(command)}.py", f"src/dragoman/cli/{file}")
         tree = ast.parse(read(path))
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         groups = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}  # type: ignore[attr-defined]
-        assert command in functions | groups
+        assert in_python(command) in functions | groups
 
 
 def test_every_file_of_commands_is_one_or_helps_them() -> None:
     helpers = {"console", "files", "loading", "options", "quality", "signals", "translations", "word_links"}
     files = {path.stem for path in (ROOT / "src" / "dragoman" / "cli").glob("*.py")}
-    assert files == {*FILES, *helpers, "main", "__init__"}
+    assert files == {*map(in_python, FILES), *helpers, "main", "__init__"}
 
 
 def test_both_readmes_show_the_same_commands_pictures_and_code() -> None:

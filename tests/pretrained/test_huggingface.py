@@ -198,6 +198,7 @@ def test_the_command_says_that_it_was_verified(trained: Trained, tmp_path: Path)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     tables = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
     assert names == {"README.md", "model.safetensors"} | tables
+    assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1
 
 
 def test_without_transformers_it_says_that_it_was_not_verified(

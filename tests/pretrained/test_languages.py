@@ -31,7 +31,8 @@ def translators(
     original = getattr(transformers, f"{name}{ending}")(kind).eval()
     with torch.no_grad():
         for parameter in original.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape))
+            if parameter.requires_grad:
+                parameter.add_(0.3 * torch.randn(parameter.shape))
     model, description = imported(original)
     source, target = load_codecs(folder, {**kind.to_dict(), **config}, **options)
     assert (len(source), len(target)) == (description.source_size, description.target_size)

@@ -29,7 +29,7 @@ def test_it_tells_where_the_run_comes_from(trained: Trained, tmp_path: Path) -> 
     front = yaml.safe_load(card.split("---")[1])
     assert (front["license"], front["language"], front["library_name"]) == ("cc-by-4.0", ["en", "vi"], "transformers")
     assert "| corpus/train.en | `6a58` |" in card and "/home" not in card
-    assert "| data/test.en | bleu | 41.24 | `nrefs:1|tok:13a` |" in card
+    assert "| data/test.en | bleu | 41.24 | `nrefs:1\\|tok:13a` |" in card
     assert "transformers 5 on 40 sentences" in card and "2.5e-07" in card
     assert "Do not convert this folder with CTranslate2's converter" in card
     assert "AutoModelForSeq2SeqLM.from_pretrained" in card and "{" not in card

@@ -23,6 +23,7 @@ from tests.pretrained.tokenizer_files import (
 )
 
 from dragoman.errors import ImportModelError, InputError, TextError
+from dragoman.pretrained.language_codes import NLLB
 from dragoman.pretrained.tokenizers import load_codecs
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between, Frame
@@ -34,11 +35,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremo
 SHARED = next((one / "shared" / "data" for one in Path(__file__).parents if (one / "shared" / "data").is_dir()), None)
 FILES = (
     "multi30k/train.de.gz",
-    "tatoeba-en-fr/train.fr.gz",
+    "multi30k/train.cs.gz",
+    "multi30k/train.fr.gz",
     "evbnews-en-vi/train.vi.gz",
     "iwslt15-en-vi/tst2012.raw.vi",
-    "iwslt17-en-fr/tst2012.raw.fr",
-    "multi30k/test_2016_flickr.cs.gz",
+    "alt-en-vi/train.vi.gz",
 )
 Writer = Callable[[Path], dict[str, Any]]
 FAMILIES: dict[str, tuple[Writer, str]] = {
@@ -88,13 +89,13 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def sentences() -> Iterator[str]:
-    """Yield real sentences in several languages."""
+def sentences(each: int) -> Iterator[str]:
+    """Yield real sentences in several languages, up to `each` from a file."""
     assert SHARED is not None
     for name in FILES:
         path = SHARED / name
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            yield from (line.rstrip("\n") for line in islice(lines, 2000))
+            yield from (line.rstrip("\n") for line in islice(lines, each))
 
 
 def test_every_row_of_the_embeddings_has_a_token(family: Family) -> None:
@@ -119,16 +120,17 @@ def test_sentences_have_the_same_ids(family: Family) -> None:
 
 
 @pytest.mark.skipif(SHARED is None, reason="needs the corpora in shared/data beside the project")
-def test_real_sentences_have_the_same_ids_and_text(family: Family) -> None:
+@pytest.mark.parametrize("each", [100, pytest.param(2000, marks=pytest.mark.slow)])
+def test_real_sentences_have_the_same_ids_and_text(family: Family, each: int) -> None:
     count, unequal = 0, []
-    for text in sentences():
+    for text in sentences(each):
         count += 1
         ids = family.source.encode(text)
         if family.ids(text.strip()) != ids or spaced(family.original.decode(ids, skip_special_tokens=True)) != spaced(
             family.source.decode(ids).replace("<unk>", "")
         ):
             unequal.append(text)
-    assert count > 10_000 and unequal == []
+    assert count > 5 * each and unequal == []
 
 
 @pytest.mark.parametrize("text", [*ENDS, *SPECIAL])
@@ -238,6 +240,8 @@ def test_saved_again_by_transformers_they_have_its_ids(folder: Path, tmp_path: P
     for name in WRITTEN_IN_RUST:
         family = Family(name, tmp_path)
         again = tmp_path / f"{name}-again"
+        if name == "nllb":  # it has no languages unless it is given them
+            family.original = transformers.NllbTokenizer.from_pretrained(family.folder, extra_special_tokens=list(NLLB))
         family.original.save_pretrained(again)
         for path in again.glob("*.model"):
             path.unlink()
@@ -248,7 +252,7 @@ def test_saved_again_by_transformers_they_have_its_ids(folder: Path, tmp_path: P
             assert codec.encode(text) == family.ids(text), text
         for language in codec.frames.languages("source"):
             (index,) = codec.frame(Between(source=language)).before
-            assert index == family.original.convert_tokens_to_ids(language)
+            assert index == family.original.convert_tokens_to_ids(language) > 3
 
 
 def test_nllb_of_old_has_its_language_at_the_end(tmp_path: Path) -> None:
@@ -400,7 +404,9 @@ def test_a_damaged_tokeniser_is_refused(tmp_path: Path) -> None:
     (tmp_path / "marian" / "vocab.json").write_text("{", encoding="utf-8")
     with pytest.raises(ImportModelError, match=r"vocab\.json is damaged"):
         load_codecs(tmp_path / "marian", config)
-    (tmp_path / "marian" / "vocab.json").write_text('{"a": 0, "b": 0, "<unk>": 1, "</s>": 2}', encoding="utf-8")
+    (tmp_path / "marian" / "vocab.json").write_text(
+        '{"a": 0, "b": 0, "<unk>": 1, "</s>": 2, "<pad>": 3}', encoding="utf-8"
+    )
     with pytest.raises(ImportModelError, match=r"gives `b` and `a` the same id 0"):
         load_codecs(tmp_path / "marian", config)
 

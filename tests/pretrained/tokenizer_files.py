@@ -50,7 +50,12 @@ SPECIAL = (
 @cache
 def texts() -> tuple[str, ...]:
     """Return some sentences in two languages."""
-    data = DataSettings(source="en", target="vi", train=[{"phrasebook": "train", "pairs": 1500}])
+    data = DataSettings(
+        source="en",
+        target="vi",
+        train=[{"phrasebook": "train", "pairs": 1500}],
+        dev=[{"phrasebook": "test", "pairs": 9}],
+    )
     return tuple(text for pair in read_pairs(data.train[0], data) for text in pair[:2])
 
 

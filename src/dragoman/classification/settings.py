@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dragoman.models.classifier import ClassifierSettings
 from dragoman.settings import Settings, merge, override, parse
-from dragoman.text.settings import TextSettings, WordsSettings
+from dragoman.text.settings import LearnedTextSettings, WordsSettings
 from dragoman.training.schedules import ScheduleName
 from dragoman.training.settings import Budget, OptimisationSettings
 
@@ -58,7 +58,7 @@ class ClassifierRecipe(Settings):
     """Random seed: initial weights, order of batches, dropout."""
     data: LabelledSettings
     """The documents."""
-    text: TextSettings = WordsSettings(minimum_count=2)
+    text: LearnedTextSettings = WordsSettings(minimum_count=2)
     """Tokenisation."""
     model: ClassifierSettings = parse(ClassifierSettings, {})
     """The model."""

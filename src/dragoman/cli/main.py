@@ -61,14 +61,22 @@ OUT_OF_MEMORY = re.compile(
 """Torch's messages when memory runs out."""
 
 
+def in_python(command: str) -> str:
+    """Return the name of a command's function and file.
+
+    >>> in_python("import"), in_python("export")
+    ('import_', 'export')
+    """
+    return f"{command}_" if keyword.iskeyword(command) else command
+
+
 class CommandFiles(Mapping[str, Any]):
     """The commands by their names; the file of a command is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in COMMANDS:
             raise KeyError(name)
-        written = f"{name}_" if keyword.iskeyword(name) else name
-        found = getattr(import_module(f"dragoman.cli.{written}"), written)
+        found = getattr(import_module(f"dragoman.cli.{in_python(name)}"), in_python(name))
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -11,9 +11,8 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files
-from dragoman.data.directions import Direction
 from dragoman.data.settings import DataSettings
-from dragoman.errors import CorpusError, InputError, RunError
+from dragoman.errors import CorpusError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
 from dragoman.runs.folder import Run
 from dragoman.settings import parse
@@ -103,7 +102,7 @@ def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) 
             others = sorted({path.suffix for path in folder.glob(f"{part}.*") if path.suffix not in SUFFIXES})
             there = f", only {', '.join(part + suffix for suffix in others)}" if others else ""
             raise InputError(
-                f"{folder} has no {part} files in the languages of {run.folder}, which translates {run.directions}{there}; it "
+                f"{folder} has no {part} files in the languages of {run.folder}, which translates {shorten(str(run.directions))}{there}; it "
                 f"needs {_expected(run, needed)}"
             )
     found["train"] = found["train"] or found["dev"]  # which every recipe must have
@@ -177,10 +176,10 @@ class Mixer:
             corpora["train"] += self._write("general-train", draw(pairs_of(general.train, "train"), wanted), wanted)
         elif wanted:
             sources = draw(pairs_of(domain, "train"), min(wanted, TRANSLATED))
-            for number, direction, some in self._by_direction(sources):
+            for number, some in self._by_direction(sources):
                 path = self._path("general-train", number)
                 translations.append(CorpusTranslation(partial(list[Pair], some), path))
-                corpora["train"].append(self._table(path, direction, max(1, round(wanted / len(sources)))))
+                corpora["train"].append(self._table(path, number, max(1, round(wanted / len(sources)))))
         tested = "test" if domain.test else "dev"
         self._write("domain-test", draw(pairs_of(domain, tested), TEST))
         if general.held is not None:
@@ -212,27 +211,28 @@ class Mixer:
     def _write(self, name: str, pairs: Sequence[Pair], wanted: int = 0) -> Tables:
         """Write pairs, a file for each direction; return them as corpora, repeated until they are as many as `wanted`."""
         tables: Tables = []
-        for number, direction, some in self._by_direction(pairs):
+        for number, some in self._by_direction(pairs):
             path = self._path(name, number)
             rows = (dict(zip(FIELDS, (pair.source, pair.target), strict=True)) for pair in some)
             write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
-            tables.append(self._table(path, direction, max(1, round(wanted / len(pairs)))))
+            tables.append(self._table(path, number, max(1, round(wanted / len(pairs)))))
         return tables
 
-    def _by_direction(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Direction, list[Pair]]]:
-        """Yield the pairs of each direction that has some, with its number from 1 on."""
+    def _by_direction(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, list[Pair]]]:
+        """Yield the pairs of each direction that has some, with the direction's number from 1 on."""
         present = {pair.languages for pair in pairs}
         for number, direction in enumerate(self.run.directions.trained, 1):  # tens of thousands in some imported models
             if {None, direction} & present:
-                yield number, direction, [pair for pair in pairs if pair.languages in (None, direction)]
+                yield number, [pair for pair in pairs if pair.languages in (None, direction)]
 
     def _path(self, name: str, number: int) -> Path:
         """Return the file of the pairs of a direction."""
         return self.place.absolute() / f"{name}-{number}.jsonl"
 
-    def _table(self, path: Path, direction: Direction, repeat: int) -> dict[str, Any]:
-        """Return a written file as a corpus."""
-        languages = {"languages": list(direction)} if self.run.directions.tagged else {}
+    def _table(self, path: Path, number: int, repeat: int) -> dict[str, Any]:
+        """Return the file of the pairs of a direction as a corpus."""
+        tagged = self.run.directions.tagged
+        languages = {"languages": list(self.run.directions.trained[number - 1])} if tagged else {}
         return {"jsonl": str(path), "fields": list(FIELDS), **languages} | ({"repeat": repeat} if repeat > 1 else {})
 
 
@@ -243,14 +243,14 @@ def section_of(data: DataSettings) -> dict[str, Any]:
 
 def _parallel(run: Run, folder: Path, part: str) -> Iterator[dict[str, Any]]:
     """Yield the corpora of a part of a folder, in each direction of a run of which both files are there."""
+    names = {path.name for path in folder.iterdir() if path.is_file()}
     for direction in run.directions.trained:
-        found = [
-            next((path for end in SUFFIXES if (path := folder.absolute() / f"{part}.{one}{end}").is_file()), None)
-            for one in direction
-        ]
-        if None not in found:
-            languages = {"languages": list(direction)} if run.directions.tagged else {}
-            yield {"source": str(found[0]), "target": str(found[1]), **languages}
+        source, target = (
+            next((name for end in SUFFIXES if (name := f"{part}.{one}{end}") in names), None) for one in direction
+        )
+        if source is not None and target is not None:
+            place, languages = folder.absolute(), {"languages": list(direction)} if run.directions.tagged else {}
+            yield {"source": str(place / source), "target": str(place / target), **languages}
 
 
 def _expected(run: Run, parts: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 from safetensors import SafetensorError
@@ -142,9 +143,11 @@ def _write(run: Run, folder: Path, licence: str | None) -> Proof | None:
     assert isinstance(settings, TransformerSettings)
     layout = layout_of(settings, len(run.source), len(run.target))
     model = run.load_model(device("cpu"))
-    save_file(tensors_of(model, settings, layout), folder / "model.safetensors", {"format": "pt"})
+    weights = folder / "model.safetensors"
+    save_file(tensors_of(model, settings, layout), weights, {"format": "pt"})
     for name, content in _tables(run, settings, layout).items():
         (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    copymode(folder / "config.json", weights)  # safetensors lets nobody else read its files
     proof = prove(run, folder, layout, pairs=sample(run, settings)) if can_be_proved() else None
     (folder / "README.md").write_text(model_card(run, layout, licence, proof=proof), encoding="utf-8")
     return proof

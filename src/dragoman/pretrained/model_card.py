@@ -126,7 +126,7 @@ def _scores(folder: Path) -> str:
     try:
         table = json.loads((folder / SCORES).read_text(encoding="utf-8"))
         rows = [
-            f"| {_name(corpus)} | {name} | {found['score']:.2f} | `{found['signature']}` |"
+            f"| {_name(corpus)} | {name} | {found['score']:.2f} | `{_in_cell(found['signature'])}` |"
             for corpus, scores in table.items()
             for name, found in scores.items()
         ]
@@ -135,6 +135,11 @@ def _scores(folder: Path) -> str:
     if not rows:
         return "The run has none; `dragoman evaluate` measures BLEU and chrF."
     return "\n".join(["| corpus | metric | score | sacreBLEU signature |", "| --- | --- | --- | --- |", *rows])
+
+
+def _in_cell(text: str) -> str:
+    """Return text that does not end its cell of a table."""
+    return text.replace("|", r"\|")
 
 
 def _data(run: Run) -> str:

@@ -16,6 +16,7 @@ from dragoman.errors import ImportModelError
 from dragoman.interfaces import Batch, Padded
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import Run
+from dragoman.special_ids import SpecialIds
 
 ROUNDING = 1e-5
 """Maximum difference in a logit in float32, as a share of the largest logit."""
@@ -126,16 +127,16 @@ def random_batch(run: Run, model: Seq2Seq) -> Batch:
         silent = set(codec.special.all)
         usable = torch.tensor([index for index in range(len(codec)) if index not in silent])
         ids = usable[torch.randint(len(usable), (SENTENCES, longest), generator=generator)]
-        sides.append(_ended(ids, counts, codec.special.eos, codec.special.pad))
+        sides.append(_ended(ids, counts, codec.special))
     return Batch(sides[0], _begun(sides[1], special.bos))
 
 
-def _ended(ids: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"], eos: int, pad: int) -> Padded:
+def _ended(ids: Int[Tensor, "batch time"], lengths: Int[Tensor, " batch"], special: SpecialIds) -> Padded:
     """Return sentences of some lengths that end with EOS."""
     places = torch.arange(ids.shape[1])
-    ids = ids.where(places < lengths[:, None] - 1, eos)
+    ids = ids.where(places < lengths[:, None] - 1, special.eos)
     mask = places < lengths[:, None]
-    return Padded(ids.where(mask, pad), mask)
+    return Padded(ids.where(mask, special.pad), mask)
 
 
 def _begun(padded: Padded, begin: int) -> Padded:

@@ -79,7 +79,7 @@ def model_of(pieces: Sequence[Piece], *, type_: int, rules: bytes = b"") -> byte
     It puts a space before the text, and drops superfluous ones, as all models of the families here do.
     """
     unknown = next(index for index, piece in enumerate(pieces) if piece.type == UNKNOWN)
-    trainer = _number(3, type_) + _number(40, unknown) + _signed(41, -1) + _signed(42, -1) + _signed(43, -1)
+    trainer = _number(3, type_) + _number(40, unknown)
     normalizer = _field(1, b"precompiled" if rules else b"identity") + (_field(2, rules) if rules else b"")
     normalizer += _number(3, 1) + _number(4, 1) + _number(5, 1)
     return b"".join(_field(1, _piece(one)) for one in pieces) + _field(2, trainer) + _field(3, normalizer)
@@ -168,11 +168,6 @@ def _field(number: int, content: bytes) -> bytes:
 def _number(number: int, value: int) -> bytes:
     """Serialise a field with a number of at least 0."""
     return _varint(number << 3) + _varint(value)
-
-
-def _signed(number: int, value: int) -> bytes:
-    """Serialise a field with a number that may be negative, as 64 bits."""
-    return _number(number, value & (1 << 64) - 1)
 
 
 def _varint(value: int) -> bytes:
