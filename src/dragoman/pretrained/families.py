@@ -251,14 +251,14 @@ def _activation(config: Mapping[str, Any], name: str, default: str) -> str:
 
 def _special(config: Mapping[str, Any], size: int, *, pad: int, start: int | None, eos: int, unk: int) -> SpecialIds:
     """Return the special ids of a target vocabulary; the keyword arguments are those of its family."""
-    end = _id(config, "eos_token_id", size, eos)
-    padding = _id(config, "pad_token_id", size, pad)
-    first = _id(config, "decoder_start_token_id", size, end if start is None else start)
-    unknown = _id(config, "unk_token_id", size, min(unk, size - 1))
+    end = _id(config, "eos_token_id", size, default=eos)
+    padding = _id(config, "pad_token_id", size, default=pad)
+    first = _id(config, "decoder_start_token_id", size, default=end if start is None else start)
+    unknown = _id(config, "unk_token_id", size, default=min(unk, size - 1))
     return SpecialIds(padding, first, end, unknown, first)
 
 
-def _id(config: Mapping[str, Any], name: str, size: int, default: int) -> int:
+def _id(config: Mapping[str, Any], name: str, size: int, *, default: int) -> int:
     """Return an id of a configuration, which may be a list of one."""
     value = default if config.get(name) is None else config[name]
     if isinstance(value, list) and len(value) == 1:
