@@ -39,6 +39,11 @@ ACTIVATIONS: Mapping[str, str] = {
 """Hugging Face's names of activations, and those here."""
 WHOLE = ("MTModel", "ForConditionalGeneration", "WithLMHeadModel")
 """Endings of the names of classes with an encoder, a decoder and an output layer."""
+ALONE: Mapping[str, str] = {
+    **dict.fromkeys(("ForCausalLM", "LMHeadModel"), "a decoder alone, which continues text"),
+    **dict.fromkeys(("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification"), "an encoder alone"),
+}
+"""Endings of the names of classes that are a part of one, and what they are."""
 TABLES = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 """The tensors that say, if they are there, which position embeddings a model of Marian or Pegasus was saved with."""
 HEAD = "lm_head.weight"
@@ -112,6 +117,12 @@ def _family(config: Mapping[str, Any]) -> str:
     """Return the family of a model; ImportModelError for one that is unknown, or that is not a whole translation model."""
     family = config.get("model_type")
     if not isinstance(family, str) or family not in FAMILIES:
+        for name in map(str, config.get("architectures") or []):
+            for ending, what in ALONE.items():
+                if name.endswith(ending):
+                    raise ImportModelError(
+                        f"the model is {what} (`{shorten(name)}`); import an encoder-decoder that translates"
+                    )
         hint = "; known: " + ", ".join(FAMILIES) if not isinstance(family, str) else nearest(family, FAMILIES)
         raise ImportModelError(f"models of the type `{shorten(str(family))}` (`model_type`) cannot be imported{hint}")
     classes = config.get("architectures") or []
