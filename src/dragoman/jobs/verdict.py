@@ -81,7 +81,7 @@ class Verdict:
             {
                 "keep": "Keep it.",
                 "keep for the domain": f"Keep it for this domain alone: general text loses more than {TOLERATED} BLEU. More "
-                "general pairs (--mix) or adapters (--method adapters) forget less.",
+                "general pairs (--mix) or a smaller `training.learning_rate` forget less.",
                 "discard": "Do not keep it: more pairs of the domain, or more time, may help.",
             }[self.advice]
         )
