@@ -9,8 +9,8 @@ import typer
 from tools import settings_tables
 
 from dragoman.classification.settings import ClassifierRecipe
-from dragoman.cli.main import COMMANDS as FILES, in_python
-from dragoman.cli.main import app
+from dragoman.cli.main import COMMANDS as FILES
+from dragoman.cli.main import app, in_python
 from dragoman.errors import SettingsError
 from dragoman.runs.recipe import CHOOSABLE, Recipe, load_recipe, shipped
 from dragoman.settings import parse

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.pretrained.tokenizer_files import write_fairseq, write_m2m100, write_marian, write_t5
 
+from dragoman.pretrained.job import Imported, import_model
 from dragoman.pretrained.language_codes import NLLB
 
 transformers = pytest.importorskip("transformers", reason="compares with transformers, which is not installed")
@@ -64,3 +65,22 @@ def write_model(folder: Path, name: str, *, tokenizer: Mapping[str, Any] | None 
     model.generation_config.forced_eos_token_id = None
     model.save_pretrained(folder)
     return folder
+
+
+NAMED = {"pegasus": ("en", "vi"), "t5": ("en", "vi"), "marian": ("en", "vi")}
+"""Languages of the families whose files do not say them."""
+
+
+class Models:
+    """Random models of each family, imported once."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.made: dict[str, tuple[Path, Path, Imported]] = {}
+
+    def __call__(self, name: str) -> tuple[Path, Path, Imported]:
+        """Return the folder of a model, its run, and the outcome of its import."""
+        if name not in self.made:
+            folder, run = write_model(self.place / name, name), self.place / f"{name}-run"
+            self.made[name] = folder, run, import_model(str(folder), run, languages=NAMED.get(name, (None, None)))
+        return self.made[name]

@@ -105,14 +105,16 @@ def write_raw(folder: Path, *, apart: bool = False, spm: bool = False, **setting
     return arrays
 
 
+def position(index: int) -> Any:
+    """Return Marian's position embedding."""
+    half = WIDTH // 2
+    angles = [index * math.exp(number * -math.log(10000) / (half - 1)) for number in range(half)]
+    return np.array([math.sin(one) for one in angles] + [math.cos(one) for one in angles])
+
+
 def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool = True) -> Any:
     """Return the logits after the start and after each of `target`, by Marian's formulas in float64 and plain loops."""
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
-
-    def position(index: int) -> Any:
-        half = WIDTH // 2
-        angles = [index * math.exp(number * -math.log(10000) / (half - 1)) for number in range(half)]
-        return np.array([math.sin(one) for one in angles] + [math.cos(one) for one in angles])
 
     def embedded(table: str, ids: list[int | None]) -> Any:
         rows = [np.zeros(WIDTH) if one is None else wide[table][one] for one in ids]

@@ -150,14 +150,15 @@ def map_attention(
         raise RunError("the model's attention weights are NaN; its weights are damaged, use another checkpoint")
     readings = []
     for weights, (source, target), given in zip(attention.float().cpu(), pairs, begun or [0] * len(pairs), strict=True):
-        read, written = side(codecs[0], source, codecs[0].frame_of(source)), side(codecs[1], target[given:], Frame())
+        read, written = side(codecs[0], source, codecs[0].frame_of(source)), side(codecs[1], target[given:])
         rows = slice(given, given + len(written.pieces))
         readings.append(AttentionMap(read, written, weights[:, :, rows, : len(read.pieces)]))
     return readings
 
 
-def side(codec: Codec, ids: Sequence[int], frame: Frame) -> Side:
-    """Describe a sentence, which has a frame around it, with its space-separated words."""
+def side(codec: Codec, ids: Sequence[int], frame: Frame | None = None) -> Side:
+    """Describe a sentence, which may have a frame around it, with its space-separated words."""
+    frame = frame or Frame()
     text, ended = frame.inside(ids), codec.special.ended(ids)
     owners: list[int | None] = [owner if owner >= 0 else None for owner in codec.piece_words(text)]
     before, after = len(frame.before), len(ended) - len(frame.before) - len(text)

@@ -113,7 +113,7 @@ def _m2m(folder: Path, config: Config) -> tuple[Codec, Codec]:
     languages = {code: len(ids) + number for number, code in enumerate(codes)}
     named = {f"__{code}__": index for code, index in languages.items()}
     numbered = Numbered({**ids, **named}, _whole(config, "vocab_size"), _special(added), languages)
-    return _of_many(folder, config, segmenter, _with_added(folder, numbered, added), after=False)
+    return _of_many(folder, config, segmenter, numbered=_with_added(folder, numbered, added), after=False)
 
 
 def _mbart(folder: Path, config: Config) -> tuple[Codec, Codec]:
@@ -137,11 +137,11 @@ def _fairseq(folder: Path, config: Config, codes: Sequence[str], *, after: bool)
     own = [text for text, one in added.items() if one.special and re.fullmatch(r"[a-z]{2,3}_[A-Za-z]{2,4}", text)]
     languages = {code: found[code] for code in dict.fromkeys((*codes, *own)) if code in found}
     numbered = Numbered(ids, _whole(config, "vocab_size"), segmenter.silent | _special(added), languages)
-    return _of_many(folder, config, segmenter, _with_added(folder, numbered, added), after=after)
+    return _of_many(folder, config, segmenter, numbered=_with_added(folder, numbered, added), after=after)
 
 
 def _of_many(
-    folder: Path, config: Config, segmenter: Segmenter, numbered: Numbered, *, after: bool
+    folder: Path, config: Config, segmenter: Segmenter, *, numbered: Numbered, after: bool
 ) -> tuple[Codec, Codec]:
     """Return the codec, the same for both sides, of a model that reads the language of the source, and writes that of the target.
 

@@ -1,0 +1,93 @@
+"""A pretrained model becomes an ordinary run that translates the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+from tests.pretrained.folders import FAMILIES, Models, write_model
+from tests.tiny import dragoman, refusal
+
+from dragoman.inference.translator import Translator
+from dragoman.pretrained.proof import quietly
+from dragoman.text.frames import Between
+
+SENTENCES = ("I love cats.", "The cat sits on the mat near the old school.", "Tôi yêu mèo.")
+WAYS = {"marian": ("en", "vi"), "m2m100": ("en", "vi"), "nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_greedy_translations_are_those_of_transformers(name: str, imported: Models) -> None:
+    folder, run, _ = imported(name)
+    way = WAYS.get(name)
+    with quietly():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
+    options: dict[str, Any] = {}
+    if way is not None and name != "marian":
+        setattr(tokenizer, "src_lang", way[0])  # noqa: B010
+        forced = f"__{way[1]}__" if name == "m2m100" else way[1]
+        options["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(forced)
+    translator = Translator.load(run, device="cpu", beam=1, maximum_length=12)
+    between = Between(*way) if way is not None and name != "marian" else None
+    for sentence in SENTENCES:
+        codec = translator.target
+        unwritten = [[index] for index in codec.special.unwritten if index not in options.values()]
+        written = model.generate(
+            **tokenizer(sentence, return_tensors="pt"),
+            num_beams=1,
+            do_sample=False,
+            max_new_tokens=12 + (1 if options else 0),
+            bad_words_ids=[one for one in unwritten if one != [codec.special.eos]] or None,
+            **options,
+        )
+        (own,) = translator.translate([sentence], to=between)
+        theirs = written[0, 1 + len(options) :].tolist()
+        assert own.text == codec.decode(theirs[:12])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "named"),
+    [
+        ("pegasus", [], "does not say its source language; name it with `--from`"),
+        ("pegasus", ["--from", "en"], "does not say its target language; name it with `--to`"),
+        ("mbart50", ["--to", "vi"], "does not know `--to vi`; did you mean `vi_VN`"),
+        ("nllb", ["--from", "eng"], "does not know `--from eng`; did you mean `eng_Latn`"),
+    ],
+)
+def test_languages_that_are_missing_or_unknown_are_named(
+    name: str, options: list[str], named: str, tmp_path: Path
+) -> None:
+    folder = write_model(tmp_path / "model", name)
+    assert named in refusal("import", folder, "--out", tmp_path / "run", *options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(imported: Models) -> None:
+    folder, run, _ = imported("marian")
+    assert "already holds a run" in refusal("import", folder, "--out", run)
+
+
+def test_a_tokeniser_of_another_model_is_refused(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "opus-mt-en-vi", "marian")
+    ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    (folder / "vocab.json").write_text(json.dumps(ids | {"more": len(ids) + 5}), encoding="utf-8")
+    assert "do not belong together" in refusal("import", folder, "--out", tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["marian", "m2m100", "t5"])
+def test_every_command_takes_an_imported_run(name: str, imported: Models, tmp_path: Path) -> None:
+    _, run, _ = imported(name)
+    languages = ["--from", "en", "--to", "vi"] if name == "m2m100" else []
+    (tmp_path / "source").write_text("I love cats.\nThe dog runs.\n")
+    (tmp_path / "target").write_text("Tôi yêu mèo.\nCon chó chạy.\n")
+    both = [tmp_path / "source", tmp_path / "target"]
+    scored = dragoman("score", run, *both, *languages)
+    assert scored.code == 0 and len(scored.lines) == 2, scored.errors
+    aligned = dragoman("align", run, *both, *languages)
+    assert aligned.code == 0 and len(aligned.lines) == 2, aligned.errors
+    drawn = dragoman(
+        "attend", run, "I love cats.", "--target", "Tôi yêu mèo.", "--output", tmp_path / "page.html", *languages
+    )
+    assert drawn.code == 0 and (tmp_path / "page.html").exists(), drawn.errors
