@@ -8,6 +8,7 @@ from tests.pretrained.originals import VARIANTS, greedy, imported, logits_of, or
 from torch import Tensor
 
 from dragoman.errors import ImportModelError
+from dragoman.layers.positions import sinusoids_in_halves, sinusoids_of_m2m
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.pretrained.families import describe
@@ -197,6 +198,18 @@ def test_rounded_positions_in_old_files_are_used_as_they_are() -> None:
 def test_tables_of_sinusoids_are_the_originals_to_the_last_bit() -> None:
     model = original_of("pegasus")
     assert torch.equal(sinusoid_table(64, 16), model.model.encoder.embed_positions.weight)
+
+
+@pytest.mark.parametrize("width", [512, 15])
+def test_positions_far_from_the_start_are_the_originals(width: int) -> None:
+    from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+    fairseq = M2M100SinusoidalPositionalEmbedding.get_embedding(1026, width, 1)[2:]
+    assert torch.equal(sinusoids_of_m2m(0, 1024, width), fairseq)
+    marian = MarianSinusoidalPositionalEmbedding(1024, width).create_weight()
+    assert torch.equal(sinusoid_table(1024, width), marian)
+    assert (sinusoids_in_halves(0, 1024, width) - marian).abs().max() < 1e-7
 
 
 def test_marians_own_positions_may_be_asked_for() -> None:
