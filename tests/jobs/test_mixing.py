@@ -151,6 +151,14 @@ def test_a_mixture_is_read_as_it_was_saved(tmp_path: Path) -> None:
         Mixture.load(tmp_path)
 
 
+def test_corpora_without_any_translation_are_left_out(tmp_path: Path) -> None:
+    for name, text in (("empty", ""), ("full", "{}\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    tables = [{"source": "a", "target": "b"}, *({"jsonl": str(tmp_path / name)} for name in ("empty", "full"))]
+    mixture = Mixture({"train": tables, "dev": []}, 1, 1.0, "dev").without_empty()
+    assert mixture.data == {"train": [tables[0], tables[2]], "dev": []}
+
+
 def test_every_pair_may_be_drawn_and_none_twice() -> None:
     pairs = [Pair(str(number), "", "") for number in range(100)]
     assert draw(pairs, 200) == pairs and draw(pairs, 0) == []

@@ -113,3 +113,16 @@ def test_what_cannot_be_imported_is_named(changes: dict[str, Any], named: str) -
 def test_other_forms_of_t5_are_named(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ImportModelError, match=named):
         describe({**T5, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("LlamaForCausalLM", "a decoder alone"),
+        ("GPT2LMHeadModel", "a decoder alone"),
+        ("BertForMaskedLM", "an encoder"),
+    ],
+)
+def test_models_of_one_side_are_named(name: str, what: str) -> None:
+    with pytest.raises(ImportModelError, match=rf"the model is {what}"):
+        describe({"model_type": "other", "architectures": [name]})

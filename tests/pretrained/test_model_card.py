@@ -31,7 +31,7 @@ def test_it_tells_where_the_run_comes_from(trained: Trained, tmp_path: Path) -> 
     assert "| corpus/train.en | `6a58` |" in card and "/home" not in card
     assert "| data/test.en | bleu | 41.24 | `nrefs:1\\|tok:13a` |" in card
     assert "transformers 5 on 40 sentences" in card and "2.5e-07" in card
-    assert "Do not convert this folder with CTranslate2's converter" in card
+    assert "begins translations with a vector of zeros" in card
     assert "AutoModelForSeq2SeqLM.from_pretrained" in card and "{" not in card
 
 
@@ -41,7 +41,7 @@ def test_it_says_what_is_not_known(trained: Trained, tmp_path: Path) -> None:
     card = model_card(replace(run, manifest={}), replace(LAYOUT, form="pegasus"), None, proof=None)
     assert "No licence was given" in card and "license" not in card
     assert "Not verified" in card and "The run has none" in card and "Not recorded" in card
-    assert "Do not convert" not in card
+    assert "begins translations with the padding token" in card
 
 
 def test_it_names_what_differs(trained: Trained, tmp_path: Path) -> None:

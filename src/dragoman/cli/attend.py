@@ -1,7 +1,7 @@
 """`dragoman attend`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,6 +21,12 @@ def attend(
         list[str] | None,
         typer.Option(help="For a document model: an earlier sentence; may be repeated, the nearest last."),
     ] = None,
+    attention: Annotated[
+        Literal["cross", "encoder", "decoder"],
+        typer.Option(
+            help="cross: from the translation to the source; encoder, decoder: self-attention in the source, in the translation."
+        ),
+    ] = "cross",
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Show the model's subword tokens instead of whole words.")
     ] = False,
@@ -45,8 +51,13 @@ def attend(
     translation = target if target is not None else translator.translate([sentence], previous=context, to=to)[0].text
     if not translation.strip():
         raise InputError("the translation is empty, so there is nothing to draw; give one with --target")
-    (reading,) = translator.read([sentence], [translation], previous=context, to=to)
-    draw(reading.picture(f"{sentence}  →  {translation}", pieces=pieces), output)
+    if attention == "cross":
+        (reading,) = translator.attention_maps([sentence], [translation], previous=context, to=to)
+        title = f"{sentence}  →  {translation}"
+    else:
+        reading = translator.self_attention_map(sentence, translation, of=attention, to=to)
+        title = f"Self-attention of the {attention}: {sentence if attention == 'encoder' else translation}"
+    draw(reading.picture(title, pieces=pieces), output)
     note(f"{sentence}  →  {translation}")
     print_path(output)
     if document is not None:

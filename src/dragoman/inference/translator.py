@@ -17,6 +17,7 @@ from dragoman.inference.checks import lay_over
 from dragoman.inference.minimum_risk import least_risk
 from dragoman.inference.noisy_channel import Scorer, features, rerank
 from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
+from dragoman.inference.self_attention import SelfAttentionSide, map_self_attention
 from dragoman.inference.session import Session, open_runs
 from dragoman.inference.spelling import Speller
 from dragoman.inference.torch_engine import TorchEngine, smallest
@@ -277,6 +278,21 @@ class Translator:
             )
             for reading, source, target in zip(maps, sources, targets, strict=True)
         ]
+
+    def self_attention_map(
+        self, source: str, target: str, *, of: SelfAttentionSide, to: Languages = None
+    ) -> AttentionMap:
+        """Return what the tokens of `source` attend to in the encoder, or those of `target` in the decoder.
+
+        Both axes are the same sentence, in the (first) model. `to` is that of `translate`. Raises InputError for a model that is
+        no Transformer, or reads documents.
+        """
+        (request,) = self.requests([source], [target], to=to)
+        codecs = self.source, self.target
+        reading = map_self_attention(self.models[0], codecs, request.pair, of=of, begun=len(request.start))
+        codec, text = (self.source, source) if of == "encoder" else (self.target, target)
+        one = as_given(codec, text).framed_as(reading.source)
+        return replace(reading, source=one, target=one)
 
     read = attention_maps
     """The former name of `attention_maps`."""

@@ -1,7 +1,7 @@
 """Adaptation: train a run on with pairs of a domain, without forgetting what it could do before."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -12,7 +12,7 @@ from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
-from dragoman.jobs.mixing import FOLDER, Mixer, Mixture, files_of, general_of, in_folder, section_of
+from dragoman.jobs.mixing import FOLDER, Mixer, Mixture, directions_of, files_of, general_of, in_folder, section_of
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
@@ -90,7 +90,8 @@ def adapt(
     on as many dev sentences of the domain as general ones. Everything is checked before anything is translated; with
     `resume`, translation and training continue where they were stopped.
     """
-    chosen, listener, base = settings or AdaptationSettings(), listener or Silent(), open_run(run)
+    chosen, listener = settings or AdaptationSettings(), listener or Silent()
+    base = _opened(run, chosen)
     _check_base(base)
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
@@ -110,6 +111,7 @@ def adapt(
                 _translate(base, translations, first.training.device, report=report)
                 for corpus in translations:
                     listener.say(count(corpus.path))
+                mixture = mixture.without_empty()
             if general.held is None:
                 listener.say("There is no general dev set, so only that of the domain chooses the best weights.")
             mixture.save(place)
@@ -164,13 +166,27 @@ def _rate(base: Run, method: MethodName) -> float:
     return whole * (ADAPTERS_RATE if method == "adapters" else 1)
 
 
+def _opened(folder: Path, settings: AdaptationSettings) -> Run:
+    """Open the base; the languages of an imported model of many may be among the assignments."""
+    base = open_run(folder)
+    given = override({}, settings.assignments).get("data") or {}
+    languages = {name: given[name] for name in ("source", "target") if name in given}
+    if not languages or base.recipe.data.train:
+        return base
+    data = base.recipe.data.model_copy(update=languages)
+    return replace(base, recipe=base.recipe.model_copy(update={"data": data}))
+
+
 def _check_base(base: Run) -> None:
     """Raise an error for a run that cannot be adapted."""
     base.require("translate")
     if not base.weights.exists():
         raise RunError(f"{base.folder} has no model.safetensors yet, so there is nothing to adapt; train it first")
-    if not base.directions.trained:
-        raise InputError(f"{base.folder} names no languages that it translates between; give a run that does")
+    if not directions_of(base).trained:
+        raise InputError(
+            f"{base.folder} does not say between which two of its languages it is to be adapted; add `--set data.source=...` and "
+            "`--set data.target=...`"
+        )
     if capabilities_of(base.recipe.model).previous:
         raise InputError(f"{base.folder} reads documents, but a folder of pairs has none; give a run of another kind")
 

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.directions import Directions
 from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
@@ -63,6 +64,11 @@ class Mixture:
     tested: str
     """Which part of the domain's folder is the final test: `test`, or else `dev`."""
 
+    def without_empty(self) -> "Mixture":
+        """Return it without corpora of translations that have all turned out to be empty."""
+        kept = [one for one in self.data["train"] if "jsonl" not in one or Path(one["jsonl"]).stat().st_size]
+        return replace(self, data={**self.data, "train": kept})
+
     def save(self, folder: Path) -> None:
         """Write it, which says that its files are complete."""
         write_text(folder / "texts.json", json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n")
@@ -89,6 +95,12 @@ def pairs_of(data: DataSettings, part: str) -> Iterator[Pair]:
             yield from sentences(corpus, data)
 
 
+def directions_of(run: Run) -> Directions:
+    """Return the directions in which a run is adapted: those of its recipe, since imported models have thousands."""
+    own = run.recipe.data.directions
+    return Directions(own.trained, tagged=own.tagged or bool(run.source.frames or run.target.starts))
+
+
 def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) -> DataSettings:
     """Return the corpora of a folder laid out as for the recipe own-files, in the directions of `run`.
 
@@ -101,8 +113,9 @@ def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) 
         if not found[part]:
             others = sorted({path.suffix for path in folder.glob(f"{part}.*") if path.suffix not in SUFFIXES})
             there = f", only {', '.join(part + suffix for suffix in others)}" if others else ""
+            languages = shorten(str(directions_of(run)))
             raise InputError(
-                f"{folder} has no {part} files in the languages of {run.folder}, which translates {shorten(str(run.directions))}{there}; it "
+                f"{folder} has no {part} files in the languages of {run.folder}, which translates {languages}{there}; it "
                 f"needs {_expected(run, needed)}"
             )
     found["train"] = found["train"] or found["dev"]  # which every recipe must have
@@ -134,7 +147,9 @@ def general_of(run: Run, folder: Path | None) -> General:
 def section(run: Run, corpora: Mapping[str, Tables]) -> dict[str, Any]:
     """Return the section `data` of a recipe with corpora in the directions of `run`."""
     own = run.recipe.data
-    common = {"source": own.source, "target": own.target, "languages": list(own.tags)}
+    ways = directions_of(run)
+    tags = own.tags or (ways.languages if ways.tagged else ())
+    common = {"source": own.source, "target": own.target, "languages": list(tags)}
     return {**common, "filters": own.filters.model_dump(mode="json"), **corpora}
 
 
@@ -221,7 +236,7 @@ class Mixer:
     def _by_direction(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, list[Pair]]]:
         """Yield the pairs of each direction that has some, with the direction's number from 1 on."""
         present = {pair.languages for pair in pairs}
-        for number, direction in enumerate(self.run.directions.trained, 1):  # tens of thousands in some imported models
+        for number, direction in enumerate(directions_of(self.run).trained, 1):
             if {None, direction} & present:
                 yield number, [pair for pair in pairs if pair.languages in (None, direction)]
 
@@ -231,8 +246,8 @@ class Mixer:
 
     def _table(self, path: Path, number: int, repeat: int) -> dict[str, Any]:
         """Return the file of the pairs of a direction as a corpus."""
-        tagged = self.run.directions.tagged
-        languages = {"languages": list(self.run.directions.trained[number - 1])} if tagged else {}
+        ways = directions_of(self.run)
+        languages = {"languages": list(ways.trained[number - 1])} if ways.tagged else {}
         return {"jsonl": str(path), "fields": list(FIELDS), **languages} | ({"repeat": repeat} if repeat > 1 else {})
 
 
@@ -244,16 +259,17 @@ def section_of(data: DataSettings) -> dict[str, Any]:
 def _parallel(run: Run, folder: Path, part: str) -> Iterator[dict[str, Any]]:
     """Yield the corpora of a part of a folder, in each direction of a run of which both files are there."""
     names = {path.name for path in folder.iterdir() if path.is_file()}
-    for direction in run.directions.trained:
+    ways = directions_of(run)
+    for direction in ways.trained:
         source, target = (
             next((name for end in SUFFIXES if (name := f"{part}.{one}{end}") in names), None) for one in direction
         )
         if source is not None and target is not None:
-            place, languages = folder.absolute(), {"languages": list(direction)} if run.directions.tagged else {}
+            place, languages = folder.absolute(), {"languages": list(direction)} if ways.tagged else {}
             yield {"source": str(place / source), "target": str(place / target), **languages}
 
 
 def _expected(run: Run, parts: Sequence[str]) -> str:
     """Name the files that a folder should have, for the run's first direction."""
-    names = [f"{part}.{language}" for part in parts for language in run.languages]
+    names = [f"{part}.{language}" for part in parts for language in directions_of(run).first]
     return f"{', '.join(names[:-1])} and {names[-1]}"

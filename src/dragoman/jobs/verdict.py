@@ -10,7 +10,7 @@ from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.settings import DataSettings
 from dragoman.errors import RunError
 from dragoman.inference.translator import Translator
-from dragoman.jobs.mixing import FOLDER, Mixture, section
+from dragoman.jobs.mixing import FOLDER, Mixture, directions_of, section
 from dragoman.jobs.translate_corpus import FIELDS
 from dragoman.metrics.scores import bleu
 from dragoman.metrics.significance import bleu_difference
@@ -113,10 +113,11 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
 def _test_pairs(run: Run, folder: Path, name: str) -> list[Pair]:
     """Read a test set in all directions."""
     pairs: list[Pair] = []
-    for number, direction in enumerate(run.directions.trained, 1):
+    ways = directions_of(run)
+    for number, direction in enumerate(ways.trained, 1):
         path = (folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
         if path.exists():
-            languages = {"languages": list(direction)} if run.directions.tagged else {}
+            languages = {"languages": list(direction)} if ways.tagged else {}
             corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}
             data = parse(DataSettings, section(run, {"train": [corpus], "dev": [corpus]}), str(path))
             pairs += read_pairs(data.train[0], data)
@@ -126,7 +127,7 @@ def _test_pairs(run: Run, folder: Path, name: str) -> list[Pair]:
 def _translated(folder: Path, pairs: list[Pair], device: str) -> list[str]:
     """Translate the sources of pairs with a run, as its recipe searches."""
     translator = Translator.load(folder, device=device)
-    found = translator.translate([pair.source for pair in pairs], to=[pair.to for pair in pairs])
+    found = translator.translate([pair.source for pair in pairs], to=[pair.between for pair in pairs])
     return [one.text for one in found]
 
 

@@ -39,6 +39,11 @@ ACTIVATIONS: Mapping[str, str] = {
 """Hugging Face's names of activations, and those here."""
 WHOLE = ("MTModel", "ForConditionalGeneration", "WithLMHeadModel")
 """Endings of the names of classes with an encoder, a decoder and an output layer."""
+ALONE: Mapping[str, str] = {
+    **dict.fromkeys(("ForCausalLM", "LMHeadModel"), "a decoder alone, which continues text"),
+    **dict.fromkeys(("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification"), "an encoder alone"),
+}
+"""Endings of the names of classes that are a part of one, and what they are."""
 TABLES = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 """The tensors that say, if they are there, which position embeddings a model of Marian or Pegasus was saved with."""
 HEAD = "lm_head.weight"
@@ -112,6 +117,12 @@ def _family(config: Mapping[str, Any]) -> str:
     """Return the family of a model; ImportModelError for one that is unknown, or that is not a whole translation model."""
     family = config.get("model_type")
     if not isinstance(family, str) or family not in FAMILIES:
+        for name in map(str, config.get("architectures") or []):
+            for ending, what in ALONE.items():
+                if name.endswith(ending):
+                    raise ImportModelError(
+                        f"the model is {what} (`{shorten(name)}`); import an encoder-decoder that translates"
+                    )
         hint = "; known: " + ", ".join(FAMILIES) if not isinstance(family, str) else nearest(family, FAMILIES)
         raise ImportModelError(f"models of the type `{shorten(str(family))}` (`model_type`) cannot be imported{hint}")
     classes = config.get("architectures") or []
@@ -251,14 +262,14 @@ def _activation(config: Mapping[str, Any], name: str, default: str) -> str:
 
 def _special(config: Mapping[str, Any], size: int, *, pad: int, start: int | None, eos: int, unk: int) -> SpecialIds:
     """Return the special ids of a target vocabulary; the keyword arguments are those of its family."""
-    end = _id(config, "eos_token_id", size, eos)
-    padding = _id(config, "pad_token_id", size, pad)
-    first = _id(config, "decoder_start_token_id", size, end if start is None else start)
-    unknown = _id(config, "unk_token_id", size, min(unk, size - 1))
+    end = _id(config, "eos_token_id", size, default=eos)
+    padding = _id(config, "pad_token_id", size, default=pad)
+    first = _id(config, "decoder_start_token_id", size, default=end if start is None else start)
+    unknown = _id(config, "unk_token_id", size, default=min(unk, size - 1))
     return SpecialIds(padding, first, end, unknown, first)
 
 
-def _id(config: Mapping[str, Any], name: str, size: int, default: int) -> int:
+def _id(config: Mapping[str, Any], name: str, size: int, *, default: int) -> int:
     """Return an id of a configuration, which may be a list of one."""
     value = default if config.get(name) is None else config[name]
     if isinstance(value, list) and len(value) == 1:

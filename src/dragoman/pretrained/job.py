@@ -105,6 +105,7 @@ def _read(folder: Path, place: Path, name: str) -> Found:
         if (folder / more).exists():
             table = read_json(folder / more)
             config |= {key: value for key, value in table.items() if more.startswith("gen") or key not in config}
+    describe(config)  # refuses what it names before weights are looked for
     return Found(name, config, TensorFiles(folder), folder)
 
 

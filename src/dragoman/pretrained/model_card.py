@@ -112,12 +112,11 @@ def _differences(run: Run, layout: Layout) -> str:
 
 def _ctranslate2(layout: Layout) -> str:
     """Warn of the conversion by CTranslate2."""
-    own = "`dragoman export RUN --to ctranslate2` makes a verified one."
-    if layout.form == "pegasus":
-        return f"For CTranslate2, {own}"
+    start = "a vector of zeros" if layout.form == "marian" else "the padding token"
     return (
-        "Do not convert this folder with CTranslate2's converter: it starts every Marian model from a zero vector and drops the "
-        f"last token, so the result translates otherwise. {own}"
+        f"Do not convert this folder with CTranslate2's own converter: it begins translations with {start}, which this model "
+        "does not, so the result translates otherwise, if it can be made at all. `dragoman export RUN --to ctranslate2` makes a "
+        "verified one."
     )
 
 

@@ -117,9 +117,7 @@ class ImportedSettings(Settings):
     """Share one vocabulary between both languages."""
 
 
-LearnedTextSettings = Annotated[
-    SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")
-]
+LearnedTextSettings = Annotated[SentencePieceSettings | WordsSettings | CharactersSettings, Field(discriminator="kind")]
 """How text is tokenised where a vocabulary is learned."""
 TextSettings = Annotated[
     SentencePieceSettings | WordsSettings | CharactersSettings | ImportedSettings, Field(discriminator="kind")

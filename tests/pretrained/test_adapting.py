@@ -1,0 +1,45 @@
+"""Imported models are adapted as runs that were trained here."""
+
+from pathlib import Path
+
+import pytest
+from tests.jobs.test_mixing import texts
+from tests.pretrained.folders import FAMILIES, write_model
+
+from dragoman.errors import InputError
+from dragoman.inference.translator import Translator
+from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
+from dragoman.jobs.verdict import judge
+from dragoman.pretrained.job import import_model
+from dragoman.runs.folder import open_run
+
+FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decoding.beam=1", "decoding.maximum_length=12")
+WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("method", ["full", "adapters"])
+def test_an_imported_model_is_adapted(name: str, method: MethodName, tmp_path: Path) -> None:
+    way = WAYS.get(name, ("en", "vi"))
+    import_model(str(write_model(tmp_path / "model", name)), tmp_path / "base", languages=way)
+    data, general = texts(tmp_path / "domain", languages=way), texts(tmp_path / "general", train=0, languages=way)
+    rank = ("model.adapters.rank=2",) if method == "adapters" else ()
+    chosen = AdaptationSettings(method=method, general=general, mix=0.1, assignments=(*FEW, *rank))
+    progress = adapt(tmp_path / "base", data, tmp_path / "run", settings=chosen)
+    assert progress.finished
+    expected = 5e-5 * (5 if method == "adapters" else 1)
+    assert open_run(tmp_path / "run").recipe.training.learning_rate == pytest.approx(expected)
+    verdict = judge(tmp_path / "run")
+    assert verdict.domain.sentences == 12 and verdict.general is not None
+    assert len(Translator.load(tmp_path / "run").translate(["I love cats."])) == 1
+
+
+def test_a_model_of_many_languages_must_be_told_which(tmp_path: Path) -> None:
+    way = WAYS["nllb"]
+    import_model(str(write_model(tmp_path / "model", "nllb")), tmp_path / "base")
+    data = texts(tmp_path / "domain", languages=way)
+    with pytest.raises(InputError, match=r"does not say between which two .*data\.source"):
+        adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=FEW))
+    named = (*FEW, f"data.source={way[0]}", f"data.target={way[1]}")
+    adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=named))
+    assert judge(tmp_path / "run").domain.sentences == 12
