@@ -1,5 +1,6 @@
 """Imported models of many languages: what is before a source, and what a target begins with, in every use of a run."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ from tests.pretrained.tokenizer_files import pieces_of, sentencepiece, texts
 from tests.tiny import dragoman, recipe, refusal
 
 from dragoman.data.store import build_store
+from dragoman.decoding.rerank import coverage
 from dragoman.inference.confidence.evidence import PassSettings, gather
 from dragoman.inference.translator import Translator
+from dragoman.interfaces import Padded
 from dragoman.jobs.train import fit
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.special_ids import SpecialIds
@@ -100,8 +103,6 @@ def by_hand(run: Run, text: str, between: Between, most: int) -> list[int]:
 
 def _logits(model: Any, source: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
     """Return a model's logits."""
-    from dragoman.interfaces import Padded
-
     with torch.no_grad():
         return model(Padded(source, torch.ones_like(source, dtype=torch.bool)), inputs).logits.clone()
 
@@ -177,6 +178,28 @@ def test_attention_is_between_texts(run: Run, translator: Translator) -> None:
         assert around == [None]
         assert reading.mean_of_text().shape == (len(reading.target.pieces) - 1, len(codec.encode(text)))
     assert given.target.words == other.split() and given.target.pieces == [*codec.split(other), "</s>"]
+    start, model = [codec.special.bos, *codec.start(between)], run.load_model(torch.device("cpu"))
+    source = torch.tensor([codec.special.ended(codec.frame(between).around(codec.encode(text)))])
+    with torch.no_grad():
+        inputs = torch.tensor([[*start, *codec.encode(other)]])
+        found_weights = model(Padded(source, source >= 0), inputs, need_weights=True).attention
+    assert found_weights is not None and torch.allclose(
+        given.weights, found_weights[0, :, :, len(start) - 1 :], atol=1e-5
+    )
+
+
+def test_coverage_is_of_what_was_written(translator: Translator) -> None:
+    between, text = Between("vi", "en"), "The boat is red."
+    (best,) = translator.translate([text], to=between, beam=2, coverage_penalty=0.5, **SHORT)
+    (request,) = translator.requests([text], to=between)
+    written = dataclasses.replace(request, target=list(best.ids))
+    (reading,) = translator.engine.attention_maps(
+        [written], (translator.source, translator.target), translator.settings
+    )
+    weights = reading.mean()[None]
+    covered = coverage(weights, torch.ones(weights.shape[:2], dtype=torch.bool), weights[:, 0] >= 0)
+    own = translator.settings.of_search().normalise(best.log_prob, len(best.ids) + 1)
+    assert best.score == pytest.approx(own + 0.5 * float(covered), abs=1e-4)
 
 
 def test_evidence_keeps_the_languages(translator: Translator) -> None:
