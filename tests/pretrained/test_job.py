@@ -11,6 +11,7 @@ from tests.tiny import dragoman, refusal
 
 from dragoman.inference.translator import Translator
 from dragoman.pretrained.proof import quietly
+from dragoman.runs.folder import open_run
 from dragoman.text.frames import Between
 
 SENTENCES = ("I love cats.", "The cat sits on the mat near the old school.", "Tôi yêu mèo.")
@@ -91,3 +92,17 @@ def test_every_command_takes_an_imported_run(name: str, imported: Models, tmp_pa
         "attend", run, "I love cats.", "--target", "Tôi yêu mèo.", "--output", tmp_path / "page.html", *languages
     )
     assert drawn.code == 0 and (tmp_path / "page.html").exists(), drawn.errors
+
+
+def test_words_before_a_source_are_given_to_t5_alone(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", "t5")
+    options = ["--from", "en", "--to", "vi", "--source-prefix", "en: ", "--target-prefix", "vi: "]
+    assert dragoman("import", folder, "--out", tmp_path / "run", *options).code == 0
+    run = open_run(tmp_path / "run")
+    between = Between("en", "vi")
+    assert list(run.source.frame(between).before) == run.source.encode("en:")
+    assert list(run.target.start(between)) == run.target.encode("vi:")
+    assert run.directions.choose() == between
+    assert "name the languages" in refusal("import", folder, "--out", tmp_path / "other", *options[4:])
+    marian = write_model(tmp_path / "marian", "marian")
+    assert "only for T5" in refusal("import", marian, "--out", tmp_path / "other", *options)

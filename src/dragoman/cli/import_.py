@@ -22,6 +22,11 @@ def import_(
     target_language: Annotated[
         str | None, typer.Option("--to", help="Target language, if the model does not say it.")
     ] = None,
+    source_prefix: Annotated[
+        str,
+        typer.Option(help="For T5: words before every source, such as `en: `. [default: those in its configuration]"),
+    ] = "",
+    target_prefix: Annotated[str, typer.Option(help="For T5: words with which every translation begins.")] = "",
 ) -> None:
     """Make a run from a pretrained translator: opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus, T5.
 
@@ -32,7 +37,8 @@ def import_(
     with announced(f"Importing {source}"):
         from dragoman.pretrained.job import import_model
 
-        made = import_model(source, out, languages=(source_language, target_language), say=note)
+        languages, prefixes = (source_language, target_language), (source_prefix, target_prefix)
+        made = import_model(source, out, languages=languages, prefixes=prefixes, say=note)
     if made.proof is not None:
         pieces = "" if made.proof.texts is None else f", and {made.proof.texts:.0%} of the texts have the same pieces"
         note(

@@ -17,7 +17,7 @@ from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import TensorFiles, opened, read_config, read_json
 from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import Proof, can_prove, prove
-from dragoman.pretrained.tokenizers import load_codecs
+from dragoman.pretrained.tokenizers import Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
 from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
@@ -62,18 +62,20 @@ def import_model(
     out: Path,
     *,
     languages: tuple[str | None, str | None] = (None, None),
+    prefixes: tuple[str, str] = ("", ""),
     say: Callable[[str], object] = lambda _: None,
 ) -> Imported:
     """Import the pretrained model `source` (a folder, a .zip or a name) as a new run in `out`.
 
-    `languages` are its source and its target, where the model does not say them. Nothing is left behind unless the model
-    computes what the original does, if that can be tested. Raises ImportModelError for a model that cannot be imported.
+    `languages` are its source and its target, where the model does not say them; `prefixes` are the words before every source
+    of T5, and those with which its translations begin, where its configuration does not say them. Nothing is left behind unless
+    the model computes what the original does, if that can be tested. Raises ImportModelError for a model that cannot be imported.
     """
     check_new(out, resumable=False)
     with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
         found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
-        codecs = load_codecs(found.text, found.config)
+        codecs = load_codecs(found.text, found.config, prefixes=_prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
         recipe = _recipe(found, description, codecs, languages=languages)
         say(f"{found.name} is of the family {description.family}: reading its weights.")
@@ -93,6 +95,16 @@ def import_model(
                 f"the run folder {out} cannot be written ({error.strerror}); choose another with --out, or make room"
             ) from None
     return Imported(out, description.family, parameters, proof)
+
+
+def _prefixes(languages: tuple[str | None, str | None], prefixes: tuple[str, str]) -> Prefixes | None:
+    """Return the prefixes of a direction, if there are any. Raises ImportModelError if the direction is not known."""
+    source, target = languages
+    if not any(prefixes):
+        return None
+    if source is None or target is None:
+        raise ImportModelError("a prefix belongs to a direction; name the languages with `--from` and `--to`")
+    return {(source, target): prefixes}
 
 
 def _read(folder: Path, place: Path, name: str) -> Found:
