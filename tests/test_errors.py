@@ -11,6 +11,7 @@ KINDS = [
     errors.InputError,
     errors.RunError,
     errors.ExportError,
+    errors.ImportModelError,
     errors.TrainingError,
 ]
 

@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 import pytest
 import typer
 
-from dragoman.cli.main import COMMANDS
+from dragoman.cli.main import COMMANDS, in_python
 from dragoman.cli.options import Languages, Search, decoding_options, number, spread
 from dragoman.errors import SettingsError
 
@@ -56,7 +56,7 @@ def test_a_number_is_one_in_its_range(text: str) -> None:
 
 
 def test_every_option_that_is_a_number_is_read_so() -> None:
-    commands = [getattr(import_module(f"dragoman.cli.{name}"), name) for name in COMMANDS]
+    commands = [getattr(import_module(f"dragoman.cli.{name}"), name) for name in map(in_python, COMMANDS)]
     functions = [
         function
         for one in commands

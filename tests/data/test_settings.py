@@ -100,7 +100,6 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
             r"`data\.train\.0\.phrasebook` cannot be `tests`; did you mean `test`",
         ),
         (data("a.tsv"), r"`data\.train\.0"),  # type: ignore[arg-type]
-        (data(), r"`data\.train` is \[\], but "),
         (
             data({"phrasebook": "train", "pairs": 1}, target="de"),
             "the phrasebook is between `en` and `vi` or `fr`, or one of them alone, but `data.source` is `en` and `data.target` "

@@ -55,7 +55,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("model.dropout=1.5", "`model.dropout` is 1.5, but input should be less than 1"),
         ("training.steps=null", "`training` needs a budget: set `training.steps`"),
         ("training.average=9", "`training.average` cannot exceed `training.keep`"),
-        ("data.train=[]", "`data.train` is []"),
+        ("data.train=[]", "`data.train` names no corpus; add one"),
         (
             "data.train=[{phrasebook: train, pairs: 10}, {lines: a.txt}]",
             "a corpus is given by `source` and `target`, by",

@@ -291,7 +291,8 @@ def test_every_class_of_settings_is_asked(folder: Path) -> None:
         "StartSettings",
         "AdapterSettings",
         "OptimisationPhase",
-    }  # the last three are read where runs start, where they adapt one, and in phases
+        "ImportedSettings",
+    }  # the last four are read where runs start, where they adapt one, in phases, and where they start from an import
     assert {kind.__name__ for kind in reachable(Recipe, ClassifierRecipe)} - {kind.__name__ for kind in asked} <= apart
 
 

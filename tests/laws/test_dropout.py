@@ -31,6 +31,7 @@ DROPPED = {
     "moe, balanced, tied": ([8, 8, 8, 8], [8, 8, 8, 8]),
     "transformer pre-norm, sinusoidal": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
     "transformer post-norm, learned": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
+    "transformer, as t5": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
     "transformer, experts": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
     "decoder-only": ([], [8, 2 * 8, 2 * 8]),
     "deep-att": ([6, 2 * 3 * 4], [6, 3 * 4]),

@@ -138,7 +138,7 @@ def test_a_decoder_layer_is_torch_s(norm: str) -> None:
     copy_decoder_layer(own, torchs)
     target, source = states(2, 4), states(2, 5, 2)
     prepared = own.cross_attention.prepare(source, source)
-    step = own(target, None, prepared, mask=masks.to_source(REAL), need_weights=False)
+    step = own(target, None, prepared, offset=0, mask=masks.to_source(REAL), need_weights=False)
     future = ~masks.causal(4, 4)[0]
     expected = torchs(target, source, tgt_mask=future, memory_key_padding_mask=~REAL)
     torch.testing.assert_close(step.states, expected, **CLOSE)

@@ -61,7 +61,9 @@ def adapt(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
     device: TrainingDevice = None,
 ) -> None:
-    """Train a run on with pairs of a domain, and say what that has changed.
+    """Train a run on with the pairs of a domain.
+
+    It ends with what that has changed, in the domain and in general.
 
     Pairs of the run's own corpus are mixed in, or what it translates itself. The best weights on dev of both kinds are kept;
     at the end the old and the new run translate test sets of both kinds, and a verdict says whether to keep the new one. Ctrl-C

@@ -32,7 +32,7 @@ def export(
         str | None, typer.Option(help="huggingface: licence for the model card, such as apache-2.0.")
     ] = None,
 ) -> None:
-    """Write a run's model for a faster inference engine, or for Hugging Face.
+    """Write a run's model for another engine or library.
 
     `dragoman translate` accepts a folder for CTranslate2 like a run; `transformers` loads one for Hugging Face.
 

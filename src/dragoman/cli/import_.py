@@ -28,7 +28,9 @@ def import_(
     ] = "",
     target_prefix: Annotated[str, typer.Option(help="For T5: words with which every translation begins.")] = "",
 ) -> None:
-    """Make a run from a pretrained translator: opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus, T5.
+    """Make a run from a pretrained model.
+
+    Known are opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus and T5.
 
     All commands work with it as with a run that was trained here. Weights and pieces stay exactly as they are.
 

@@ -13,7 +13,10 @@ def merge(
     run: Run,
     out: Annotated[Path | None, typer.Option(help="Folder of the new run. [default: RUN-merged]")] = None,
 ) -> None:
-    """Make a run with all weights from one that holds low-rank adapters, so that it no longer needs its base."""
+    """Make a run of all weights from one of adapters.
+
+    It no longer needs its base.
+    """
     from dragoman.jobs.merge import merge_run
 
     print_path(merge_run(run, out))
