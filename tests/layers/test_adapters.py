@@ -1,5 +1,6 @@
 """Low-rank adapters of every architecture."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_words_that_name_nothing_and_ranks_that_save_nothing_are_refused() -> No
 def test_alpha_scales_the_correction_and_is_the_rank_by_default() -> None:
     changes = []
     for alpha in (None, 2.0, 4.0):
-        model = model_of(ARCHITECTURES["transformer pre-norm, sinusoidal"]).double()
+        model = deepcopy(model_of(ARCHITECTURES["transformer pre-norm, sinusoidal"])).double()
         weight = model.get_parameter("encoder.layers.0.attention.query.weight")
         before = weight.detach().clone()
         adapters = Adapters(model, AdapterSettings(rank=2, alpha=alpha))
