@@ -17,8 +17,18 @@ FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decodin
 WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("method", ["full", "adapters"])
+QUICK = {("marian", "full"), ("nllb", "adapters"), ("t5", "full")}
+"""What is tested every time; the rest is slow."""
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        pytest.param(name, method, marks=() if (name, method) in QUICK else pytest.mark.slow)
+        for name in FAMILIES
+        for method in ("full", "adapters")
+    ],
+)
 def test_an_imported_model_is_adapted(name: str, method: MethodName, tmp_path: Path) -> None:
     way = WAYS.get(name, ("en", "vi"))
     import_model(str(write_model(tmp_path / "model", name)), tmp_path / "base", languages=way)
