@@ -31,7 +31,10 @@ PEERS = (
         Peer(
             "opennmt",
             "OpenNMT-py",
-            ("configargparse", "ctranslate2", "pyonmttok", "pyyaml", "rapidfuzz", "sacrebleu", "six", "tensorboard"),
+            (
+                *("configargparse", "ctranslate2", "pyonmttok", "pyyaml", "rapidfuzz", "sacrebleu", "six", "tensorboard"),
+                *("fasttext-wheel", "pyahocorasick", "spacy", "waitress"),
+            ),
             without_dependencies=("OpenNMT-py==3.5.1",),
         ),
         "its own Trainer over these batches; pre-norm; with this torch rather than the 2.2 it asks for",
