@@ -16,7 +16,8 @@ from torch import nn
 from dragoman.errors import CorpusError, DragomanError, SettingsError
 from dragoman.inference.checks import MODEL, Use, check_decoding
 from dragoman.inference.scorers import load_scorers
-from dragoman.jobs.rules import RULES, model_of
+from dragoman.jobs.parts import model_of
+from dragoman.jobs.rules import RULES
 from dragoman.machine.memory import free_memory
 from dragoman.models.build import build_model
 from dragoman.models.capabilities import Capabilities

@@ -22,7 +22,7 @@ from dragoman.data.variation import Variation
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
-from dragoman.jobs.rules import replicable
+from dragoman.jobs.parts import replicable, splittable
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
@@ -132,6 +132,7 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
+    trainer.splitter.whole = not splittable(recipe)
     if adapters is not None:
         trainer.use_adapters(adapters)
     if (count := _replica_count(run, device)) > 1:
