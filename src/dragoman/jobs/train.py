@@ -291,7 +291,8 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
         return codecs if codecs is not None else _learned(recipe, listener)
 
     if recipe.auto:
-        recipe, codecs = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
+        chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
+        recipe, codecs = chosen.recipe, chosen.codecs
         check_recipe(recipe)
     for sentence in remarks(recipe):
         listener.say(sentence)

@@ -79,7 +79,7 @@ class Splitter:
         if self.whole:
             raise TrainingError(
                 f"a batch of {size.rows} sentences of at most {size.target} tokens does not fit into memory, and cannot be "
-                "computed in parts, because its loss depends on all of it; set a smaller training.batch_tokens, or choose a smaller model"
+                "computed in parts, because its loss depends on all of it; set a smaller training.batch_tokens"
             )
         if size.rows == 1:
             raise TrainingError(
@@ -88,8 +88,8 @@ class Splitter:
             )
         if not self.too_large:
             self.say(
-                f"A batch of {size.rows} sentences of at most {size.target} tokens does not fit into memory. It is computed in "
-                "parts, as are others of its size, with the same loss and gradient; a smaller training.batch_tokens saves the attempts."
+                f"A batch of {size.rows} sentences of at most {size.target} tokens does not fit into memory. It is computed "
+                "in parts, as are others as large, with the same loss and gradient; a smaller training.batch_tokens is faster."
             )
         self.too_large.append(size)
 
