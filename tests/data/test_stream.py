@@ -397,26 +397,3 @@ def test_batches_are_padded_begun_and_ended_as_the_vocabulary_says(store: Store,
             assert ((side.ids == 82).sum(1) == 1).all()
         assert (batch.target.ids[:, 0] == 80).all()
     stream.close()
-
-
-def test_an_outline_is_that_of_the_batches_of_an_epoch(make: Any, pool: str) -> None:
-    stream = make(sampling=0.0)
-    position, outline = stream.position, stream.outline()
-    assert stream.position == position
-    batches = epoch(stream)
-    cells = [sum(side.mask.numel() for side in (batch.source, batch.target)) for batch in batches]
-    near = pytest.approx if pool == "one pool" else lambda number: pytest.approx(number, rel=0.1)
-    assert outline.batches == near(len(batches))
-    assert outline.cells == near(sum(cells))
-    assert outline.tokens == near(sum(len(batch.label_positions) for batch in batches))
-    found = sum(side.mask.numel() for side in (outline.largest.source, outline.largest.target))
-    assert found <= max(cells) and (pool == "many pools" or found == max(cells))
-
-
-@pytest.mark.parametrize("variation", [Variation(0.5, 0.5), Variation(joined=0.4)])
-def test_an_outline_knows_what_varies(make: Any, variation: Variation) -> None:
-    stream = make(variation=variation)
-    outline, batches = stream.outline(), epoch(stream)
-    assert outline.batches == len(batches)
-    assert outline.cells == sum(side.mask.numel() for batch in batches for side in (batch.source, batch.target))
-    assert outline.tokens == sum(len(batch.label_positions) for batch in batches)

@@ -24,6 +24,7 @@ from dragoman.machine.private_cache import CacheError, set_compiler_cache
 COMMANDS = (
     "demo",
     "train",
+    "plan",
     "adapt",
     "merge",
     "distill",

@@ -43,6 +43,15 @@ def free_memory(device: str = "cpu") -> int | None:
         return None
 
 
+def resident_memory() -> int | None:
+    """Return the memory in bytes that this process holds now; None if unknown."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:
     """Raise InputError, with `what` and `advice`, for work that needs more than the free memory."""
     free = free_memory(device)
