@@ -81,7 +81,7 @@ def test_the_first_budget_reached_ends(make: Make) -> None:
 def test_training_goes_on_where_a_batch_does_not_fit_into_memory(make: Make) -> None:
     found = []
     for full in (False, True):
-        trainer = make(steps=3)
+        trainer = make(steps=3, optimizer="sgd", learning_rate=0.1)
         switch_dropout(trainer.rates, on=False)
         objective, said = trainer.objective, list[str]()
 

@@ -146,6 +146,6 @@ def _speed(probe: "Probe") -> Iterator[str]:
     yield f"  {'time of an epoch':24} {clock(seconds):>14}   {probe.steps_per_epoch:,.0f} steps of {probe.seconds_per_step:.3g} s"
     yield (
         f"  {'tokens per second':24} {probe.tokens_per_second:>14,.0f}   measured in {probe.steps} steps, {probe.precision}, "
-        f"{probe.threads} threads{copies}"
+        f"{probe.threads} thread{'s' * (probe.threads > 1)}{copies}"
     )
     yield f"  {'time of a validation':24} {probe.validation_seconds:>12.1f} s"
