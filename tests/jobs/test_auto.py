@@ -25,6 +25,7 @@ from dragoman.jobs.auto import (
     workload,
 )
 from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.train import fit
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
@@ -231,6 +232,22 @@ def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: P
     assert settle_as(given, run.recipe) == run.recipe
 
 
+def test_a_batch_is_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = recipe("model.width=16")
+
+    def learn(_: Recipe) -> Any:
+        return codecs_for(recipe("text.size=9"), lambda: [("a b", "c d")] * 9)
+
+    roomy = settle(given, learn, device=CPU, say=lambda _: None)
+    static = static_memory(outline_of(roomy.recipe, Vocabularies(9, 9, shared=True)), roomy.recipe.training).total
+    monkeypatch.setattr("dragoman.jobs.memory.free_memory", lambda _: 2 * static + 4_000_000)
+    tight = settle(given, learn, device=CPU, say=lambda _: None)
+    assert 100 <= tight.recipe.training.batch_tokens < roomy.recipe.training.batch_tokens == 1500
+    assert tight.recipe.training.learning_rate < roomy.recipe.training.learning_rate
+    (choice,) = (one for one in tight.choices if one.path == "training.batch_tokens")
+    assert "memory" in choice.reason
+
+
 def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path) -> None:
     sizes = []
 
@@ -239,9 +256,10 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
         return codecs_for(recipe, lambda: [("a b c d e f g", "h i j k l m")] * 5)
 
     given = load_recipe(recipe_file(tmp_path, "rnn"), ["text.size=auto"])
-    found, codecs = settle(given, learn, device=CPU, say=lambda sentence: None)
-    assert sizes == [vocabulary_size(measure_corpus(given).characters), len(codecs[0])]
-    assert found.text.size == sizes[1] < sizes[0] and found.model == given.model
+    found = settle(given, learn, device=CPU, say=lambda sentence: None)
+    assert sizes == [vocabulary_size(measure_corpus(given).characters), len(found.codecs[0])]
+    assert found.recipe.text.size == sizes[1] < sizes[0] and found.recipe.model == given.model
+    assert [(one.path, one.value) for one in found.choices] == [("text.size", sizes[1])]
     sizes.clear()
     with pytest.raises(TextError, match=r"text\.size is 500"):
         settle(

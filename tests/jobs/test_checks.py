@@ -19,8 +19,8 @@ from dragoman.jobs.checks import (
     check_machine,
     check_recipe,
     check_rerank,
-    count_weights,
     remarks,
+    smallest_outline,
 )
 from dragoman.jobs.train import fit
 from dragoman.laws.examples import fresh_model
@@ -173,7 +173,7 @@ def test_where_nothing_says_how_much_memory_is_free_no_size_is_refused(monkeypat
 
 
 def test_averaged_weights_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = count_weights(recipe("rnn"))
+    weights = sum(weight.numel() for weight in smallest_outline(recipe("rnn")).model.parameters())
     monkeypatch.setattr(checks, "free_memory", lambda _: weights * 4 * 4)
     check_machine(recipe("rnn"), CPU)
     with pytest.raises(SettingsError, match=r"GiB of memory are free"):
@@ -183,7 +183,24 @@ def test_averaged_weights_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
 def test_weights_are_counted_as_they_will_be(model: str) -> None:
     made = build_model(recipe(model).model, Vocabularies(300, 300, shared=True))
-    assert count_weights(recipe(model)) == sum(weight.numel() for weight in made.parameters())
+    counted = smallest_outline(recipe(model)).model.parameters()
+    assert sum(weight.numel() for weight in counted) == sum(weight.numel() for weight in made.parameters())
+
+
+def test_an_adapted_model_needs_no_optimiser_state_for_its_frozen_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = recipe("transformer", "model.width=64", "model.feed_forward=256")
+    adapted = recipe(
+        "transformer",
+        "model.width=64",
+        "model.feed_forward=256",
+        "model.adapters={rank: 2}",
+        "model.start_from={whole: base}",
+    )
+    weights = sum(weight.numel() for weight in smallest_outline(whole).model.parameters())
+    monkeypatch.setattr(checks, "free_memory", lambda _: weights * 4 * 4 - 1)
+    with pytest.raises(SettingsError, match=r"GiB of memory are free"):
+        check_machine(whole, CPU)
+    check_machine(adapted, CPU)
 
 
 def corpus(*lengths: int) -> EncodedCorpus:

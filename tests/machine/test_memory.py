@@ -22,3 +22,8 @@ def test_unknown_memory_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 def test_some_memory_is_free_here() -> None:
     free = memory.free_memory()
     assert free is None or free > 1_000_000
+
+
+def test_the_memory_of_this_process_is_known() -> None:
+    resident = memory.resident_memory()
+    assert resident is None or 1e6 < resident < 1e12

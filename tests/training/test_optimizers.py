@@ -10,7 +10,7 @@ from torch.optim import SGD, Adam, AdamW, Muon
 
 from dragoman.laws.examples import fresh_model
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
-from dragoman.training.optimizers import CombinedOptimizer, build_optimizer
+from dragoman.training.optimizers import CombinedOptimizer, build_optimizer, state_size
 from dragoman.training.settings import TrainingSettings
 
 
@@ -190,3 +190,16 @@ def test_singular_values_come_near_1_and_the_directions_stay(shape: tuple[int, .
     found = between.diagonal(dim1=-2, dim2=-1)
     torch.testing.assert_close(between, torch.diag_embed(found), rtol=0, atol=1e-9)
     assert found.min() > 0.5 and found.max() < 1.5
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon", "sgd", "nesterov"])
+def test_the_state_is_as_large_as_it_is_said_to_be(name: Any) -> None:
+    model = fresh_model(ARCHITECTURES["transformer, target tied"])
+    next(model.parameters()).requires_grad_(False)
+    settings = TrainingSettings(steps=1, optimizer=name, momentum=0.5 * (name == "nesterov"))
+    optimizer = build_optimizer(model, settings)
+    for weight in model.parameters():
+        weight.grad = torch.ones_like(weight) if weight.requires_grad else None
+    optimizer.step()
+    kept = [value for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
+    assert state_size(model, settings) == sum(value.numel() for value in kept if value.dim() > 0)

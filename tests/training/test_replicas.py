@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import SGD
 
 from dragoman.interfaces import Batch
-from dragoman.jobs.rules import replicable
+from dragoman.jobs.parts import replicable
 from dragoman.laws.examples import batch, fresh_model
 from dragoman.layers.dropout import Dropout
 from dragoman.models.seq2seq import Seq2Seq

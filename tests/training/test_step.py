@@ -77,6 +77,16 @@ def test_a_loss_that_is_not_a_number_leaves_weights_and_optimiser_untouched(
     assert all(tensor.isfinite().all() for tensor in own_tensors(model).values())
 
 
+def test_memory_that_runs_out_in_the_update_is_no_occasion_to_repeat_the_step(model: Seq2Seq) -> None:
+    class Full(SGD):
+        def step(self, closure: object = None) -> None:
+            """Fail as torch does."""
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    with pytest.raises(TrainingError, match=r"while the weights were updated.*--resume"):
+        step(model, translation_loss, Full(model.parameters(), lr=0.1))
+
+
 def test_every_group_gets_the_rate(model: Seq2Seq) -> None:
     optimizer = SGD([{"params": [p]} for p in model.parameters()], lr=1.0)
     set_learning_rate(optimizer, 0.25)

@@ -10,8 +10,9 @@ import torch
 from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.errors import RunError, TrainingError
-from dragoman.interfaces import Loss
+from dragoman.interfaces import Batch, Loss
 from dragoman.laws.of_training import StopAt, trainer_of
+from dragoman.layers.dropout import switch_dropout
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.special_ids import SpecialIds
 from dragoman.training.checkpoint import load_tensors, own_tensors
@@ -75,6 +76,29 @@ def test_the_first_budget_reached_ends(make: Make) -> None:
     trainer = make(steps=2, epochs=50, minutes=60)
     assert trainer.run().step == 2
     assert trainer.share() == 1.0
+
+
+def test_training_goes_on_where_a_batch_does_not_fit_into_memory(make: Make) -> None:
+    found = []
+    for full in (False, True):
+        trainer = make(steps=3, optimizer="sgd", learning_rate=0.1)
+        switch_dropout(trainer.rates, on=False)
+        objective, said = trainer.objective, list[str]()
+
+        def limited(model: Seq2Seq, pairs: Batch, objective: Objective = objective, full: bool = full) -> Loss:
+            if full and len(pairs.source.ids) > 1:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return objective(model, pairs)
+
+        trainer.objective = limited
+        trainer.splitter.say = said.append
+        trainer.run()
+        found.append((trainer.progress.tokens, own_tensors(trainer.model)))
+        assert len(said) == full
+    (tokens, whole), (again, parts) = found
+    assert tokens == again
+    for name, weight in whole.items():
+        torch.testing.assert_close(parts[name], weight, rtol=1e-3, atol=1e-5)
 
 
 def test_padding_is_that_of_the_models_vocabulary(make: Make) -> None:

@@ -17,12 +17,14 @@ from dragoman.cli.console import note
 from dragoman.cli.options import spread
 from dragoman.cli.signals import INTERRUPTED, signals_as_interrupts
 from dragoman.errors import DragomanError, InputError
+from dragoman.machine.memory import ran_out_of_memory
 from dragoman.machine.openmp import load_average, set_wait_policy
 from dragoman.machine.private_cache import CacheError, set_compiler_cache
 
 COMMANDS = (
     "demo",
     "train",
+    "plan",
     "adapt",
     "merge",
     "distill",
@@ -54,11 +56,6 @@ name is a keyword of Python, an underscore follows it."""
 
 RENAMED = {"continue": "generate"}
 """Old names of commands that still work."""
-
-OUT_OF_MEMORY = re.compile(
-    r"can't allocate memory|not enough memory|out of memory|bad_alloc|calculation overflowed|multiplication overflow"
-)
-"""Torch's messages when memory runs out."""
 
 
 def in_python(command: str) -> str:
@@ -141,7 +138,7 @@ def main() -> None:
     except RecursionError as error:
         sys.exit(_fail(f"this is a bug in Dragoman: {_place(error)}; please report it with your command", 1))
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+        if not ran_out_of_memory(error):
             raise
         sys.exit(_fail(_memory_sentence(error), 2))
 

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def joined_links(links: Sequence[TokenLinks | None]) -> TokenLinks | None:
         whole[row : row + one.shape[0], column : column + one.shape[1]] = one
         row, column = row + one.shape[0], column + one.shape[1]
     return whole
+
+
+@dataclass(frozen=True)
+class EpochOutline:
+    """What an epoch consists of; of a corpus in several pools, as far as the present one tells."""
+
+    batches: float
+    cells: float
+    """Tokens of both sides of all batches, padding included."""
+    tokens: float
+    """Target tokens, with </s>."""
+    largest: Batch
+    """The batch with the most cells."""
 
 
 class BatchStream(Iterator[Batch]):
@@ -119,6 +133,17 @@ class BatchStream(Iterator[Batch]):
             )
         self._index, self._batch, self._next = index, batch, None
 
+    def outline(self) -> EpochOutline:
+        """Say what an epoch consists of; the position stays as it is."""
+        indices, source, target = self._lengths
+        order = np.argsort(indices)
+        rows = [order[np.searchsorted(indices, members, sorter=order)] for members in self._plan]
+        cells = [len(at) * int(source[at].max() + target[at].max() + 3) for at in rows]  # </s>, and <s> of the target
+        share = len(self.store) / int(self._given[-1])
+        largest = self._make(self._plan[int(np.argmax(cells))], self._sampled, self._partners)
+        tokens = int(target.sum()) + len(target)
+        return EpochOutline(share * len(cells), share * sum(cells), share * tokens, largest)
+
     def close(self) -> None:
         """Wait for the batch being made, and end the background thread."""
         self._worker.shutdown(cancel_futures=True)
@@ -141,6 +166,7 @@ class BatchStream(Iterator[Batch]):
             found = self._couples(source, target, place=(epoch, pool))
             self._partners = dict(indices[found].tolist())
             indices, source, target = np.delete(indices, found[:, 1]), merged(source, found), merged(target, found)
+        self._lengths = indices, source, target
         rng = np.random.default_rng((self.seed, epoch, pool))
         self._plan: list[Members] = batches(indices, source + 1, target + 1, tokens=self.tokens, rng=rng)
         sizes = [len(members) + sum(at in self._partners for at in members.tolist()) for members in self._plan]

@@ -15,14 +15,14 @@ import torch
 
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
-from dragoman.interfaces import Batch, Padded
+from dragoman.interfaces import Batch
+from dragoman.jobs.memory import fitting_batch, random_sentences
 from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.recipe import Recipe, settled
 from dragoman.settings import parse
-from dragoman.special_ids import SPECIAL_IDS
 from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
 from dragoman.training.objectives import build_objective
@@ -73,6 +73,15 @@ class Choice:
     value: Any
     reason: str
     """What it depends on; empty if it is always the same, or follows from another choice."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A recipe with a value for everything, its codecs, and what `auto` has chosen."""
+
+    recipe: Recipe
+    codecs: tuple[Codec, Codec]
+    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True)
@@ -236,10 +245,8 @@ def batch_tokens(work: Workload) -> int:
     return 1500 if work.seen < 40e6 else 3000
 
 
-def settle(
-    recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[[str], object]
-) -> tuple[Recipe, tuple[Codec, Codec]]:
-    """Return `recipe` with a value for everything that is `auto`, and its codecs, which `learn` learns; print the choices."""
+def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[[str], object]) -> Settled:
+    """Choose a value for everything that is `auto` in `recipe`, whose codecs `learn` learns; print the choices."""
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
     choices = choose_text(recipe, size)
@@ -253,10 +260,21 @@ def settle(
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
-    choices += choose_model(recipe, work)
+    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device))
     for line in table(choices, work):
         say(line)
-    return settled(recipe, _values(choices)), codecs
+    return Settled(settled(recipe, _values(choices)), codecs, tuple(choices))
+
+
+def _within_memory(recipe: Recipe, work: Workload, most: Callable[[Recipe], int]) -> list[Choice]:
+    """Choose the sections `model` and `training`, with a smaller batch if `most` says that no larger one fits into memory."""
+    choices = choose_model(recipe, work)
+    chosen = settled(recipe, _values(choices))
+    if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
+        return choices
+    smaller = choose_model(recipe, replace(work, batch=batch))
+    reason = "the largest that fits into the free memory"
+    return [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
 
 
 def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
@@ -351,7 +369,8 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
     training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "precision": precise})
     rows = REFERENCE_BATCH // LENGTH
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        batch = Batch(_sentences(rows, vocabularies.source, device), _sentences(rows, vocabularies.target, device))
+        sides = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
+        batch = Batch(*sides).to(device)
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
         rounding = partial(arithmetic, precision, device)
@@ -377,10 +396,3 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
         if replicas is not None:
             replicas.close()
     return rows * (LENGTH - 1) / min(seconds[1:])
-
-
-def _sentences(rows: int, vocabulary: int, device: torch.device) -> Padded:
-    """Return random sentences of one length."""
-    first = max(SPECIAL_IDS.all) + 1
-    ids = torch.randint(min(first, vocabulary - 1), vocabulary, (rows, LENGTH), device=device)
-    return Padded(ids, torch.ones_like(ids, dtype=torch.bool))

@@ -11,26 +11,21 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from dragoman.errors import CorpusError, DragomanError, SettingsError
 from dragoman.inference.checks import MODEL, Use, check_decoding
 from dragoman.inference.scorers import load_scorers
-from dragoman.jobs.rules import RULES, model_of
+from dragoman.jobs.memory import Outline, outline_of, static_memory
+from dragoman.jobs.parts import model_of
+from dragoman.jobs.rules import RULES
 from dragoman.machine.memory import free_memory
-from dragoman.models.build import build_model
 from dragoman.models.capabilities import Capabilities
-from dragoman.models.classifier import DocumentClassifier
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
 from dragoman.training.settings import OptimisationSettings
 
-MOMENTS = {"adam": 2, "adamw": 2, "muon": 2, "nesterov": 1, "sgd": 0}
-"""Maximum numbers of optimiser state per weight."""
-BYTES = 4
-"""Bytes of a weight, of its gradient, and of each number of its optimiser state."""
 THREADS = 64
 """Maximum number of threads on any machine; four per core if that is more."""
 
@@ -158,27 +153,22 @@ def _check_memory(recipe: Any, device: torch.device) -> None:
     """Raise SettingsError if the weights, gradients and optimiser state alone exceed the free memory."""
     free = free_memory(device.type)
     try:
-        weights = count_weights(recipe)
+        outline = smallest_outline(recipe)
     except (RuntimeError, OverflowError):  # beyond the address space
         raise SettingsError("this `model` is larger than any memory; choose smaller sizes in `model`") from None
-    averaged = 1 if recipe.training.ema else 0
-    needed = weights * BYTES * (2 + MOMENTS[recipe.training.optimizer] + averaged)
+    needed = static_memory(outline, recipe.training).total
     if free is not None and needed > free:
+        weights = sum(weight.numel() for weight in outline.model.parameters())
         raise SettingsError(
             f"this `model` has at least {weights:.2g} weights, which take {needed / 2**30:,.1f} GiB with their gradients and the "
             f"optimiser's state, but only {free / 2**30:,.1f} GiB of memory are free; choose smaller sizes in `model`"
         )
 
 
-def count_weights(recipe: Any) -> int:
-    """Return the minimum number of weights of a recipe's model, without allocating them; vocabularies may be larger."""
+def smallest_outline(recipe: Any) -> Outline:
+    """Return the model of a recipe without its weights, and with the smallest vocabularies that it may have."""
     size = recipe.text.size or SMALLEST
-    with torch.device("meta"):
-        if model_of(recipe).purpose == "classify":
-            model: nn.Module = DocumentClassifier(recipe.model, size, 2)
-        else:
-            model = build_model(recipe.model, Vocabularies(size, size, shared=True))
-        return sum(weight.numel() for weight in model.parameters())
+    return outline_of(recipe, Vocabularies(size, size, shared=True))
 
 
 @runtime_checkable

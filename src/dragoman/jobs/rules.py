@@ -1,13 +1,11 @@
 """Conditions under which each setting of a recipe has an effect: one table for `jobs/checks.py`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from dragoman.attention.scores import ScoreName
 from dragoman.data.settings import LinesSettings
 from dragoman.jobs.adapting_rules import ADAPTING
-from dragoman.layers.positions import PositionsName
-from dragoman.models.capabilities import Capabilities, capabilities_of
+from dragoman.jobs.parts import model_of, plugged, replicable
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
 from dragoman.training.settings import OptimisationSettings
@@ -16,18 +14,8 @@ ADAPTIVE = ("adam", "adamw", "muon")
 """Optimisers that use `betas` and `epsilon`; muon does so except for the matrices of layers."""
 MOMENTUM = ("sgd", "nesterov")
 """Optimisers that use `momentum`."""
-BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
-    "positions": (None, *get_args(PositionsName)),
-    **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
-}
-"""Built-in values."""
 
 Works = Callable[[Any, Any], bool]
-
-
-def model_of(recipe: Any) -> Capabilities:
-    """Return what the model of a recipe supports."""
-    return capabilities_of(recipe.model)
 
 
 def _can(name: str) -> Works:
@@ -88,27 +76,6 @@ def _tags_are_known(recipe: Any, training: Any) -> bool:
     return not getattr(recipe.data, "tag_pieces", ()) or recipe.text.joint
 
 
-def _plugged(recipe: Any) -> bool:
-    """Tell whether part of the model comes from a plugin, of which nothing is known."""
-    return any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
-
-
-def replicable(recipe: Any) -> bool:
-    """Tell whether copies of the model can compute parts of a batch: nothing depends on all of it, or on chance but dropout."""
-    model, training = model_of(recipe), recipe.training
-    rewards = (training.reward, *(phase.reward for phase in training.phases))
-    return (
-        model.translates
-        and model.one_program
-        and not _plugged(recipe)
-        and not model.data_dependent
-        and not getattr(recipe.model, "attention_dropout", 0)
-        and training.objective == "translation"
-        and all(one is None for one in (training.consistency, *rewards))
-        and not training.word_dropout
-    )
-
-
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
     rewards = (training.reward, *(phase.reward for phase in training.phases))
@@ -119,7 +86,7 @@ def _one_step_a_batch(recipe: Any, training: Any) -> bool:
 def _bounded(recipe: Any, _: Any) -> bool:
     """Tell whether the model limits the length of sentences, or a plugin may do so."""
     model = model_of(recipe)
-    return _plugged(recipe) or model.source_positions is not None or model.target_positions is not None
+    return plugged(recipe) or model.source_positions is not None or model.target_positions is not None
 
 
 def _head_exists(axis: int, name: str) -> Works:

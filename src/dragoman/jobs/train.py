@@ -22,7 +22,7 @@ from dragoman.data.variation import Variation
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
-from dragoman.jobs.rules import replicable
+from dragoman.jobs.parts import replicable, splittable
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
@@ -79,12 +79,12 @@ def fit(
         check_machine(recipe, device)
     known = resume and folder.exists()
     with run_lock(folder), threads_restored():
-        run = _reopened(recipe, folder, listener) if known else _prepared(recipe, folder, listener, codecs=codecs)
+        run = _reopened(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
         if recipe.auto:
             check_machine(run.recipe, device)
         resuming = known and run.files.last.exists()
-        trainer = _assembled(run, listener, resuming=resuming)
-        run = _with_choices(run, trainer, about or {})
+        trainer = assemble(run, listener, resuming=resuming)
+        run = with_choices(run, trainer, about or {})
         run.save()
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
         _conclude(run, trainer)
@@ -101,7 +101,7 @@ def _conclude(run: Run, trainer: Trainer) -> None:
     trainer.listener.close()
 
 
-def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
+def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     """Build the model, encode the corpus, and assemble the trainer; a new run gets its initial weights."""
     recipe = run.recipe
     device = choose_device(recipe.training.device)
@@ -132,6 +132,7 @@ def _assembled(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
+    trainer.splitter.whole = not splittable(recipe)
     if adapters is not None:
         trainer.use_adapters(adapters)
     if (count := _replica_count(run, device)) > 1:
@@ -204,7 +205,7 @@ def _variation(recipe: Recipe) -> Variation:
     return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined)
 
 
-def _with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
+def with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
     """Add to the manifest the choices made for this machine, so that a resumed run computes as before, and `about`.
 
     The number of threads is chosen only for a new run on a CPU.
@@ -277,7 +278,7 @@ def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
             raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
 
 
-def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
+def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
     """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
     check_recipe(recipe)
     check_corpora(recipe)
@@ -287,10 +288,11 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
-        return codecs if codecs is not None else _learned(recipe, listener)
+        return codecs if codecs is not None else learn_both(recipe, listener)
 
     if recipe.auto:
-        recipe, codecs = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
+        chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
+        recipe, codecs = chosen.recipe, chosen.codecs
         check_recipe(recipe)
     for sentence in remarks(recipe):
         listener.say(sentence)
@@ -307,7 +309,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
 
 
-def _learned(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
+def learn_both(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
     """Learn the codecs of a recipe from its training corpora."""
     listener.say("Reading the corpus and learning the vocabulary.")
     return codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))

@@ -1,9 +1,27 @@
 """Free memory, so that work which cannot fit is refused before it starts. Imports torch only for a GPU."""
 
 import os
+import re
 from pathlib import Path
 
 from dragoman.errors import InputError
+
+OUT_OF_MEMORY = re.compile(
+    r"can't allocate memory|not enough memory|out of memory|bad_alloc|STATUS_ALLOC_FAILED|calculation overflowed"
+    r"|multiplication overflow"
+)
+"""Messages of torch and of the libraries of a GPU when memory runs out."""
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error says that memory ran out.
+
+    >>> ran_out_of_memory(MemoryError()), ran_out_of_memory(RuntimeError("CUDA out of memory.")), ran_out_of_memory(ValueError())
+    (True, True, False)
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))
+    )
 
 
 def free_memory(device: str = "cpu") -> int | None:
@@ -23,6 +41,15 @@ def free_memory(device: str = "cpu") -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def resident_memory() -> int | None:
+    """Return the memory in bytes that this process holds now; None if unknown."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:

@@ -28,15 +28,28 @@ def build_optimizer(
     rate, decay = settings.learning_rate, settings.weight_decay
     adam: dict[str, Any] = {"lr": rate, "betas": settings.betas, "eps": settings.epsilon, "fused": True}
     if settings.optimizer == "muon":
-        outputs = _parameters(model, (OutputLayer,))
-        hidden = [p for p in decayed if p.dim() == 2 and id(p) not in outputs]
-        rest = [p for p in decayed if p.dim() != 2 or id(p) in outputs]
+        hidden = _hidden_matrices(model)
+        muons = {id(p) for p in hidden}
+        rest = [p for p in decayed if id(p) not in muons]
         muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products)
         return CombinedOptimizer([muon, QuickAdamW(_groups(rest, others, decay), **adam)])
     groups = _groups(decayed, others, decay)
     if settings.optimizer in ("sgd", "nesterov"):
         return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=settings.optimizer == "nesterov", fused=True)
     return (LowOverheadAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
+
+
+def state_size(model: nn.Module, settings: OptimisationSettings) -> int:
+    """Return how many numbers the optimiser of `build_optimizer` keeps from step to step.
+
+    Adam keeps two for each weight that is trained, Muon one for each of its own; sgd and nesterov keep one with momentum.
+    """
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    if settings.optimizer in ("sgd", "nesterov"):
+        return trained if settings.momentum else 0
+    if settings.optimizer == "muon":
+        return 2 * trained - sum(p.numel() for p in _hidden_matrices(model))
+    return 2 * trained
 
 
 class LowOverheadAdam(Adam):
@@ -118,6 +131,12 @@ class CombinedOptimizer(Optimizer):
             part.state = self.state
             part.param_groups = self.param_groups[first : first + len(part.param_groups)]
             first += len(part.param_groups)
+
+
+def _hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
+    """Return what Muon updates: trained matrices but those of embeddings and output layers."""
+    others = _parameters(model, (nn.Embedding, TokenEmbedding, OutputLayer))
+    return [p for p in model.parameters() if p.requires_grad and p.dim() == 2 and id(p) not in others]
 
 
 def _groups(decayed: Sequence[Tensor], others: Sequence[Tensor], decay: float) -> list[dict[str, Any]]:

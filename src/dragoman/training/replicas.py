@@ -6,7 +6,7 @@ weights meet once per step.
 
 import copy
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -92,7 +92,9 @@ class Replicas:
         if is_counting():  # only this thread is counted
             losses = [work(model, part) for model, part in zip(models, parts, strict=False)]
         else:
-            losses = list(self._pool.map(work, models, parts))
+            begun = [self._pool.submit(work, model, part) for model, part in zip(models, parts, strict=False)]
+            wait(begun)  # for all, even if one has failed: nothing may be at work when the step is repeated
+            losses = [one.result() for one in begun]
         for replica in self.copies[: len(parts) - 1]:
             _move_gradients(replica, self.model)
         return losses
@@ -112,6 +114,7 @@ class Replicas:
             generator.manual_seed(seed)
             for own, weight in zip(replica.parameters(), self.model.parameters(), strict=True):
                 own.data = weight.data
+                own.grad = None  # of a step that failed
             for own_part, part in zip(replica.modules(), self.model.modules(), strict=True):
                 own_part.training = part.training
                 if isinstance(own_part, Dropout) and isinstance(part, Dropout):

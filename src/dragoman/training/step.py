@@ -14,8 +14,15 @@ from torch.optim import Optimizer
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch, Loss
 from dragoman.layers.adapters import Adapters
+from dragoman.machine.memory import ran_out_of_memory
 from dragoman.training.contracts import Objective, Stream
 from dragoman.training.replicas import Replicas, add_gradient
+
+UPDATE_FAILED = (
+    "memory ran out while the weights were updated, so some may have changed and others not; choose a smaller model or "
+    "training.batch_tokens, or close other programs, and go on from the last checkpoint with --resume, or start again"
+)
+"""What is said where a step fails too late to be repeated."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,8 @@ def train_step(
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
     Batches are weighted by their tokens, so the gradient is that of one big batch. `replicas` of the model compute it in parts;
-    `adapters` are trained in its place. NotFiniteError leaves the weights unchanged. Nothing is read from the device before
-    the whole gradient has been queued.
+    `adapters` are trained in its place. NotFiniteError leaves the weights unchanged, as does any error that is no TrainingError.
+    Nothing is read from the device before the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
     tokens = sum(len(batch.label_positions) for batch in batches)
@@ -82,9 +89,14 @@ def train_step(
     share = clip / (norm + 1e-6)
     if share < 1:
         torch._foreach_mul_(gradients, share)
-    optimizer.step()
-    if adapters is not None:
-        adapters.merge()
+    try:
+        optimizer.step()
+        if adapters is not None:
+            adapters.merge()
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        raise TrainingError(UPDATE_FAILED) from None
     return StepResult(total, plain, tokens, norm)
 
 

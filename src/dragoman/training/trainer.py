@@ -17,6 +17,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
+from dragoman.interfaces import Batch
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
@@ -30,6 +31,7 @@ from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.replicas import Replicas
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
 from dragoman.training.settings import OptimisationSettings
+from dragoman.training.splitting import Splitter
 from dragoman.training.state import load_state, part_of, restore_optimizer, restore_random_state, save_state
 from dragoman.training.step import NotFiniteError, StepResult, describe, gather, set_learning_rate, train_step
 
@@ -69,6 +71,7 @@ class Trainer:
         self.files = files
         self.validate = validate
         self.listener = listener
+        self.splitter = Splitter(lambda sentence: self.listener.say(sentence))
         self.rates = dropout_rates(model)
         self.average = WeightAverage(model, settings.ema) if settings.ema else None
         self.metrics = files.metrics
@@ -176,14 +179,17 @@ class Trainer:
             self.model,
             self.objective,
             self.optimizer,
-            batches=[batch.to(self.device) for batch in batches],
             clip=self.settings.clip,
             precision=self.precision,
             replicas=self.replicas,
             adapters=self.adapters,
         )
+
+        def take(parts: list[Batch]) -> StepResult:
+            return step(batches=[part.to(self.device) for part in parts])
+
         try:
-            result: StepResult = self.progress.cost.measure(cells, step)
+            result: StepResult = self.progress.cost.measure(cells, lambda: self.splitter.take(take, batches))
         except NotFiniteError as error:
             at = f"epoch {position['epoch']}, batch {position['index']}: {describe(batches)}"
             message = f"{error} at step {self.progress.step + 1} ({at}); {self.files.recovery_hint()}"

@@ -1,0 +1,52 @@
+"""Which batches may be computed in parts, known from a recipe: by copies of the model, or one part after the other."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from dragoman.attention.scores import ScoreName
+from dragoman.layers.positions import PositionsName
+from dragoman.models.build import BUILT_IN as KINDS
+from dragoman.models.capabilities import Capabilities, capabilities_of
+
+BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
+    "positions": (None, *get_args(PositionsName)),
+    **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
+}
+"""Built-in values."""
+
+
+def model_of(recipe: Any) -> Capabilities:
+    """Return what the model of a recipe supports."""
+    return capabilities_of(recipe.model)
+
+
+def plugged(recipe: Any) -> bool:
+    """Tell whether part of the model comes from a plugin, of which nothing is known."""
+    return any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
+
+
+def splittable(recipe: Any) -> bool:
+    """Tell whether parts of a batch, one after the other, have its loss and gradient: nothing depends on all of it."""
+    model, training = recipe.model, recipe.training
+    rewards = (getattr(one, "reward", None) for one in (training, *training.phases))
+    return (
+        model.kind in KINDS
+        and not plugged(recipe)
+        and not model_of(recipe).data_dependent
+        and getattr(model, "experts", None) is None
+        and getattr(training, "objective", "translation") == "translation"
+        and all(one is None for one in rewards)
+    )
+
+
+def replicable(recipe: Any) -> bool:
+    """Tell whether copies of the model can compute parts of a batch: it is splittable, and chance is dropout alone."""
+    model, training = model_of(recipe), recipe.training
+    return (
+        splittable(recipe)
+        and model.translates
+        and model.one_program
+        and not getattr(recipe.model, "attention_dropout", 0)
+        and training.consistency is None
+        and not training.word_dropout
+    )

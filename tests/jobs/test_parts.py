@@ -1,0 +1,35 @@
+"""Which batches may be computed in parts."""
+
+import pytest
+from tests.tiny import recipe
+
+from dragoman.jobs.parts import plugged, replicable, splittable
+
+
+@pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
+def test_what_adds_up_over_sentences_can_be_split(model: str) -> None:
+    assert splittable(recipe(model))
+    assert replicable(recipe(model)) == (model == "transformer")
+    assert not plugged(recipe(model))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "model.experts={experts: 2, active: 1}",
+        "model.hard={training: reinforce}",
+        "training.reward={}",
+        "training.phases=[{after: 0.5, reward: {}}]",
+    ],
+)
+def test_what_depends_on_the_whole_batch_cannot(change: str) -> None:
+    assert not splittable(recipe("transformer", change))
+    assert not replicable(recipe("transformer", change))
+
+
+@pytest.mark.parametrize(
+    "change", ["training.word_dropout=0.1", "training.consistency={kind: r_drop}", "model.attention_dropout=0.1"]
+)
+def test_chance_other_than_dropout_needs_one_thread_but_may_be_split(change: str) -> None:
+    assert splittable(recipe("transformer", change))
+    assert not replicable(recipe("transformer", change))
