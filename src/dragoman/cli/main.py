@@ -44,6 +44,7 @@ COMMANDS = (
     "align",
     "aer",
     "average",
+    "verify",
     "recipes",
     "schema",
     "laws",

@@ -19,6 +19,8 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
         raise InputError(
             f"averaging needs at least two checkpoints, but {folder} has {len(paths)}; train with training.keep: 5"
         )
+    for path in paths:
+        run.files.check_recorded(path)
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
     names = [path.stem for path in paths]
     metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}

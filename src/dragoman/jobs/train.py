@@ -98,6 +98,7 @@ def _conclude(run: Run, trainer: Trainer) -> None:
         if run.recipe.training.average > 1:
             _try_average(run, trainer, run.recipe.training.average)
         check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
+        trainer.metrics.record()
     trainer.listener.close()
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
+from dragoman.data.ledger import record
 from dragoman.errors import ImportModelError, RunError
 from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import TensorFiles, opened, read_config, read_json
@@ -153,6 +154,7 @@ def _write(
     for path in {*found.text.iterdir(), *found.text.glob("*.json")}:
         if path.suffix in KEPT and path.is_file() and path.stat().st_size <= LARGEST_KEPT:
             shutil.copyfile(path, kept / path.name)
+    record(folder, kept.iterdir())
     return sum(tensor.numel() for tensor in state.values())
 
 

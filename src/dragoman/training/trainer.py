@@ -37,6 +37,10 @@ LAST = 1 - 1e-9
 """The largest used share of the budget at which a step may still be taken."""
 
 
+class ValidationInterrupt(BaseException):
+    """A signal has interrupted a validation, which a resumed run does first."""
+
+
 class Trainer:
     """Train a model until its budget is used up, a signal asks to stop, or dev no longer improves.
 
@@ -74,6 +78,7 @@ class Trainer:
         self.metrics = files.metrics
         self.progress = Progress()
         self.stop_requested = False
+        self.validating = False
         self._start_phase(0)
 
     def run(self) -> Progress:
@@ -81,20 +86,25 @@ class Trainer:
         self.model.train()
         totals, saved = self._totals(), time.monotonic()
         while not self.progress.finished and not self.stop_requested:
-            begin = time.monotonic()
-            self._step(totals)
-            self.progress.seconds += time.monotonic() - begin
-            if self.progress.step == 1:
-                check_first_step(self.budgets, self._used())
-            if self.progress.step % self.settings.log_every == 0:
-                self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
-                totals = self._totals()
+            if not self.progress.due:
+                begin = time.monotonic()
+                self._step(totals)
+                self.progress.seconds += time.monotonic() - begin
+                if self.progress.step == 1:
+                    check_first_step(self.budgets, self._used())
+                if self.progress.step % self.settings.log_every == 0:
+                    self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
+                    totals = self._totals()
             ended = self.share() >= 1
-            if ended or self.progress.step % self.settings.validate_every == 0:
-                paused = time.monotonic()
-                self._validate()
+            if ended or self.progress.due or self.progress.step % self.settings.validate_every == 0:
+                paused, self.progress.due = time.monotonic(), True
+                try:
+                    self._validate()
+                except ValidationInterrupt:
+                    break
                 saved = time.monotonic()
                 totals.began += saved - paused
+                self.progress.due = False
                 self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
                 self.save()
             elif time.monotonic() - saved > 60 * self.settings.save_minutes:
@@ -143,15 +153,17 @@ class Trainer:
         restore_random_state(tensors, self.device)
         if self.average is not None:
             self.average.restore(part_of(tensors, "average."), self.files.last)
-        self.progress.finished = self.share() >= 1 or out_of_patience(
-            self.progress, self.settings, say=self.listener.say
+        self.progress.finished = not self.progress.due and (
+            self.share() >= 1 or out_of_patience(self.progress, self.settings, say=self.listener.say)
         )
         replaced = recover_best(self.files, self.trained, self.progress)
+        if self.metrics.changed():
+            self.listener.say(f"{self.metrics.path} is damaged; what can be read of it is kept.")
         if damaged := self.metrics.truncate_after(self.progress.step):
             self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were dropped.")
         if replaced is not None:
             self.listener.say(replaced)
-            if self.progress.best is None:
+            if self.progress.best is None and not self.progress.due:
                 self._validate()
 
     def _totals(self) -> RunningTotals:
@@ -220,9 +232,12 @@ class Trainer:
         begin = time.monotonic()
         with nullcontext() if self.average is None else self.average.in_use():
             try:
+                self.validating = True
                 scores = measure(self.validate, self.model)
             except TrainingError as error:
                 raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
+            finally:
+                self.validating = False
             better = select(self.files, self.trained, scores, progress=self.progress, settings=self.now)
         self.progress.seconds += time.monotonic() - begin
         self._record({"step": self.progress.step, **self.progress.costs(), **scores, "best": better})
