@@ -87,7 +87,9 @@ def test_weights_are_known_by_the_checksum_inside(run: Path):
 
 
 @pytest.mark.parametrize("at", ["checksums.json", "a.json", "checksums.json again"])
-def test_a_process_may_be_killed_at_every_moment_of_a_save(run: Path, path: Path, at: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_process_may_be_killed_at_every_moment_of_a_save(
+    run: Path, path: Path, at: str, monkeypatch: pytest.MonkeyPatch
+):
     """Each of the three renames is the last; what is there then is accepted, whichever it is."""
     renames = 0
     replace = os.replace
@@ -122,7 +124,9 @@ def test_a_file_of_an_earlier_release_may_be_replaced_for_the_first_time(run: Pa
     assert "b.json" not in (recorded(run) or {})
 
 
-def test_a_full_disk_after_the_rename_leaves_a_file_that_is_accepted(run: Path, path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_full_disk_after_the_rename_leaves_a_file_that_is_accepted(
+    run: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+):
     write, calls = ledger.write_text, []
 
     def fail(place: Path, text: str) -> None:

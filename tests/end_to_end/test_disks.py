@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,16 @@ def copied(trained: Trained, place: Path, *assignments: str) -> Path:
 def adapt(trained: Trained, place: Path) -> tuple[object, ...]:
     """Return the command that adapts a run to a few pairs."""
     few = ("--set", "training.steps=2", "--set", "training.threads=1")
-    return ("adapt", copied(trained, place), "--data", texts(place.parent / "domain"), "--out", place / "new", *DEVICE, *few)
+    return (
+        "adapt",
+        copied(trained, place),
+        "--data",
+        texts(place.parent / "domain"),
+        "--out",
+        place / "new",
+        *DEVICE,
+        *few,
+    )
 
 
 COMMANDS: dict[str, Command] = {
@@ -38,7 +48,12 @@ COMMANDS: dict[str, Command] = {
     "average": lambda trained, place: ("average", copied(trained, place), "--out", place / "new"),
     "export": lambda trained, place: ("export", copied(trained, place), "--to", "ctranslate2"),
     "huggingface": lambda trained, place: ("export", copied(trained, place), "--to", "huggingface"),
-    "import": lambda trained, place: ("import", write_model(place.parent / "opus-mt-en-vi", "marian"), "--out", place / "new"),
+    "import": lambda trained, place: (
+        "import",
+        write_model(place.parent / "opus-mt-en-vi", "marian"),
+        "--out",
+        place / "new",
+    ),
     "adapt": adapt,
     "shortlist": lambda trained, place: ("shortlist", copied(trained, place)),
     "attend": lambda trained, place: ("attend", copied(trained, place), "I love cats.", "-o", place / "a.svg"),
@@ -71,7 +86,9 @@ def fail_at(name: str, trained: Trained, tmp_path: Path, write: int, number: int
     for folder in place.iterdir():
         if (folder / "manifest.json").exists():
             assert not [one for one in verify(folder) if one.state in BAD], (where, verify(folder))
-    again = dragoman(*command, *(["--resume"] if name == "train" and (run / "manifest.json").exists() else []), stdin=LINE)
+    again = dragoman(
+        *command, *(["--resume"] if name == "train" and (run / "manifest.json").exists() else []), stdin=LINE
+    )
     assert again.code == 0 or found.code == 0 or "--resume" in again.errors, (where, again)
     shutil.rmtree(place.parent)
 
@@ -98,3 +115,14 @@ def test_a_disk_that_fails_ends_a_command_in_a_sentence(name: str, trained: Trai
 def test_a_disk_that_fails_at_any_write_ends_a_command_in_a_sentence(name: str, trained: Trained, tmp_path: Path):
     for write in range(writes_of(name, trained, tmp_path)):
         fail_at(name, trained, tmp_path, write, FAULTS[write % 3])
+
+
+def test_no_room_for_temporary_files_is_no_obstacle(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", full)
+    for name in COMMANDS:
+        found = dragoman(*command_of(name, trained, tmp_path / name / "place"), stdin=LINE)
+        assert found.code == 0, (name, found)

@@ -24,7 +24,9 @@ SIZES = "embedding: 16, dropout: 0.1"
 KINDS = {
     "rnn": (),
     "transformer": (),
-    "convs2s": (f"model={{kind: convs2s, {SIZES}, output_embedding: 16, encoder_layers: [[16, 3]], decoder_layers: [[16, 3]]}}",),
+    "convs2s": (
+        f"model={{kind: convs2s, {SIZES}, output_embedding: 16, encoder_layers: [[16, 3]], decoder_layers: [[16, 3]]}}",
+    ),
     "gnmt": (f"model={{kind: gnmt, {SIZES}, hidden: 16, encoder_layers: 2, decoder_layers: 2}}",),
 }
 
@@ -62,7 +64,9 @@ def test_a_run_killed_now_and_then_ends_as_the_unbroken_one(tmp_path: Path, kind
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_killed_at_many_moments_ends_as_the_unbroken_one(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]):
+def test_a_run_killed_at_many_moments_ends_as_the_unbroken_one(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+):
     ended = kill_again_and_again(kind, 25, 5, tmp_path)
     with capsys.disabled():
         print(f"\n{kind}: 25 kills, {ended} trainings that came to their end")

@@ -1,6 +1,6 @@
 """A damaged run never translates otherwise without a word: it refuses and names the file, says what changed, or is not touched.
 
-Bytes are changed, files cut, deleted, exchanged with one another and with those of another run; `dragoman verify` finds all of it.
+Bytes are changed, files cut, deleted, exchanged with one another and with those of another run; `dragoman verify` finds it all.
 """
 
 import logging
@@ -34,7 +34,9 @@ def make(trained: Trained, tmp_path_factory: pytest.TempPathFactory):
             model = "transformer" if kind == "adapters" else kind
             base = trained(model, "text.joint=false", f"seed={seed}")
             if kind == "adapters":
-                base = trained(model, "text.joint=false", f"seed={seed}", f"model.start_from.whole={base}", "model.adapters={}")
+                base = trained(
+                    model, "text.joint=false", f"seed={seed}", f"model.start_from.whole={base}", "model.adapters={}"
+                )
             shutil.copytree(base, run)
             measure_tests(run)
             make_shortlist(run)
@@ -60,7 +62,9 @@ def named(done: Damage, run: Path, said: str) -> bool:
     return any(str(run / name) in said or Path(name).name in said for name in done.names)
 
 
-def try_damages(make, kind: str, count: int, seed: int, caplog: pytest.LogCaptureFixture, place: Path) -> dict[str, int]:
+def try_damages(
+    make, kind: str, count: int, seed: int, caplog: pytest.LogCaptureFixture, place: Path
+) -> dict[str, int]:
     """Damage a run so many times, in a new copy each; return how often what happened."""
     run, other, rng = make(kind, 1), make(kind, 2), random.Random(seed)
     intact, _ = translated(run, caplog)

@@ -190,7 +190,9 @@ def test_stopping_ends_after_the_step_and_saves(make: Make) -> None:
     assert about["position"] == trainer.stream.position
 
 
-@pytest.mark.parametrize("settings", [{}, {"ema": 0.9}, {"metric": "loss", "patience": 3}], ids=["plain", "ema", "patience"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"ema": 0.9}, {"metric": "loss", "patience": 3}], ids=["plain", "ema", "patience"]
+)
 def test_a_validation_that_was_interrupted_is_done_first_on_resuming(make: Make, settings: dict[str, Any]) -> None:
     often: dict[str, Any] = {"steps": 6, "validate_every": 2, "keep": 2, **settings}
     broken = make(**often)

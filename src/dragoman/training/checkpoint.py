@@ -79,8 +79,8 @@ def check_format(path: Path, written: int) -> None:
         raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
     if written < FORMAT:
         raise RunError(
-            f"{path} has format {written}, older than the {FORMAT} that this version reads; it is from before release 0.1.0, and no "
-            "release reads it: train it again"
+            f"{path} has format {written}, older than the {FORMAT} that this version reads; it is from before release 0.1.0, and "
+            "no release reads it: train it again"
         )
 
 
