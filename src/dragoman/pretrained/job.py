@@ -4,6 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def import_model(
     the model computes what the original does, if that can be tested. Raises ImportModelError for a model that cannot be imported.
     """
     check_new(out, resumable=False)
-    with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
+    with opened(source) as folder, _converted(folder) as place:
         found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
         codecs = load_codecs(found.text, found.config, prefixes=_prefixes(languages, prefixes))
@@ -96,6 +97,11 @@ def import_model(
                 f"the run folder {out} cannot be written ({error.strerror}); choose another with --out, or make room"
             ) from None
     return Imported(out, description.family, parameters, proof)
+
+
+def _converted(folder: Path) -> AbstractContextManager[str]:
+    """Return a temporary folder for the files of a model in Marian's own form, which are converted first."""
+    return tempfile.TemporaryDirectory(prefix="dragoman-import-") if is_marian(folder) else nullcontext("")
 
 
 def _prefixes(languages: tuple[str | None, str | None], prefixes: tuple[str, str]) -> Prefixes | None:
