@@ -44,12 +44,23 @@ class Disk:
 
         return operate
 
+    def creating(self, opened: Callable[..., Any]) -> Callable[..., Any]:
+        """Count what is created by the system's own call."""
+
+        def operate(path: Any, flags: int, *arguments: Any, **options: Any) -> Any:
+            if flags & os.O_CREAT:
+                self.write(path)
+            return opened(path, flags, *arguments, **options)
+
+        return operate
+
     @contextmanager
     def watching(self) -> Iterator["Disk"]:
         """Watch, and fail, within a `with` block."""
         with (
             patch.object(os, "replace", self.watched(os.replace)),
             patch.object(os, "mkdir", self.watched(os.mkdir)),
+            patch.object(os, "open", self.creating(os.open)),
             patch.object(io, "open", self.opening(io.open)),
             patch.object(builtins, "open", self.opening(builtins.open)),
         ):

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.test_calibrate import write_pairs
 from tests.end_to_end.disk import Disk
+from tests.jobs.test_calibrate import ASSIGNMENTS, half_right
 from tests.jobs.test_mixing import texts
 from tests.pretrained.folders import write_model
 from tests.tiny import Trained, dragoman, recipe_file
@@ -42,6 +44,12 @@ def adapt(trained: Trained, place: Path) -> tuple[object, ...]:
     )
 
 
+def calibrate(trained: Trained, place: Path) -> tuple[object, ...]:
+    """Return the command that calibrates a run on translations of which half are right."""
+    run = copied(trained, place, *ASSIGNMENTS)
+    return ("calibrate", run, "--on", *write_pairs(place.parent, half_right(run)), *DEVICE)
+
+
 COMMANDS: dict[str, Command] = {
     "train": lambda trained, place: ("train", recipe_file(place.parent, "transformer"), "--out", place / "run", *SHORT),
     "resume": lambda trained, place: ("train", "--resume", copied(trained, place), "--set", "training.steps=24"),
@@ -55,6 +63,7 @@ COMMANDS: dict[str, Command] = {
         place / "new",
     ),
     "adapt": adapt,
+    "calibrate": calibrate,
     "shortlist": lambda trained, place: ("shortlist", copied(trained, place)),
     "attend": lambda trained, place: ("attend", copied(trained, place), "I love cats.", "-o", place / "a.svg"),
     "report": lambda trained, place: ("translate", copied(trained, place), "--report", place / "a.html"),

@@ -118,18 +118,18 @@ def check(run: Path, *paths: Path) -> None:
 
     Files of which no checksum is recorded are left alone.
     """
-    for path in paths:
-        name = name_of(run, path)
-        for _ in range(ATTEMPTS):
-            if matches(path, (recorded(run) or {}).get(name)):
-                break
-        else:
-            if not path.exists():
-                raise DamagedError(f"{path} is missing; restore it from an intact copy")
-            raise DamagedError(
-                f"{path} is damaged, or not the file that was saved there (its checksum is not that in {LEDGER}); restore it "
-                "from an intact copy"
-            )
+    unlike = list(paths)
+    for _ in range(ATTEMPTS):
+        files = recorded(run) or {}
+        unlike = [path for path in unlike if not matches(path, files.get(name_of(run, path)))]
+        if not unlike:
+            return
+    if not unlike[0].exists():
+        raise DamagedError(f"{unlike[0]} is missing; restore it from an intact copy")
+    raise DamagedError(
+        f"{unlike[0]} is damaged, or not the file that was saved there (its checksum is not that in {LEDGER}); restore it from "
+        "an intact copy"
+    )
 
 
 def check_folder(run: Path, folder: Path) -> None:

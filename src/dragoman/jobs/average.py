@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from dragoman.errors import InputError
-from dragoman.runs.folder import check_new, new_run, open_run
-from dragoman.runs.lock import run_lock
+from dragoman.runs.folder import check_new, new_run, open_run, replacing_run
 from dragoman.training.checkpoint import average
 
 
@@ -27,10 +26,10 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     metadata |= {
         name: run.manifest[name] for name in ("start_from",) if name in run.manifest
     }  # adapters need their base
-    with run_lock(target):
-        check_new(target, resumable=False)
+    check_new(target, resumable=False)
+    with replacing_run(target) as temporary:
         averaged = new_run(
-            target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
+            temporary, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
         )
         averaged.files.save(averaged.weights, average(paths), {"averaged": names})
         averaged.save()

@@ -8,7 +8,8 @@ copied anywhere; a run with adapters needs its base, where it was or beside it.
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,9 +196,12 @@ def write_run(
         whole = sealed(manifest, read_yaml(folder / "recipe.yaml"))
         write_recorded(folder, folder / "manifest.json", json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise RunError(
-            f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> RunError:
+    """Return the error that says why a run cannot be written."""
+    return RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out")
 
 
 def check_new(folder: Path, *, resumable: bool = True) -> None:
@@ -215,6 +219,21 @@ def check_new(folder: Path, *, resumable: bool = True) -> None:
             f"{folder} contains files that do not belong to a run (such as `{min(found - own)}`); choose "
             "another folder with --out"
         )
+
+
+@contextmanager
+def replacing_run(folder: Path) -> Iterator[Path]:
+    """Yield a folder that becomes the run `folder` if nothing is raised; until then there is nothing of it.
+
+    Raises RunError if it cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(folder.absolute()) as temporary:
+            temporary.mkdir()
+            yield temporary
+    except OSError as error:
+        raise _unwritable(folder, error) from None
 
 
 def new_run(
