@@ -8,6 +8,7 @@ DragomanError
 │   ├── ExportError       an export that cannot be made, or does not translate as its run does
 │   └── ImportModelError  a pretrained model that cannot be imported
 ├── RunError         a run folder that is missing, incomplete, damaged or newer than this program
+│   └── DamagedError      a file of a run whose content is not what was written
 └── TrainingError    training that cannot continue (a loss that is not a number, a full disk)
 
 The command line prints the sentence and exits with code 2. Any other exception is a bug in Dragoman.
@@ -41,6 +42,10 @@ class InputError(DragomanError):
 
 class RunError(DragomanError):
     """A run folder that is missing, incomplete, damaged or newer than this program."""
+
+
+class DamagedError(RunError):
+    """A file of a run whose content is not what was written; a copy may replace it."""
 
 
 class ExportError(InputError):

@@ -86,13 +86,16 @@ def test_a_recipe_that_was_edited_is_found(run: Path):
 def test_a_run_of_a_newer_program_is_refused(run: Path):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     (run / "manifest.json").write_text(json.dumps(manifest | {"format": 99}), encoding="utf-8")
-    assert translated(run) == f"{run} has format 99, newer than the 2 that this version reads; update dragoman"
+    assert (
+        translated(run)
+        == f"{run / 'manifest.json'} has format 99, newer than the 2 that this version reads; update dragoman"
+    )
 
 
 def test_a_run_whose_models_computed_otherwise_is_refused(run: Path):
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     (run / "manifest.json").write_text(json.dumps(manifest | {"format": 1}), encoding="utf-8")
-    assert translated(run).startswith(f"{run} has format 1, older than the 2 that this version reads; train it again")
+    assert translated(run).startswith(f"{run / 'manifest.json'} has format 1, older than the 2 that")
 
 
 @pytest.mark.parametrize("damage", [flip, lambda path: path.write_bytes(path.read_bytes()[:-1])], ids=["flip", "cut"])

@@ -69,7 +69,7 @@ def test_training_tells_what_it_does(tmp_path: Path):
     assert listener.closed
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "recipe.yaml", "model.safetensors", "source.json", "target.json", "manifest.json", "metrics.jsonl", "checkpoints",
-        "training",
+        "training", "checksums.json",
     }  # fmt: skip
 
 

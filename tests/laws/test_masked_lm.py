@@ -1,6 +1,5 @@
 """The laws that concern a masked language model: it has no decoder, so laws 1, 2 and 4 to 8 say nothing of it."""
 
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from dragoman.models.transformer_settings import MaskedSettings
 from dragoman.training.files import RunFiles
 from dragoman.training.masking import MaskingStream, mask_tokens, masked_loss
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 from dragoman.training.trainer import Trainer
 
 SETTINGS = MaskedSettings(encoder_layers=2, width=8, feed_forward=12, heads=2, dropout=0.3)
@@ -59,7 +58,7 @@ def test_uneven_batches_have_the_gradient_of_one_big_batch() -> None:
     found = []
     for batches in ([whole], parts):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-        result = train_step(model, masked_loss, optimizer, batches=batches, clip=1e9, precision=nullcontext())
+        result = train_step(model, masked_loss, optimizer, batches=batches, clip=1e9, compute=Compute())
         assert result.tokens == int(whole.real.sum()) > 3
         found.append((result.total, [parameter.grad.clone() for parameter in model.parameters()]))
     (total, gradients), (other, changed) = found

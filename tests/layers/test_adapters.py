@@ -19,7 +19,7 @@ from dragoman.layers.embedding import freeze_embeddings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 from dragoman.training.trainer import Trainer
 
 ONE = AdapterSettings(rank=1, alpha=3)
@@ -215,9 +215,7 @@ def test_replicas_give_the_same_gradients(tmp_path: Path) -> None:
             torch.optim.SGD(trainer.adapters.parameters(), lr=0.0),
             batches=[BATCH],
             clip=1e9,
-            precision=trainer.precision,
-            replicas=trainer.replicas,
-            adapters=trainer.adapters,
+            compute=Compute(trainer.precision, trainer.replicas, trainer.adapters),
         )
         gradients.append([one.grad for one in trainer.adapters.parameters()])
         trainer.stream.close()

@@ -1,13 +1,15 @@
 """Damage and edits of a run's own files are noticed; runs of earlier versions, which could not notice them, still open."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tests.tiny import recipe
 
-from dragoman.errors import DragomanError, RunError
+from dragoman.data.ledger import LEDGER
+from dragoman.errors import DamagedError, DragomanError, RunError
 from dragoman.runs import integrity
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.text import WordsSettings, learn_codecs
@@ -122,10 +124,61 @@ def test_equal_runs_have_equal_weights_to_the_byte_whatever_their_budget(run: Ru
 def test_a_run_of_an_earlier_version_is_read_as_it_is(run: Run):
     path = run.folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
-    for name in (integrity.CHECKSUM, integrity.RECIPE, integrity.IDENTITY):
+    for name in (integrity.CHECKSUM, integrity.RECIPE, integrity.IDENTITY, integrity.COMPARED):
         del manifest[name]
     path.write_text(json.dumps(manifest), encoding="utf-8")
+    (run.folder / LEDGER).unlink()
     edit(run.folder / "recipe.yaml", "heads: 2", "heads: 1")
     opened = open_run(run.folder)
     opened.files.save_weights(opened.weights, opened.fresh_model(), {"step": 1})
     assert opened.recipe.model.heads == 1 and opened.load_model(CPU)
+
+
+def test_codecs_that_changed_places_are_noticed(run: Run):
+    """Each is intact, and of this run; the vocabularies have one size."""
+    source, target = (run.folder / f"{name}.json" for name in ("source", "target"))
+    content = source.read_bytes()
+    source.write_bytes(target.read_bytes())
+    target.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"source\.json is damaged, or not the file that was saved there"):
+        open_run(run.folder)
+
+
+def test_other_weights_of_the_same_run_are_refused_in_the_place_of_the_best(run: Run):
+    model = run.fresh_model()
+    with torch.no_grad():
+        next(model.parameters()).add_(1.0)
+    run.files.save_weights(run.files.kept_at(2), model, {"step": 2})
+    run.weights.write_bytes(run.files.kept_at(2).read_bytes())
+    with pytest.raises(DamagedError, match=r"model\.safetensors is damaged, or not the file that was saved there"):
+        open_run(run.folder).load_model(CPU)
+    assert open_run(run.folder).load_model(CPU, run.files.kept_at(2))
+
+
+@pytest.mark.parametrize("change", ["edit", "delete"])
+def test_a_dictionary_that_was_changed_or_lost_is_noticed(run: Run, change: str):
+    replace(run, dictionary={"a": "x"}).save()
+    assert open_run(run.folder).dictionary == {"a": "x"}
+    if change == "edit":
+        edit(run.folder / "dictionary.tsv", "x", "y")
+    else:
+        (run.folder / "dictionary.tsv").unlink()
+    with pytest.raises(DamagedError, match=r"dictionary\.tsv is (damaged|missing)"):
+        open_run(run.folder)
+
+
+def test_the_manifest_of_a_run_of_equal_weights_is_not_taken_for_its_own(run: Run, tmp_path: Path):
+    other = make(tmp_path / "other", "training.steps=99")
+    (run.folder / "manifest.json").write_bytes((other.folder / "manifest.json").read_bytes())
+    (run.folder / "recipe.yaml").write_bytes((other.folder / "recipe.yaml").read_bytes())
+    with pytest.raises(DamagedError, match=r"manifest\.json is damaged, or not the file"):
+        open_run(run.folder)
+
+
+def test_checksums_that_are_lost_are_missed_once(run: Run, caplog: pytest.LogCaptureFixture):
+    integrity._notice.cache_clear()
+    (run.folder / LEDGER).unlink()
+    for _ in range(2):
+        assert open_run(run.folder).load_model(CPU)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "checksums.json is missing" in said

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+import signal
 from collections.abc import Iterator
 from typing import Literal
 
@@ -124,3 +125,21 @@ def test_a_model_without_the_special_pieces_is_refused() -> None:
     SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_writer=model, vocab_size=34, minloglevel=2)
     with pytest.raises(TextError, match="the SentencePiece model starts with the tokens"):
         SentencePiece(model.getvalue(), "unigram")
+
+
+def test_signals_end_the_process_while_a_vocabulary_is_learned_and_are_handled_as_before_then() -> None:
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError
+
+    before = signal.signal(signal.SIGTERM, handler)
+    seen: list[object] = []
+
+    def texts() -> Iterator[str]:
+        seen.append(signal.getsignal(signal.SIGTERM))
+        yield from TEXT
+
+    try:
+        learn_pieces(texts(), settings("bpe"))
+        assert seen == [signal.SIG_DFL] and signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -4,7 +4,6 @@ The bounds stand a little above what was counted (torch 2.13), for other release
 """
 
 from collections import Counter
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.recurrence import native_loops
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 TRANSFORMER = TransformerSettings(width=16, feed_forward=32, heads=2, encoder_layers=2, decoder_layers=2)
 RECURRENT = RecurrentSettings(embedding=16, hidden=16, bidirectional=False, deep_output=False)
@@ -58,7 +57,7 @@ def operations(settings: ModelSettings, length: int, *, native: bool = False) ->
     batch = collate([([5] * length, [6] * length)] * 4)
 
     def step() -> None:
-        train_step(model, objective, optimizer, batches=[batch], clip=1.0, precision=nullcontext())
+        train_step(model, objective, optimizer, batches=[batch], clip=1.0, compute=Compute())
 
     step()
     with Counting() as counted:

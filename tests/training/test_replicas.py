@@ -20,7 +20,7 @@ from dragoman.training.flops import counting
 from dragoman.training.objectives import translation_loss
 from dragoman.training.replicas import Replicas, parts_of
 from dragoman.training.settings import GuidedSettings, TrainingSettings
-from dragoman.training.step import StepResult, train_step
+from dragoman.training.step import Compute, StepResult, train_step
 
 PAIRS = batch([5, 3, 4, 7, 2], [6, 3, 5, 4, 7])
 PLAIN = "transformer pre-norm, sinusoidal"
@@ -49,7 +49,7 @@ def stepped(model: Seq2Seq, pairs: Batch = PAIRS, *, shared: Replicas | None = N
     """Take a step that changes nothing but gradients."""
     objective = partial(translation_loss, smoothing=0.1, **options)  # type: ignore[arg-type]
     optimizer = SGD(model.parameters(), lr=0.0)
-    return train_step(model, objective, optimizer, batches=[pairs], clip=1e9, precision=nullcontext(), replicas=shared)
+    return train_step(model, objective, optimizer, batches=[pairs], clip=1e9, compute=Compute(replicas=shared))
 
 
 def gradients(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -46,7 +46,30 @@ def test_what_a_resumed_run_will_write_again_is_forgotten(metrics: MetricsFile) 
     metrics.truncate_after(2)
     metrics.append({"step": 3, "again": True})
     assert metrics.read() == [{"step": 1}, {"step": 2}, {"step": 3, "again": True}]
-    assert [path.name for path in metrics.path.parent.iterdir()] == ["metrics.jsonl"]
+    assert {path.name for path in metrics.path.parent.iterdir()} == {"metrics.jsonl", "checksums.json"}
+
+
+def test_the_record_of_an_average_is_forgotten_too_as_it_is_made_again(metrics: MetricsFile) -> None:
+    metrics.append({"step": 2, "dev_loss": 1.0, "best": True})
+    metrics.append({"step": 2, "dev_loss": 0.5, "averaged": 3})
+    metrics.truncate_after(2)
+    assert metrics.read() == [{"step": 2, "dev_loss": 1.0, "best": True}]
+
+
+def test_a_change_of_what_was_recorded_is_noticed_and_what_is_appended_is_not(metrics: MetricsFile) -> None:
+    assert not metrics.changed()
+    metrics.append({"step": 1, "loss": 0.5})
+    metrics.record()
+    metrics.append({"step": 2, "loss": 0.25})
+    assert not metrics.changed()
+    text = metrics.path.read_text(encoding="utf-8")
+    for other in (text.replace("0.5", "0.6"), text[:10], text[1:]):
+        metrics.path.write_text(other, encoding="utf-8")
+        assert metrics.changed()
+    metrics.path.write_text(text, encoding="utf-8")
+    metrics.truncate_after(1)
+    metrics.append({"step": 2, "loss": 0.2})
+    assert not metrics.changed()
 
 
 def test_silence_is_a_listener() -> None:

@@ -8,7 +8,7 @@ import pytest
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
 from dragoman.training.stopping import stops_when_asked
-from dragoman.training.trainer import Trainer
+from dragoman.training.trainer import Trainer, ValidationInterrupt
 
 
 class Gone(Silent):
@@ -22,7 +22,7 @@ class Fake(Trainer):
     """A trainer of nothing."""
 
     def __init__(self) -> None:
-        self.stop_requested, self.progress, self.listener = False, Progress(), Silent()
+        self.stop_requested, self.validating, self.progress, self.listener = False, False, Progress(), Silent()
 
 
 @pytest.fixture
@@ -40,6 +40,14 @@ def test_each_signal_asks_training_to_stop_and_is_remembered(trainer: Trainer, n
     assert trainer.progress.stopped_by == number
     assert signal.getsignal(number) is before
     assert "stopped_by" not in trainer.progress.to_json()
+
+
+def test_a_validation_is_interrupted_at_once(trainer: Trainer) -> None:
+    trainer.validating = True
+    with pytest.raises(ValidationInterrupt), stops_when_asked(trainer):
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError
+    assert trainer.stop_requested
 
 
 def test_a_second_signal_stops_at_once(trainer: Trainer) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
+from torch import nn
 
 from dragoman.errors import RunError, TrainingError
 from dragoman.interfaces import Batch, Loss
@@ -19,7 +20,7 @@ from dragoman.training.checkpoint import load_tensors, own_tensors
 from dragoman.training.contracts import Objective
 from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.settings import PhaseSettings, TrainingSettings
-from dragoman.training.trainer import Trainer
+from dragoman.training.trainer import Trainer, ValidationInterrupt
 
 Make = Callable[..., Trainer]
 
@@ -211,6 +212,53 @@ def test_stopping_ends_after_the_step_and_saves(make: Make) -> None:
     _, about = load_tensors(trainer.files.folder / "training" / "last.safetensors")
     assert about["progress"]["step"] == 3
     assert about["position"] == trainer.stream.position
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"ema": 0.9}, {"metric": "loss", "patience": 3}], ids=["plain", "ema", "patience"]
+)
+def test_a_validation_that_was_interrupted_is_done_first_on_resuming(make: Make, settings: dict[str, Any]) -> None:
+    often: dict[str, Any] = {"steps": 6, "validate_every": 2, "keep": 2, **settings}
+    broken = make(**often)
+    validate = broken.validate
+    given: Iterator[Any] = iter([validate, interrupted])
+    broken.validate = lambda model: next(given)(model)
+    broken.run()
+    _, about = load_tensors(broken.files.last)
+    assert (about["progress"]["step"], about["progress"]["due"]) == (4, True)
+    assert not broken.progress.finished and [record["step"] for record in validations(broken)] == [2]
+    resumed = make(**often)
+    resumed.restore()
+    assert resumed.run().finished
+    assert "due" not in load_tensors(resumed.files.last)[1]["progress"]
+    records, weights = validations(resumed), own_tensors(resumed.model)
+    for path in resumed.files.folder.rglob("*.*"):
+        path.unlink()
+    whole = make(**often)
+    whole.run()
+    assert all(torch.equal(weights[name], tensor) for name, tensor in own_tensors(whole.model).items())
+    timeless = [[{**record, "seconds": 0} for record in some] for some in (records, validations(whole))]
+    assert timeless[0] == timeless[1] and [record["step"] for record in records] == [2, 4, 6]
+
+
+def test_the_last_validation_too_may_be_interrupted(make: Make) -> None:
+    broken = make(steps=2)
+    broken.validate = interrupted
+    assert not broken.run().finished
+    resumed = make(steps=2)
+    resumed.restore()
+    assert resumed.run().finished and resumed.files.weights.exists()
+    assert [record["step"] for record in validations(resumed)] == [2]
+
+
+def interrupted(model: nn.Module) -> dict[str, Any]:
+    """Stand for a validation in which a signal arrives."""
+    raise ValidationInterrupt
+
+
+def validations(trainer: Trainer) -> list[dict[str, Any]]:
+    """Return the records of validations."""
+    return [record for record in trainer.metrics.read() if "dev_loss" in record]
 
 
 def test_work_is_saved_every_few_minutes(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from dragoman.training.flops import counting
 from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 
 class Peer:
@@ -48,7 +48,7 @@ class Peer:
         precision = arithmetic("float32", torch.device("cpu"))
 
         def step() -> Any:
-            return train_step(model, objective, optimizer, batches=[batch], clip=1.0, precision=precision)
+            return train_step(model, objective, optimizer, batches=[batch], clip=1.0, compute=Compute(precision))
 
         self.step = step
         model.train()

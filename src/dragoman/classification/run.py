@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from dragoman.classification.settings import ClassifierRecipe
+from dragoman.data.ledger import LEDGER
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
-from dragoman.runs.integrity import IDENTITY, run_identity
+from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, run_identity
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, fill
 from dragoman.training.files import RunFiles
@@ -70,7 +71,14 @@ def new_classifier_run(
 ) -> ClassifierRun:
     """Create a run in memory; `metadata` goes into its manifest, along with labels, versions and seed."""
     identity = run_identity(recipe, [codec.fingerprint], metadata.get("data", {}))
-    head = {"format": FORMAT, "task": TASK, "labels": list(labels), "seed": recipe.seed, IDENTITY: identity}
+    head = {
+        "format": FORMAT,
+        "task": TASK,
+        "labels": list(labels),
+        "seed": recipe.seed,
+        IDENTITY: identity,
+        COMPARED: LEDGER,
+    }
     return ClassifierRun(folder, recipe, codec, labels, {**head, **versions(), **metadata})
 
 
@@ -83,7 +91,9 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; restore it from an intact copy")
     recipe = read_recipe(folder, ClassifierRecipe, written, update=_current)
-    return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
+    codec = Codec.load(folder, "text")
+    check_files(folder, manifest, "manifest.json", "text.json")
+    return ClassifierRun(folder, recipe, codec, tuple(labels), manifest)
 
 
 def _current(recipe: dict[str, Any]) -> dict[str, Any]:

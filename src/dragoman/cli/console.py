@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dragoman.errors import InputError
+from dragoman.machine.processes import is_first
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -105,8 +106,9 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
         progress = fit(listener)
     finally:
         listener.close()
-    if not progress.finished:
+    if not progress.finished and is_first():
         note(f"Saved at step {progress.step:,}. Run the same command with --resume to continue.")
+    if not progress.finished:
         raise typer.Exit(128 + (progress.stopped_by or signal.SIGINT))
     return progress
 

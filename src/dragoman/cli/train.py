@@ -7,6 +7,7 @@ import typer
 
 from dragoman.cli.console import clock, note, print_path, watch_training
 from dragoman.cli.quality import note_test_scores
+from dragoman.machine.processes import is_first
 
 
 def train(
@@ -34,6 +35,8 @@ def train(
         folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
     loaded = load_recipe(name, settings or [])
     progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
+    if not is_first():
+        return
     several = " --to LANGUAGE" if len(loaded.data.directions.targets) > 1 else ""
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "

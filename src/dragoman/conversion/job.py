@@ -13,6 +13,7 @@ from dragoman.conversion.proof import Agreement, compare, require
 from dragoman.conversion.specification import POSITIONS, describe, refuse
 from dragoman.data.checksums import weights_digest
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
+from dragoman.data.ledger import sealed
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import DragomanError, ExportError, RunError
 from dragoman.inference.ctranslate2.folder import (
@@ -156,5 +157,5 @@ def _manifest(run: Run, settings: TransformerSettings, quantization: Quantizatio
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest with checksums of all other files."""
     names = [path.name for path in folder.iterdir() if path.name != MANIFEST]
-    table = {**manifest, "files": checksums(folder, names)}
+    table = sealed({**manifest, "files": checksums(folder, names)})
     (folder / MANIFEST).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.data.checksums import Checksums
+from dragoman.data.ledger import record
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
@@ -103,6 +104,7 @@ def adapt(
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
         about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen)
         remember(place / "origin.json", about, resume=resume)
+        record(out, [place / "origin.json"])
         mixture = Mixture.load(place)
         if mixture is None:
             mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
@@ -111,6 +113,7 @@ def adapt(
                 _translate(base, translations, first.training.device, report=report)
                 for corpus in translations:
                     listener.say(count(corpus.path))
+                record(out, (corpus.path for corpus in translations))
                 mixture = mixture.without_empty()
             if general.held is None:
                 listener.say("There is no general dev set, so only that of the domain chooses the best weights.")

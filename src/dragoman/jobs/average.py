@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from dragoman.errors import InputError
-from dragoman.runs.folder import check_new, new_run, open_run
-from dragoman.runs.lock import run_lock
+from dragoman.runs.folder import check_new, new_run, open_run, replacing_run
 from dragoman.training.checkpoint import average
 
 
@@ -19,16 +18,18 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
         raise InputError(
             f"averaging needs at least two checkpoints, but {folder} has {len(paths)}; train with training.keep: 5"
         )
+    for path in paths:
+        run.files.check_recorded(path)
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
     names = [path.stem for path in paths]
     metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}
     metadata |= {
         name: run.manifest[name] for name in ("start_from",) if name in run.manifest
     }  # adapters need their base
-    with run_lock(target):
-        check_new(target, resumable=False)
+    check_new(target, resumable=False)
+    with replacing_run(target) as temporary:
         averaged = new_run(
-            target, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
+            temporary, run.recipe, (run.source, run.target), metadata=metadata, dictionary=run.dictionary, before=run
         )
         averaged.files.save(averaged.weights, average(paths), {"averaged": names})
         averaged.save()

@@ -10,9 +10,10 @@ from random import Random
 import numpy as np
 from jaxtyping import Float
 
-from dragoman.atomic import check_output, write_text
+from dragoman.atomic import check_output
 from dragoman.data.checksums import file_checksum, weights_digest
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.ledger import write_recorded
 from dragoman.data.lines import read_lines
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError
@@ -117,7 +118,7 @@ def calibrate(
         word_reliability=words[1],
     )
     found.write(run)
-    write_text(run / PICTURE, draw_reliability(found.reliability.bins, f"P({found.good})") + "\n")
+    write_recorded(run, run / PICTURE, draw_reliability(found.reliability.bins, f"P({found.good})") + "\n")
     return found
 
 

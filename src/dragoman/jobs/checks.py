@@ -16,7 +16,7 @@ from dragoman.errors import CorpusError, DragomanError, SettingsError
 from dragoman.inference.checks import MODEL, Use, check_decoding
 from dragoman.inference.scorers import load_scorers
 from dragoman.jobs.memory import Outline, outline_of, static_memory
-from dragoman.jobs.parts import model_of
+from dragoman.jobs.parts import model_of, splittable
 from dragoman.jobs.rules import RULES
 from dragoman.machine.memory import free_memory
 from dragoman.models.capabilities import Capabilities
@@ -141,6 +141,15 @@ def check_machine(recipe: Settings, device: torch.device) -> None:
             "`training.device: cpu`"
         )
     _check_memory(recipe, device)
+
+
+def check_shared(recipe: Settings, processes: int) -> None:
+    """Raise SettingsError if several processes cannot share the steps of a training."""
+    if processes > 1 and not splittable(recipe) and _training(recipe).tokens_per_step is None:
+        raise SettingsError(
+            f"the loss of a batch depends on all of it here, so {processes} processes can share only steps of several batches; "
+            f"set `training.tokens_per_step` to {processes} times `training.batch_tokens` or more, or train with one process"
+        )
 
 
 def _training(recipe: Any) -> OptimisationSettings:

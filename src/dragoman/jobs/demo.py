@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.atomic import write_text
+from dragoman.data.ledger import record, write_recorded
 from dragoman.data.phrasebook import Example, derive, split_words
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.errors import DragomanError, RunError, SettingsError
@@ -92,7 +92,9 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
         instructions=instructions,
     )
     write_report(report, folder / "report.html")
-    write_text(folder / "report.json", json.dumps({**numbers, "seconds": round(progress.seconds, 3)}, indent=2) + "\n")
+    table = {**numbers, "seconds": round(progress.seconds, 3)}
+    write_recorded(folder, folder / "report.json", json.dumps(table, indent=2) + "\n")
+    record(folder, [folder / "report.html"])
     return report
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.directions import Direction
+from dragoman.data.ledger import record
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.errors import RunError, SettingsError
 from dragoman.inference.checks import lay_over
@@ -127,6 +128,7 @@ def distill(
         if not begun:
             check_lengths(translator, corpora)
         remember(folder / FOLDER / "teacher.json", about, resume=resume)
+        record(folder, [folder / FOLDER / "teacher.json"])
         if not begun:
             translate_corpora(
                 translator,
@@ -134,6 +136,7 @@ def distill(
                 lambda translation, pair: choose(translation, pair.target, chosen),
                 report=report or (lambda _: None),
             )
+            record(folder, (corpus.path for corpus in corpora))
             for corpus in corpora:
                 listener.say(count(corpus.path))
     return fit(student, folder, resume=begun, listener=listener, codecs=codecs, about={"teacher": about})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
-from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.ledger import write_recorded
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.inference.translator import Translator
 from dragoman.jobs.validation import LanguageModelValidation
@@ -42,7 +42,7 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
             name: {score.name.lower(): {"score": score.score, "signature": score.signature} for score in found}
             for name, found in scores.items()
         }
-        write_text(folder / "test.json", json.dumps(table, indent=2) + "\n")
+        write_recorded(folder, folder / "test.json", json.dumps(table, indent=2) + "\n")
     return scores
 
 

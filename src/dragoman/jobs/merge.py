@@ -5,8 +5,7 @@ from pathlib import Path
 import torch
 
 from dragoman.errors import InputError
-from dragoman.runs.folder import check_new, new_run, open_run
-from dragoman.runs.lock import run_lock
+from dragoman.runs.folder import check_new, new_run, open_run, replacing_run
 
 
 def merge_run(folder: Path, out: Path | None = None) -> Path:
@@ -20,11 +19,11 @@ def merge_run(folder: Path, out: Path | None = None) -> Path:
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-merged")
     model = run.recipe.model.model_copy(update={"adapters": None, "start_from": None})
     kept = {name: run.manifest[name] for name in ("data", "precision", "cost") if name in run.manifest}
-    with run_lock(target):
-        check_new(target, resumable=False)
+    check_new(target, resumable=False)
+    with replacing_run(target) as temporary:
         whole = run.recipe.model_copy(update={"model": model})
         merged = new_run(
-            target,
+            temporary,
             whole,
             (run.source, run.target),
             metadata=kept | {"merged": str(folder)},

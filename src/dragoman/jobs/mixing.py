@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.directions import Directions
+from dragoman.data.ledger import check, write_recorded
 from dragoman.data.settings import DataSettings
-from dragoman.errors import CorpusError, InputError, RunError, shorten
+from dragoman.errors import CorpusError, DamagedError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
 from dragoman.runs.folder import Run
 from dragoman.settings import parse
@@ -71,15 +71,20 @@ class Mixture:
 
     def save(self, folder: Path) -> None:
         """Write it, which says that its files are complete."""
-        write_text(folder / "texts.json", json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n")
+        write_recorded(
+            folder.parent, folder / "texts.json", json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n"
+        )
 
     @classmethod
     def load(cls, folder: Path) -> "Mixture | None":
         """Read what `save` wrote; None if there is nothing. Raises RunError if it is damaged."""
         path = folder / "texts.json"
+        if not path.exists():
+            return None
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
-        except (ValueError, TypeError):
+            check(folder.parent, path)
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, DamagedError):
             raise RunError(f"{path} is damaged; remove {folder} to mix the texts again") from None
 
 
@@ -229,7 +234,7 @@ class Mixer:
         for number, some in self._by_direction(pairs):
             path = self._path(name, number)
             rows = (dict(zip(FIELDS, (pair.source, pair.target), strict=True)) for pair in some)
-            write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
+            write_recorded(self.place.parent, path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
             tables.append(self._table(path, number, max(1, round(wanted / len(pairs)))))
         return tables
 

@@ -37,7 +37,7 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     often = torch.from_numpy(frequent_targets(encoded, frequent))
     always = torch.cat([special, often, table[padding[0]]]).unique()
     about = {"vocabularies": run.vocabularies, "pairs": len(encoded), "likely": likely, "frequent": frequent}
-    save_tensors(folder / SHORTLIST, {"always": always, "likely": table}, about)
+    save_tensors(folder / SHORTLIST, {"always": always, "likely": table}, about, run=folder)
     return Shortlist(always.long(), table.long())
 
 

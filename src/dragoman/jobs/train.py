@@ -21,7 +21,15 @@ from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
-from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
+from dragoman.jobs.checks import (
+    check_corpora,
+    check_corpus,
+    check_machine,
+    check_recipe,
+    check_rerank,
+    check_shared,
+    remarks,
+)
 from dragoman.jobs.parts import replicable, splittable
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
@@ -29,10 +37,11 @@ from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
+from dragoman.machine.processes import is_restarted, launch_of
 from dragoman.machine.threads import threads_restored
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import Run, check_new, new_run, open_run, read_manifest
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
@@ -54,6 +63,7 @@ from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
+from dragoman.training.world import World, joined
 
 
 def fit(
@@ -72,23 +82,70 @@ def fit(
     Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, except for what `training/resuming.py` lists.
     Nothing is written to the folder until everything that training needs has been checked. Raises RunError if the folder
     already contains a run and `resume` is false, or another process is training into it; TrainingError if training diverged.
+
+    Processes that `torchrun` started train together: all call this with the same arguments and a folder that all of them see,
+    and the first prepares and writes the run. Where torchrun started them again, they resume.
     """
-    listener = listener or Silent()
+    device = choose_device(recipe.training.device)
+    with joined(device, seed=recipe.seed) as world, threads_restored():
+        if not world.is_first:
+            return _take_part(folder, world)
+        resume = resume or _goes_on(folder)
+        return _lead(recipe, folder, world, resume=resume, listener=listener or Silent(), codecs=codecs, about=about)
+
+
+def _goes_on(folder: Path) -> bool:
+    """Tell whether a folder holds the run of this launch of torchrun, which has started its processes again."""
+    if not (folder / "manifest.json").exists():
+        return False
+    return is_restarted() or (launch_of() is not None and read_manifest(folder).get("launch") == launch_of())
+
+
+def _lead(
+    recipe: Recipe,
+    folder: Path,
+    world: World,
+    *,
+    resume: bool,
+    listener: Listener,
+    codecs: tuple[Codec, Codec] | None,
+    about: Mapping[str, Any] | None,
+) -> Progress:
+    """Do what `fit` says, as the only process or the first of several."""
     device = choose_device(recipe.training.device)
     if not recipe.auto:
         check_machine(recipe, device)
     known = resume and folder.exists()
-    with run_lock(folder), threads_restored():
+    with run_lock(folder):
         run = _reopened(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
         if recipe.auto:
             check_machine(run.recipe, device)
         resuming = known and run.files.last.exists()
         trainer = assemble(run, listener, resuming=resuming)
-        run = with_choices(run, trainer, about or {})
+        run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})
+        check_shared(run.recipe, world.size)
         run.save()
+        world.agree(resuming)
+        _join(trainer, run, world)
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
         _conclude(run, trainer)
     return progress
+
+
+def _take_part(folder: Path, world: World) -> Progress:
+    """Train together with the first process, once it has written the run."""
+    resuming = bool(world.agree())
+    run = open_run(folder)
+    trainer = assemble(run, Silent(), resuming=resuming)
+    _join(trainer, run, world)
+    return train_for_a_session(trainer, seed=run.recipe.seed, resuming=resuming)
+
+
+def _join(trainer: Trainer, run: Run, world: World) -> None:
+    """Let a trainer work with those of the other processes, from the weights of the first."""
+    world.copy_weights(trainer.model)
+    world.copy_weights(trainer.trained)
+    trainer.join(replace(world, by_rows=splittable(run.recipe)))
 
 
 def _conclude(run: Run, trainer: Trainer) -> None:
@@ -98,6 +155,7 @@ def _conclude(run: Run, trainer: Trainer) -> None:
         if run.recipe.training.average > 1:
             _try_average(run, trainer, run.recipe.training.average)
         check_learned(trainer.metrics, math.log(len(run.target)), say=trainer.listener.say)
+        trainer.metrics.record()
     trainer.listener.close()
 
 

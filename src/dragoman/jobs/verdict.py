@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.ledger import check, write_recorded
 from dragoman.data.settings import DataSettings
 from dragoman.errors import RunError
 from dragoman.inference.translator import Translator
@@ -106,7 +106,7 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
     general = _change(tests["general"], before[first:], after[first:]) if tests["general"] else None
     verdict = Verdict(domain, general, mixture.tested)
     table: dict[str, Any] = {**asdict(verdict), "advice": verdict.advice}
-    write_text(folder / FILE, json.dumps(table, indent=2) + "\n")
+    write_recorded(folder, folder / FILE, json.dumps(table, indent=2) + "\n")
     return verdict
 
 
@@ -116,6 +116,7 @@ def _test_pairs(run: Run, folder: Path, name: str) -> list[Pair]:
     ways = directions_of(run)
     for number, direction in enumerate(ways.trained, 1):
         path = (folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
+        check(folder, path)
         if path.exists():
             languages = {"languages": list(direction)} if ways.tagged else {}
             corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -231,7 +230,9 @@ def _adds_up(model: Seq2Seq, objective: Objective, expected: tuple[Tensor, dict[
 def _step(model: Seq2Seq, objective: Objective, batches: list[Batch]) -> tuple[Tensor, dict[str, Tensor]]:
     """Take a training step that changes no weights; return the mean loss and the gradients."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    result = training_step.train_step(model, objective, optimizer, batches=batches, clip=1e9, precision=nullcontext())
+    result = training_step.train_step(
+        model, objective, optimizer, batches=batches, clip=1e9, compute=training_step.Compute()
+    )
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     return torch.tensor(result.total / result.tokens), gradients
 

@@ -17,6 +17,7 @@ from torch import device
 from dragoman.atomic import replacing
 from dragoman.conversion.job import sample
 from dragoman.conversion.specification import POSITIONS
+from dragoman.data.ledger import record
 from dragoman.errors import ExportError, RunError
 from dragoman.inference.ctranslate2.folder import EXPORTS
 from dragoman.models.build import ModelSettings
@@ -96,6 +97,7 @@ def export(run: Path, out: Path | None = None, *, licence: str | None = None) ->
         with replacing(place) as temporary:
             temporary.mkdir()
             proof = _write(opened, temporary, licence) if not is_original(opened) else _write_back(opened, temporary)
+            record(temporary, list(temporary.iterdir()))
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RunError(f"{place} cannot be written ({reason}); choose another folder, or make room") from None

@@ -4,6 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
+from dragoman.data.ledger import record
 from dragoman.errors import ImportModelError, RunError
 from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import TensorFiles, opened, read_config, read_json
@@ -72,7 +74,7 @@ def import_model(
     the model computes what the original does, if that can be tested. Raises ImportModelError for a model that cannot be imported.
     """
     check_new(out, resumable=False)
-    with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
+    with opened(source) as folder, _converted(folder) as place:
         found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
         codecs = load_codecs(found.text, found.config, prefixes=_prefixes(languages, prefixes))
@@ -95,6 +97,11 @@ def import_model(
                 f"the run folder {out} cannot be written ({error.strerror}); choose another with --out, or make room"
             ) from None
     return Imported(out, description.family, parameters, proof)
+
+
+def _converted(folder: Path) -> AbstractContextManager[str]:
+    """Return a temporary folder for the files of a model in Marian's own form, which are converted first."""
+    return tempfile.TemporaryDirectory(prefix="dragoman-import-") if is_marian(folder) else nullcontext("")
 
 
 def _prefixes(languages: tuple[str | None, str | None], prefixes: tuple[str, str]) -> Prefixes | None:
@@ -153,6 +160,7 @@ def _write(
     for path in {*found.text.iterdir(), *found.text.glob("*.json")}:
         if path.suffix in KEPT and path.is_file() and path.stat().st_size <= LARGEST_KEPT:
             shutil.copyfile(path, kept / path.name)
+    record(folder, kept.iterdir())
     return sum(tensor.numel() for tensor in state.values())
 
 

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import device
 
+from dragoman.data.ledger import check_folder
 from dragoman.errors import ExportError
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained.families import Description, describe
@@ -42,6 +43,7 @@ def write_original(run: Run, folder: Path) -> None:
             f"{run.folder} was imported from Marian's own form, whose position embeddings `transformers` computes differently; "
             "translate with Dragoman, or export with `--to ctranslate2`"
         )
+    check_folder(run.folder, kept)
     config = read_json(kept / CONFIG)
     tensors = from_state(own_tensors(run.load_model(device("cpu"))), description_of(run, config))
     name = next((str(config[entry]) for entry in TYPES if config.get(entry) is not None), "float32")

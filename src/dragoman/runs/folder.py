@@ -2,22 +2,24 @@
 
 recipe.yaml (resolved), model.safetensors (best weights, or adapters of another run's), source.* and target.* (codecs),
 dictionary.tsv (where unknown words say which source word they come from), manifest.json (versions, checksums of data and recipe,
-seed), metrics.jsonl, checkpoints/ (weights for averaging), training/ (to resume). It can be copied anywhere; a run with
-adapters needs its base, where it was or beside it.
+seed), metrics.jsonl, checkpoints/ (weights for averaging), training/ (to resume), checksums.json (of all of these). It can be
+copied anywhere; a run with adapters needs its base, where it was or beside it.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from dragoman.atomic import replacing, write_text
+from dragoman.atomic import replacing
 from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Direction, Directions, imported_directions
+from dragoman.data.ledger import LEDGER, check, record, write_recorded
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
@@ -26,7 +28,7 @@ from dragoman.machine.provenance import versions
 from dragoman.models.build import Model, build_model, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.runs.integrity import IDENTITY, check_recipe, run_identity, sealed, unsealed
+from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, check_recipe, run_identity, sealed, unsealed
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
@@ -41,7 +43,7 @@ CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 ORIGINAL = "imported"
 """Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
-BEFORE_A_RUN = CODECS | {DICTIONARY, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
+BEFORE_A_RUN = CODECS | {DICTIONARY, LEDGER, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
 """Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
 adapted run."""
 
@@ -143,6 +145,7 @@ class Run:
         path = self.folder / SHORTLIST
         if not path.exists():
             raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")
+        check(self.folder, path)
         tensors, about = load_tensors(path)
         if about.get("vocabularies") != self.vocabularies:
             raise RunError(
@@ -161,6 +164,7 @@ class Run:
         if self.origin is not None and not (self.folder / ORIGINAL).exists():
             with replacing(self.folder / ORIGINAL) as temporary:
                 shutil.copytree(self.origin / ORIGINAL, temporary)
+            record(self.folder, (self.folder / ORIGINAL).iterdir())
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
 
 
@@ -184,16 +188,20 @@ def write_run(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, codec in codecs.items():
-            codec.save(folder, name)
+            write_recorded(folder, folder / f"{name}.json", codec.to_json())
         if dictionary:
-            write_text(folder / DICTIONARY, "".join(f"{word}\t{other}\n" for word, other in dictionary.items()))
-        write_text(folder / "recipe.yaml", dump(recipe))
+            words = "".join(f"{word}\t{other}\n" for word, other in dictionary.items())
+            write_recorded(folder, folder / DICTIONARY, words)
+        write_recorded(folder, folder / "recipe.yaml", dump(recipe))
         whole = sealed(manifest, read_yaml(folder / "recipe.yaml"))
-        write_text(folder / "manifest.json", json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        write_recorded(folder, folder / "manifest.json", json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise RunError(
-            f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> RunError:
+    """Return the error that says why a run cannot be written."""
+    return RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out")
 
 
 def check_new(folder: Path, *, resumable: bool = True) -> None:
@@ -213,6 +221,21 @@ def check_new(folder: Path, *, resumable: bool = True) -> None:
         )
 
 
+@contextmanager
+def replacing_run(folder: Path) -> Iterator[Path]:
+    """Yield a folder that becomes the run `folder` if nothing is raised; until then there is nothing of it.
+
+    Raises RunError if it cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(folder.absolute()) as temporary:
+            temporary.mkdir()
+            yield temporary
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
 def new_run(
     folder: Path,
     recipe: Recipe,
@@ -227,7 +250,7 @@ def new_run(
     `before` is the run that its weights come from; if that was imported, what is kept of the original is handed on.
     """
     identity = run_identity(recipe, [codec.fingerprint for codec in codecs], metadata.get("data", {}))
-    manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
+    manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, COMPARED: LEDGER, **versions(), **metadata}
     if before is None or ORIGINAL not in before.manifest:
         return Run(folder, recipe, *codecs, manifest, dictionary or {})
     manifest[ORIGINAL] = before.manifest[ORIGINAL]
@@ -242,6 +265,7 @@ def open_run(folder: Path) -> Run:
     recipe = read_recipe(folder, Recipe, written)
     codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
     words = folder / DICTIONARY
+    check_files(folder, manifest, "manifest.json", "source.json", "target.json", DICTIONARY)
     return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
 
 
@@ -288,5 +312,5 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         written = int(manifest["format"])
     except (ValueError, KeyError, TypeError, OSError, RecursionError):
         raise RunError(f"{path} is damaged; restore it from an intact copy") from None
-    check_format(folder, written)
+    check_format(path, written)
     return unsealed(manifest, path)

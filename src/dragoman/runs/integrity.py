@@ -1,11 +1,10 @@
 """Detect damage to and edits of a run's own files.
 
 manifest.json contains a checksum of itself and the recipe as training left it; weights and checkpoints contain the identity
-of their run (`training/files.py`), codecs their fingerprints. Runs of earlier versions have none of this, and are read as
-they are.
+of their run (`training/files.py`), codecs their fingerprints; checksums.json has the checksums of all files
+(`data/ledger.py`). Runs of earlier versions have none of this, and are read as they are.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -13,12 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dragoman.data import ledger
 from dragoman.errors import RunError
 from dragoman.settings import Settings
 from dragoman.training.resuming import MAY_CHANGE, differences
 
-CHECKSUM, RECIPE, IDENTITY = "checksum", "recipe", "identity"
+CHECKSUM, RECIPE, IDENTITY = ledger.CHECKSUM, "recipe", "identity"
 """Entries of manifest.json: a checksum of the others, the recipe as it was written, the identity of the run."""
+COMPARED = "files"
+"""Entry of manifest.json: the file with the checksums of all files, which runs of earlier releases have not."""
 
 MAY_BE_EDITED = frozenset({"about", "data", "decoding"})
 """Sections of a run's recipe.yaml that may be edited by hand, as well as what may change in `training` when a run is resumed:
@@ -38,13 +40,12 @@ def run_identity(recipe: Settings, fingerprints: Sequence[str], data: Mapping[st
         if name not in MAY_CHANGE or name in ("learning_rate", "clip")
     }
     parts = [table["seed"], table["text"], table["model"], training, list(fingerprints), list(data.values())]
-    return _digest(parts)[:32]
+    return ledger.digest(parts)[:32]
 
 
 def sealed(manifest: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest with the recipe and the checksum that `unsealed` checks."""
-    whole = {**manifest, RECIPE: recipe}
-    return {**whole, CHECKSUM: _digest(whole)}
+    return ledger.sealed({**manifest, RECIPE: recipe})
 
 
 def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -53,9 +54,18 @@ def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], d
     recipe = rest.pop(RECIPE, None)
     if CHECKSUM not in manifest and recipe is None and IDENTITY not in manifest:
         return rest, None
-    if not isinstance(recipe, dict) or manifest.get(CHECKSUM) != _digest({**rest, RECIPE: recipe}):
+    if not isinstance(recipe, dict) or not ledger.is_sealed(manifest):
         raise RunError(f"{path} is damaged (its checksum does not match); restore it from an intact copy")
     return rest, recipe
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any], *names: str) -> None:
+    """Raise DamagedError for a file of a run that is missing, damaged or another one; say so where that can no longer be told."""
+    if COMPARED in manifest and not (folder / ledger.LEDGER).exists():
+        _notice(
+            f"{folder / ledger.LEDGER} is missing, so damage to the other files may not be noticed; copy the run again."
+        )
+    ledger.check(folder, *(folder / name for name in names))
 
 
 def check_recipe(path: Path, found: Mapping[str, Any], written: Mapping[str, Any]) -> None:
@@ -75,11 +85,6 @@ def _at(table: Any, place: str) -> str:
         table = table.get(name) if isinstance(table, dict) else None
     text = "not there" if table is None else json.dumps(table, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:80]}..."
-
-
-def _digest(value: Any) -> str:
-    """Return a checksum of JSON data."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("ascii")).hexdigest()
 
 
 @cache

@@ -232,11 +232,14 @@ class Codec:
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name`.json into `folder`."""
-        description = _describe(self)
-        written = FORMAT if isinstance(self.tokenizer, Imported) else OWN_FORMAT
-        table = {"format": written, "fingerprint": self.fingerprint, **description}
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / f"{name}.json", json.dumps(table, ensure_ascii=False, indent=0) + "\n")
+        write_text(folder / f"{name}.json", self.to_json())
+
+    def to_json(self) -> str:
+        """Return the text of the file that `load` reads."""
+        written = FORMAT if isinstance(self.tokenizer, Imported) else OWN_FORMAT
+        table = {"format": written, "fingerprint": self.fingerprint, **_describe(self)}
+        return json.dumps(table, ensure_ascii=False, indent=0) + "\n"
 
     @classmethod
     def load(cls, folder: Path, name: str) -> "Codec":

@@ -3,7 +3,10 @@
 import io
 import random
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from dragoman.errors import TextError
@@ -75,33 +78,50 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Se
 
     model, broken = io.BytesIO(), list[BaseException]()
     try:
-        SentencePieceTrainer.train(
-            sentence_iterator=_noting(_separate_special_names(texts), broken),
-            model_writer=model,
-            model_type=settings.algorithm,
-            vocab_size=settings.size,
-            character_coverage=settings.character_coverage,
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            input_sentence_size=LARGEST_SAMPLE,
-            max_sentence_length=LONGEST_SENTENCE,
-            num_threads=4,
-            minloglevel=2,
-            pad_id=0,
-            bos_id=1,
-            eos_id=2,
-            unk_id=3,
-            pad_piece=SPECIAL[0],
-            bos_piece=SPECIAL[1],
-            eos_piece=SPECIAL[2],
-            unk_piece=SPECIAL[3],
-            control_symbols=list(tags),
-        )
+        with _ended_by_signals():
+            SentencePieceTrainer.train(
+                sentence_iterator=_noting(_separate_special_names(texts), broken),
+                model_writer=model,
+                model_type=settings.algorithm,
+                vocab_size=settings.size,
+                character_coverage=settings.character_coverage,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                input_sentence_size=LARGEST_SAMPLE,
+                max_sentence_length=LONGEST_SENTENCE,
+                num_threads=4,
+                minloglevel=2,
+                pad_id=0,
+                bos_id=1,
+                eos_id=2,
+                unk_id=3,
+                pad_piece=SPECIAL[0],
+                bos_piece=SPECIAL[1],
+                eos_piece=SPECIAL[2],
+                unk_piece=SPECIAL[3],
+                control_symbols=list(tags),
+            )
     except (RuntimeError, OSError) as error:
         if broken:
             raise broken[0] from None
         raise _problem(str(error), settings) from None
     return SentencePiece(model.getvalue(), settings.algorithm)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the process at once: the trainer, which may take minutes, lets no handler of Python run."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    handled = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in handled:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)
 
 
 def _separate_special_names(texts: Iterable[str]) -> Iterator[str]:

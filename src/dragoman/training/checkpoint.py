@@ -13,7 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from dragoman.atomic import replacing
-from dragoman.errors import RunError, TrainingError
+from dragoman.data.ledger import replacing_recorded
+from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.layers.adapters import Adapters
 
 FORMAT = 2
@@ -23,8 +24,12 @@ LARGEST_WEIGHT = 1e18
 """Weights of this size or larger are refused: their squares overflow float32."""
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> None:
+def save_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None, *, run: Path | None = None
+) -> None:
     """Write tensors and JSON metadata. An interrupted or failed write leaves the old file intact.
+
+    A file of a `run` is recorded in its checksums.
 
     Equal tensors and metadata give equal bytes. Raises TrainingError if the disk is full or the folder is not writable.
     """
@@ -33,7 +38,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     header = {"format": str(FORMAT), "about": text, "sha256": _digest(prepared, f"{FORMAT} {text}")}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
+        with replacing(path) if run is None else replacing_recorded(run, path) as temporary:
             save_file(prepared, temporary, header)
             _sort_metadata(temporary)
     except (OSError, SafetensorError) as error:
@@ -44,22 +49,25 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote. Raises RunError if the file is missing, truncated, changed or of another format."""
+    """Read what `save_tensors` wrote.
+
+    Raises DamagedError if the file is missing, truncated or changed, RunError if it has another format.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
     except FileNotFoundError:
-        raise RunError(
+        raise DamagedError(
             f"{path} is missing; the run is incomplete: restore it from an intact copy, or train it again"
         ) from None
     except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
-        raise RunError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
+        raise DamagedError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
     written = metadata.get("format", "")
     check_format(path, int(written) if written.isdecimal() else FORMAT)
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
-        raise RunError(
+        raise DamagedError(
             f"{path} is damaged (its checksum does not match); restore it from an intact copy, or train again"
         )
     return tensors, json.loads(text)
@@ -71,8 +79,8 @@ def check_format(path: Path, written: int) -> None:
         raise RunError(f"{path} has format {written}, newer than the {FORMAT} that this version reads; update dragoman")
     if written < FORMAT:
         raise RunError(
-            f"{path} has format {written}, older than the {FORMAT} that this version reads; train it again, or use the "
-            "version of dragoman that made it"
+            f"{path} has format {written}, older than the {FORMAT} that this version reads; it is from before release 0.1.0, and "
+            "no release reads it: train it again"
         )
 
 

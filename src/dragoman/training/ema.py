@@ -44,8 +44,8 @@ class WeightAverage:
     def in_use(self) -> Iterator[None]:
         """Give the model the averages for the time of a block; then it has exactly its own weights again."""
         own = {name: weight.clone() for name, weight in self.weights.items()}
-        self._fill(self.averages)
         try:
+            self._fill(self.averages)
             yield
         finally:
             self._fill(own)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from dragoman.data.ledger import check, remove_recorded
 from dragoman.errors import RunError
 from dragoman.training.checkpoint import load_tensors, own_tensors, save_tensors
 from dragoman.training.reports import MetricsFile
@@ -56,12 +57,12 @@ class RunFiles:
             return
         self.save_weights(self.kept_at(step), model, {"step": step})
         for old in self.kept()[:-count]:
-            old.unlink()
+            remove_recorded(self.folder, old)
 
     def save(self, path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
         """Write tensors that belong to the run."""
         own = {} if self.identity is None else {RUN: self.identity}
-        save_tensors(path, tensors, {**metadata, **own})
+        save_tensors(path, tensors, {**metadata, **own}, run=self.folder)
 
     def recovery_hint(self) -> str:
         """Say what is left of training that diverged, and what to do."""
@@ -69,10 +70,16 @@ class RunFiles:
         return f"{kept}: lower training.learning_rate or training.clip, and continue with --resume"
 
     def load(self, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Read what `save` wrote. Raises RunError if it is missing, damaged, or belongs to another run."""
+        """Read what `save` wrote. Raises RunError if it is missing, damaged, exchanged, or belongs to another run."""
         tensors, metadata = load_tensors(path)
         self.check(path, metadata)
+        self.check_recorded(path)
         return tensors, metadata
+
+    def check_recorded(self, path: Path) -> None:
+        """Raise DamagedError if a file of the run is not the one that was saved there last."""
+        if path.absolute().is_relative_to(self.folder.absolute()):
+            check(self.folder, path)
 
     def check(self, path: Path, metadata: Mapping[str, Any]) -> None:
         """Raise RunError if the metadata of the file `path` says that it belongs to another run."""

@@ -86,8 +86,10 @@ class Meter:
         """Forget the cost of a step, because the work changes; the total stays."""
         self.counted, self.cells, self.steps = 0.0, 0, 0
 
-    def measure(self, cells: int, step: Callable[[], Any]) -> Any:
+    def measure(self, cells: int, step: Callable[[], Any], *, total: Callable[[float], float] = float) -> Any:
         """Run a step over `cells` tokens, padding included, add its cost, and return its result.
+
+        Where several processes share the step, `total` adds up what each has counted.
 
         The first two steps are counted, then one in EVERY: this depends only on the number of steps, so that a resumed run
         counts like an uninterrupted one.
@@ -99,8 +101,9 @@ class Meter:
             return result
         with counting() as count:
             result = step()
-        self.flops += count.flops
-        self.counted += count.flops
+        flops = total(count.flops)
+        self.flops += flops
+        self.counted += flops
         self.cells += cells
         return result
 

@@ -32,6 +32,8 @@ class Progress:
     cuts: int = 0
     """Validations of this phase at which a plateau lowered the learning rate."""
     cost: Meter = field(default_factory=Meter)
+    due: bool = False
+    """Whether the validation of this step is still to be done: a signal interrupted it."""
     stopped_by: int = 0
     """Signal that ended this session, or 0; not saved."""
 
@@ -64,6 +66,8 @@ class Progress:
         """Return a dictionary that `from_json` reads."""
         table = asdict(self)
         del table["stopped_by"]
+        if not self.due:  # earlier releases do not know it
+            del table["due"]
         return table
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
+from dragoman.data.ledger import matches, name_of, record_growing, recorded, write_recorded
 from dragoman.training.contracts import Listener
 
 
@@ -41,13 +41,25 @@ class MetricsFile:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(clean) + "\n")
 
+    def record(self) -> None:
+        """Record the checksum of what is there; records that follow need none, as a resumed run writes them again."""
+        record_growing(self.path.parent, self.path)
+
+    def changed(self) -> bool:
+        """Tell whether what was recorded is not there any more, as it was."""
+        folder = self.path.parent
+        return not matches(self.path, (recorded(folder) or {}).get(name_of(folder, self.path)))
+
     def truncate_after(self, step: int) -> int:
-        """Drop records after `step`, which a resumed run will write again; return the number of damaged lines dropped."""
+        """Drop what a resumed run will write again: records after `step`, and of the average that ends a training.
+
+        Return the number of damaged lines dropped.
+        """
         if not self.path.exists():
             return 0
         records, damaged = self._parsed()
-        kept = [record for record in records if record["step"] <= step]
-        write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+        kept = [record for record in records if record["step"] <= step and "averaged" not in record]
+        write_recorded(self.path.parent, self.path, "".join(json.dumps(record) + "\n" for record in kept), grows=True)
         return damaged
 
     def read(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.training.checkpoint import check_fits, load_tensors
 from dragoman.training.contracts import Validate
 from dragoman.training.files import RunFiles
@@ -102,7 +102,9 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
         return f"{files.weights} is missing, so the best weights are chosen again, starting with the current ones."
     try:
         tensors, metadata = load_tensors(files.weights)
-    except RunError:
+        files.check(files.weights, metadata)
+        files.check_recorded(files.weights)
+    except DamagedError:
         kept = files.kept_at(progress.best_step)
         try:
             tensors, metadata = files.load(kept)
@@ -114,6 +116,5 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
         check_fits(model, tensors, kept)
         files.save(files.weights, tensors, metadata)
         return f"{files.weights} was damaged and has been replaced by {kept}, which contains the same weights."
-    files.check(files.weights, metadata)
     check_fits(model, tensors, files.weights)
     return None

@@ -17,7 +17,7 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
     """
     watch = CoreWatch(torch.get_num_threads() if trainer.device.type == "cpu" else 1)
     trainer.listener = SpreadThreads(trainer.listener, watch)
-    if trainer.settings.tensorboard:
+    if trainer.settings.tensorboard and trainer.world.is_first:
         trainer.listener = TensorBoard(trainer.files.folder / "tensorboard", trainer.listener)
     try:
         if resuming:
@@ -25,7 +25,8 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
             trainer.listener.say(f"Resuming at step {trainer.progress.step}.")
         else:
             torch.manual_seed(seed + 1)
-            trainer.metrics.truncate_after(0)
+            if trainer.world.is_first:
+                trainer.metrics.truncate_after(0)
         with stops_when_asked(trainer):
             return trainer.run()
     finally:

@@ -35,6 +35,7 @@ def save_state(
         tensors |= {f"average.{name}": tensor for name, tensor in average.averages.items()}
     metadata = {"progress": progress.to_json(), "position": stream.position}
     files.save(files.last, tensors | random_state(device), metadata)
+    files.metrics.record()
 
 
 def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progress, dict[str, Tensor]]:

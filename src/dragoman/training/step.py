@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from dragoman.layers.adapters import Adapters
 from dragoman.machine.memory import ran_out_of_memory
 from dragoman.training.contracts import Objective, Stream
 from dragoman.training.replicas import Replicas, add_gradient
+from dragoman.training.world import ALONE, World
 
 UPDATE_FAILED = (
     "memory ran out while the weights were updated, so some may have changed and others not; choose a smaller model or "
@@ -36,10 +37,28 @@ class StepResult:
     """Norm of the gradient before clipping."""
 
 
+@dataclass(frozen=True)
+class Compute:
+    """With what a step is computed."""
+
+    precision: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    replicas: Replicas | None = None
+    """Copies of the model that compute each batch in parts, with a precision of their own."""
+    adapters: Adapters | None = None
+    """Adapters that are trained in the place of the model."""
+    world: World = ALONE
+    """The processes that share the step."""
+
+
+def target_tokens(batches: Sequence[Batch]) -> int:
+    """Return the number of target tokens, over whose losses a step takes the mean."""
+    return sum(len(batch.label_positions) for batch in batches)
+
+
 def gather(stream: Stream, tokens: int | None) -> list[Batch]:
     """Take batches until they hold `tokens` target tokens, or one. They stay on the CPU, to be counted."""
     batches = [next(stream)]
-    while tokens and sum(len(batch.label_positions) for batch in batches) < tokens:
+    while tokens and target_tokens(batches) < tokens:
         batches.append(next(stream))
     return batches
 
@@ -60,30 +79,31 @@ def train_step(
     *,
     batches: Sequence[Batch],
     clip: float,
-    precision: AbstractContextManager[Any],
-    replicas: Replicas | None = None,
-    adapters: Adapters | None = None,
+    compute: Compute,
+    tokens: int | None = None,
 ) -> StepResult:
     """Take one optimiser step on the mean loss over every target token of `batches`.
 
-    Batches are weighted by their tokens, so the gradient is that of one big batch. `replicas` of the model compute it in parts;
-    `adapters` are trained in its place. NotFiniteError leaves the weights unchanged, as does any error that is no TrainingError.
-    Nothing is read from the device before the whole gradient has been queued.
+    Batches are weighted by their tokens, so the gradient is that of one big batch. Where several processes share the step, these
+    are the batches of this one, and `tokens` is the number over all. NotFiniteError leaves the weights unchanged, as does any
+    error that is no TrainingError. Nothing is read from the device before the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
-    tokens = sum(len(batch.label_positions) for batch in batches)
+    tokens = target_tokens(batches) if tokens is None else tokens
     losses: list[Loss] = []
     for batch in batches:
-        if replicas is None:
-            losses.append(add_gradient(model, objective, batch, tokens=tokens, precision=precision))
+        if compute.replicas is None:
+            losses.append(add_gradient(model, objective, batch, tokens=tokens, precision=compute.precision))
         else:
-            losses += replicas.add_gradient(objective, batch, tokens=tokens)
-    if adapters is not None:
-        adapters.take_gradients()
-    owned = (parameter for group in optimizer.param_groups for parameter in group["params"])
+            losses += compute.replicas.add_gradient(objective, batch, tokens=tokens)
+    if compute.adapters is not None:
+        compute.adapters.take_gradients()
+    owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    compute.world.sum_gradients(owned)
     gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
     norm = get_total_norm(gradients, foreach=True).item()
-    total, plain = (sum(sums) for sums in zip(*((one.total.item(), one.plain.item()) for one in losses), strict=True))
+    own = [sum(one.total.item() for one in losses), sum(one.plain.item() for one in losses)]
+    total, plain = compute.world.sum(own)
     if not (math.isfinite(total) and math.isfinite(norm)):
         raise NotFiniteError(f"the loss is {total / tokens} and the norm of the gradient {norm}")
     share = clip / (norm + 1e-6)
@@ -91,8 +111,8 @@ def train_step(
         torch._foreach_mul_(gradients, share)
     try:
         optimizer.step()
-        if adapters is not None:
-            adapters.merge()
+        if compute.adapters is not None:
+            compute.adapters.merge()
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dragoman.training.reports import Silent
-from dragoman.training.trainer import Trainer
+from dragoman.training.trainer import Trainer, ValidationInterrupt
 
 HANGUP = getattr(signal, "SIGHUP", None)
 """The signal of a closed terminal; Windows has none."""
@@ -15,7 +15,7 @@ HANGUP = getattr(signal, "SIGHUP", None)
 
 @contextmanager
 def stops_when_asked(trainer: Trainer) -> Iterator[None]:
-    """Let a signal stop training after the current step; a second Ctrl-C or SIGTERM stops it immediately.
+    """Let a signal stop training after the current step, or at once in a validation; a second Ctrl-C or SIGTERM kills it.
 
     The signal is stored in `trainer.progress.stopped_by`. SIGHUP is left alone if it is ignored, as under `nohup`.
     """
@@ -30,10 +30,13 @@ def stops_when_asked(trainer: Trainer) -> Iterator[None]:
             raise KeyboardInterrupt
         trainer.stop_requested = True
         trainer.progress.stopped_by = number
+        sentence = "Stopping and saving now." if trainer.validating else "Stopping and saving after this step."
         try:
-            trainer.listener.say("Stopping and saving after this step. (Press again to stop immediately.)")
+            trainer.listener.say(f"{sentence} (Press again to stop immediately.)")
         except OSError:  # the terminal is gone, but the step is still saved
             trainer.listener = Silent()
+        if trainer.validating:
+            raise ValidationInterrupt
 
     signals = [signal.SIGINT, signal.SIGTERM]
     if HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN:

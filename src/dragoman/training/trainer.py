@@ -1,9 +1,7 @@
 """The training loop: take batches, step, report; periodically validate and save.
 
-One process trains; on a CPU, copies of the model may share a batch (`replicas.py`). Several processes would each run this loop
-over their own share of the batches, with four points of contact: `train_step` would add up losses, tokens and gradients;
-`Progress` would count the work of all; one process would write `RunFiles`; and each would have its own random states
-(`state.py`).
+On a CPU, copies of the model may share a batch (`replicas.py`). Several processes may run this loop together (`world.py`): each
+computes its share of every step, and the first one watches the clock, validates and writes.
 """
 
 import time
@@ -33,10 +31,24 @@ from dragoman.training.selection import measure, out_of_patience, recover_best, 
 from dragoman.training.settings import OptimisationSettings
 from dragoman.training.splitting import Splitter
 from dragoman.training.state import load_state, part_of, restore_optimizer, restore_random_state, save_state
-from dragoman.training.step import NotFiniteError, StepResult, describe, gather, set_learning_rate, train_step
+from dragoman.training.step import (
+    Compute,
+    NotFiniteError,
+    StepResult,
+    describe,
+    gather,
+    set_learning_rate,
+    target_tokens,
+    train_step,
+)
+from dragoman.training.world import ALONE, World
 
 LAST = 1 - 1e-9
 """The largest used share of the budget at which a step may still be taken."""
+
+
+class ValidationInterrupt(BaseException):
+    """A signal has interrupted a validation, which a resumed run does first."""
 
 
 class Trainer:
@@ -71,41 +83,54 @@ class Trainer:
         self.files = files
         self.validate = validate
         self.listener = listener
+        self.world = ALONE
         self.splitter = Splitter(lambda sentence: self.listener.say(sentence))
         self.rates = dropout_rates(model)
         self.average = WeightAverage(model, settings.ema) if settings.ema else None
         self.metrics = files.metrics
         self.progress = Progress()
         self.stop_requested = False
+        self.stop_agreed = False
+        self.validating = False
         self._start_phase(0)
 
     def run(self) -> Progress:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
         self.model.train()
         totals, saved = self._totals(), time.monotonic()
-        while not self.progress.finished and not self.stop_requested:
-            begin = time.monotonic()
-            self._step(totals)
-            self.progress.seconds += time.monotonic() - begin
-            if self.progress.step == 1:
-                check_first_step(self.budgets, self._used())
-            if self.progress.step % self.settings.log_every == 0:
-                self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
-                totals = self._totals()
+        while not self.progress.finished and not self.stopping:
+            if not self.progress.due:
+                begin = time.monotonic()
+                self._step(totals)
+                self.progress.seconds += time.monotonic() - begin
+                self._meet()
+                if self.progress.step == 1:
+                    check_first_step(self.budgets, self._used())
+                if self.progress.step % self.settings.log_every == 0:
+                    self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
+                    totals = self._totals()
             ended = self.share() >= 1
-            if ended or self.progress.step % self.settings.validate_every == 0:
-                paused = time.monotonic()
-                self._validate()
+            if ended or self.progress.due or self.progress.step % self.settings.validate_every == 0:
+                paused, self.progress.due = time.monotonic(), True
+                try:
+                    self._validate()
+                except ValidationInterrupt:
+                    break
                 saved = time.monotonic()
                 totals.began += saved - paused
+                self.progress.due = False
                 self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
                 self.save()
             elif time.monotonic() - saved > 60 * self.settings.save_minutes:
                 self.save()
                 saved = time.monotonic()
-        if self.stop_requested:
+        if self.stopping:
             self.save()
         return self.progress
+
+    def join(self, world: World) -> None:
+        """Train together with other processes, in which everything is as it is here."""
+        self.world = world
 
     def use_replicas(self, count: int) -> None:
         """Compute each batch with the model and copies of it, `count` together, which share torch's threads."""
@@ -119,6 +144,11 @@ class Trainer:
         self._start_phase(0)
 
     @property
+    def stopping(self) -> bool:
+        """Tell whether training stops before the next step, in all processes."""
+        return self.stop_requested if self.world.size == 1 else self.stop_agreed
+
+    @property
     def trained(self) -> nn.Module:
         """Return what is trained, saved and averaged: the model, or its adapters."""
         return self.model if self.adapters is None else self.adapters
@@ -129,6 +159,8 @@ class Trainer:
 
     def save(self) -> None:
         """Write everything needed to resume into one file."""
+        if not self.world.is_first:
+            return
         save_state(
             self.files,
             self.trained,
@@ -146,16 +178,24 @@ class Trainer:
         restore_random_state(tensors, self.device)
         if self.average is not None:
             self.average.restore(part_of(tensors, "average."), self.files.last)
-        self.progress.finished = self.share() >= 1 or out_of_patience(
-            self.progress, self.settings, say=self.listener.say
+        self.progress.finished = not self.progress.due and (
+            self.share() >= 1 or out_of_patience(self.progress, self.settings, say=self.listener.say)
         )
+        if self.world.is_first:
+            self._recover()
+        self._tell()
+
+    def _recover(self) -> None:
+        """Look, before going on, whether the best weights and the records are whole, and mend what can be mended."""
         replaced = recover_best(self.files, self.trained, self.progress)
+        if self.metrics.changed():
+            self.listener.say(f"{self.metrics.path} is damaged; what can be read of it is kept.")
         if damaged := self.metrics.truncate_after(self.progress.step):
             self.listener.say(f"{damaged} damaged lines of {self.metrics.path} were dropped.")
         if replaced is not None:
             self.listener.say(replaced)
-            if self.progress.best is None:
-                self._validate()
+            if self.progress.best is None and not self.progress.due:
+                self._judge()
 
     def _totals(self) -> RunningTotals:
         """Begin to add up; what is padding, the model knows from its vocabulary."""
@@ -173,6 +213,7 @@ class Trainer:
         position, batches = self.stream.position, gather(self.stream, self.settings.tokens_per_step)
         rate = self.progress.next_rate(self.now, share)
         set_learning_rate(self.optimizer, rate)
+        self.world.draw_differently(self.progress.step)
         cells = sum(side.mask.numel() for batch in batches for side in (batch.source, batch.target))
         step = partial(
             train_step,
@@ -180,16 +221,17 @@ class Trainer:
             self.objective,
             self.optimizer,
             clip=self.settings.clip,
-            precision=self.precision,
-            replicas=self.replicas,
-            adapters=self.adapters,
+            compute=Compute(self.precision, self.replicas, self.adapters, self.world),
         )
+        tokens, own = target_tokens(batches), self.world.share(batches)
 
         def take(parts: list[Batch]) -> StepResult:
-            return step(batches=[part.to(self.device) for part in parts])
+            return step(batches=[part.to(self.device) for part in parts], tokens=tokens)
 
         try:
-            result: StepResult = self.progress.cost.measure(cells, lambda: self.splitter.take(take, batches))
+            result: StepResult = self.progress.cost.measure(
+                cells, lambda: self.splitter.take(take, own), total=self.world.total
+            )
         except NotFiniteError as error:
             at = f"epoch {position['epoch']}, batch {position['index']}: {describe(batches)}"
             message = f"{error} at step {self.progress.step + 1} ({at}); {self.files.recovery_hint()}"
@@ -218,17 +260,48 @@ class Trainer:
 
     def _record(self, record: Mapping[str, Any]) -> None:
         """Write a record to metrics.jsonl, and notify the listener."""
+        if not self.world.is_first:
+            return
         self.metrics.append(record)
         self.listener.record(record)
 
+    def _meet(self) -> None:
+        """Agree with the other processes on the time, which is the first one's, and on whether to stop."""
+        if self.world.size > 1:
+            own = self.progress.seconds if self.world.is_first else 0.0
+            self.progress.seconds, asked = self.world.sum([own, float(self.stop_requested)])
+            self.stop_agreed = asked > 0
+
+    def _tell(self, *, interrupted: bool = False) -> None:
+        """Give the progress of the first process to the others; ValidationInterrupt in all if its validation was interrupted."""
+        table = self.world.agree(None if interrupted else self.progress.to_json())
+        if table is None:
+            self.stop_agreed = True
+            raise ValidationInterrupt
+        if not self.world.is_first:
+            self.progress = Progress.from_json(table)
+
     def _validate(self) -> None:
+        """Measure on dev and keep the weights, or their average if there is one: the first process does, the others wait."""
+        interrupted = False
+        if self.world.is_first:
+            try:
+                self._judge()
+            except ValidationInterrupt:
+                interrupted = True
+        self._tell(interrupted=interrupted)
+
+    def _judge(self) -> None:
         """Measure on dev and keep the weights, or their average if there is one."""
         begin = time.monotonic()
         with nullcontext() if self.average is None else self.average.in_use():
             try:
+                self.validating = True
                 scores = measure(self.validate, self.model)
             except TrainingError as error:
                 raise TrainingError(f"{error} after step {self.progress.step}; {self.files.recovery_hint()}") from None
+            finally:
+                self.validating = False
             better = select(self.files, self.trained, scores, progress=self.progress, settings=self.now)
         self.progress.seconds += time.monotonic() - begin
         self._record({"step": self.progress.step, **self.progress.costs(), **scores, "best": better})

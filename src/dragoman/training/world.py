@@ -7,7 +7,8 @@ rounding. The first process decides what depends on the clock or on dev, and it 
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,16 +16,15 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
-from torch import Tensor, nn
+from torch import nn
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
+from dragoman.machine.processes import is_one_of_several
 from dragoman.training.replicas import parts_of
 
 PATIENCE = timedelta(hours=12)
 """How long a process waits for the others: the first one may read a corpus or validate in the meantime."""
-SET_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class World:
     size: int = 1
     by_rows: bool = True
     """Whether each process computes some rows of a batch; otherwise it computes whole batches of a step."""
+    seed: int = 0
 
     @property
     def is_first(self) -> bool:
@@ -58,6 +59,15 @@ class World:
         with _named():
             distributed.all_reduce(sums)
         return sums.tolist()
+
+    def total(self, number: float) -> float:
+        """Return the sum of a number over all processes."""
+        return self.sum([number])[0]
+
+    def draw_differently(self, step: int) -> None:
+        """Give this process random numbers of its own for a step; the first goes on with those that it saves."""
+        if not self.is_first:
+            torch.manual_seed(random.Random(f"{self.seed} {step} {self.rank}").getrandbits(63))
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace the gradient of each parameter by its sum over all processes; None stays where no process has any."""
@@ -83,7 +93,11 @@ class World:
         length = torch.tensor([len(text)])
         with _named():
             distributed.broadcast(length, 0)
-            content = torch.frombuffer(bytearray(text), dtype=torch.uint8) if text else torch.empty(int(length), dtype=torch.uint8)
+            content = (
+                torch.frombuffer(bytearray(text), dtype=torch.uint8)
+                if text
+                else torch.empty(int(length), dtype=torch.uint8)
+            )
             distributed.broadcast(content, 0)
         return json.loads(bytes(content.tolist()))
 
@@ -100,23 +114,13 @@ ALONE = World()
 """One process."""
 
 
-def is_started_by_torchrun(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether this is one of several processes of a training."""
-    return all(name in environment for name in SET_BY_TORCHRUN) and int(environment["WORLD_SIZE"]) > 1
-
-
-def is_restarted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether torchrun started the processes again, because one of them had died."""
-    return is_started_by_torchrun(environment) and int(environment.get(RESTARTS, "0")) > 0
-
-
 @contextmanager
-def joined(device: torch.device, *, by_rows: bool = True) -> Iterator[World]:
+def joined(device: torch.device, *, by_rows: bool = True, seed: int = 0) -> Iterator[World]:
     """Meet the other processes for the time of a block; alone where torchrun did not start this one.
 
     On GPUs each process of a machine uses one of its own. TrainingError where the others cannot be reached.
     """
-    if not is_started_by_torchrun():
+    if not is_one_of_several():
         yield ALONE
         return
     on_gpu = device.type == "cuda"
@@ -125,7 +129,7 @@ def joined(device: torch.device, *, by_rows: bool = True) -> Iterator[World]:
     with _named():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=PATIENCE)
     try:
-        yield World(distributed.get_rank(), distributed.get_world_size(), by_rows)
+        yield World(distributed.get_rank(), distributed.get_world_size(), by_rows, seed)
     finally:
         distributed.destroy_process_group()
 
@@ -146,6 +150,6 @@ def _named() -> Iterator[None]:
     except (RuntimeError, ValueError) as error:
         first = str(error).strip().split("\n")[0]
         raise TrainingError(
-            f"the connection to the other processes of this training was lost ({first}); see what they say, and start all of them again "
-            "with --resume"
+            f"the connection to the other processes of this training was lost ({first}); see what they say, and start all of "
+            "them again with --resume"
         ) from None

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from dragoman.atomic import write_text
 from dragoman.data.checksums import weights_digest
-from dragoman.errors import RunError, SettingsError
+from dragoman.data.ledger import check, write_recorded
+from dragoman.errors import DamagedError, RunError, SettingsError
 from dragoman.inference.confidence.alarms import AlarmLimits
 from dragoman.inference.confidence.evidence import PassSettings
 from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, fit_logistic, folds
@@ -86,7 +86,9 @@ class Calibration(Settings):
 
     def write(self, folder: Path) -> None:
         """Write the file into a run folder."""
-        write_text(folder / FILE, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+        write_recorded(
+            folder, folder / FILE, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+        )
 
 
 def read_calibration(folder: Path) -> Calibration | None:
@@ -100,7 +102,8 @@ def read_calibration(folder: Path) -> Calibration | None:
         if not isinstance(table, dict) or table.get("format") != FORMAT:
             raise RunError(f"{path} was not written by this version of Dragoman; {again}")
         found = parse(Calibration, table, str(path))
-    except (ValueError, OSError, RecursionError, SettingsError):
+        check(folder, path)
+    except (ValueError, OSError, RecursionError, SettingsError, DamagedError):
         raise RunError(f"{path} is damaged; {again}") from None
     if found.weights != weights_digest(folder / "model.safetensors"):
         raise RunError(f"{path} belongs to other weights than this run's; {again}")

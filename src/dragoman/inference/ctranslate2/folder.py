@@ -12,6 +12,7 @@ from typing import Any
 
 from dragoman.data.checksums import file_checksum, weights_digest
 from dragoman.data.directions import Directions
+from dragoman.data.ledger import CHECKSUM, is_sealed
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.settings import parse
@@ -80,6 +81,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         written = int(manifest["format"])
         _check(manifest)
+        if CHECKSUM in manifest and not is_sealed(manifest):
+            raise ValueError
     except FileNotFoundError:
         raise RunError(f"{folder} is not an export: {MANIFEST} is missing; make one with `dragoman export`") from None
     except (ValueError, KeyError, TypeError, OSError, RecursionError):

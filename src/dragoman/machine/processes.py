@@ -1,0 +1,43 @@
+"""What torchrun tells the processes that it starts, in their environment."""
+
+import os
+from collections.abc import Mapping
+
+SET_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def is_one_of_several(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether torchrun started this process and others, to train together.
+
+    >>> is_one_of_several({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"})
+    True
+    """
+    return all(name in environment for name in SET_BY_TORCHRUN) and int(environment["WORLD_SIZE"]) > 1
+
+
+def is_first(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether this is the only process, or the first of several.
+
+    >>> is_first({}), is_first({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"})
+    (True, False)
+    """
+    return not is_one_of_several(environment) or int(environment["RANK"]) == 0
+
+
+def is_restarted(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether torchrun started this process again, because one of its processes had died.
+
+    >>> is_restarted({"TORCHELASTIC_RESTART_COUNT": "1"}), is_restarted({"TORCHELASTIC_RESTART_COUNT": "0"}), is_restarted({})
+    (True, False, False)
+    """
+    return int(environment.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def launch_of(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return what torchrun calls this launch (`--rdzv-id`), which is the same when machines join or leave; None if it has no name.
+
+    >>> launch_of({"TORCHELASTIC_RUN_ID": "mine"}), launch_of({"TORCHELASTIC_RUN_ID": "none"})
+    ('mine', None)
+    """
+    name = environment.get("TORCHELASTIC_RUN_ID", "none")
+    return None if name == "none" else name

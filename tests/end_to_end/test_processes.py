@@ -1,0 +1,104 @@
+"""Training by several processes: the losses are those of one, any number can resume it, and a death does not end it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.processes import environment, free_port, run_together
+from tests.tiny import recipe_file
+
+from dragoman.training.checkpoint import load_tensors
+from dragoman.training.reports import MetricsFile
+
+PLAIN = ("model.dropout=0", "training.precision=float32", "training.average=1")
+MODULE = "tests.end_to_end.processes"
+
+
+def trained(folder: Path, size: int, *settings: str, start: str = "new", model: str = "transformer") -> Path:
+    """Train with so many processes."""
+    found = run_together(size, MODULE, str(folder), start, model, *settings)
+    assert [one.returncode for one in found] == [0] * size, [one.stderr[-2000:] for one in found]
+    return folder
+
+
+def losses(folder: Path) -> list[float]:
+    """Return all losses that a training has recorded."""
+    records = MetricsFile(folder / "metrics.jsonl").read()
+    return [record[name] for record in records for name in ("loss", "dev_loss") if name in record]
+
+
+@pytest.mark.parametrize("model", ["transformer", "rnn"])
+def test_two_processes_have_the_losses_of_one(tmp_path: Path, model: str) -> None:
+    settings = (*PLAIN, "training.replicas=1")
+    one = trained(tmp_path / "one", 1, *settings, model=model)
+    two = trained(tmp_path / "two", 2, *settings, model=model)
+    assert len(losses(one)) > 4
+    assert losses(two) == pytest.approx(losses(one), rel=1e-4)
+    assert sorted(path.name for path in two.iterdir()) == sorted(path.name for path in one.iterdir())
+
+
+def test_a_run_of_two_processes_is_resumed_by_one_and_by_two(tmp_path: Path) -> None:
+    settings = (*PLAIN, "training.replicas=1", "training.save_minutes=0")
+    whole = trained(tmp_path / "whole", 2, *settings, "training.steps=30")
+    for size in (1, 2):
+        part = trained(tmp_path / f"part{size}", 2, *settings, "training.steps=15", "training.schedule=constant")
+        trained(part, size, *settings, "training.steps=30", "training.schedule=constant", start="resume")
+        assert MetricsFile(part / "metrics.jsonl").read()[-1]["step"] == 30
+    assert len(losses(whole)) == len(losses(tmp_path / "part1")) == len(losses(tmp_path / "part2"))
+    assert losses(tmp_path / "part1") == pytest.approx(losses(tmp_path / "part2"), rel=1e-4)
+
+
+def test_with_dropout_the_same_number_of_processes_repeats_a_run_bit_for_bit(tmp_path: Path) -> None:
+    first, second = (trained(tmp_path / name, 2, "model.dropout=0.3") for name in ("first", "second"))
+    for name, tensor in load_tensors(first / "model.safetensors")[0].items():
+        assert tensor.equal(load_tensors(second / "model.safetensors")[0][name])
+
+
+def test_what_cannot_share_a_batch_is_refused_unless_steps_have_several(tmp_path: Path) -> None:
+    experts = "model.experts={count: 2, active: 1, hidden: 16}"
+    found = run_together(2, MODULE, str(tmp_path / "refused"), "new", "transformer", experts)
+    assert "training.tokens_per_step" in found[0].stderr
+    assert not (tmp_path / "refused").exists()
+    trained(tmp_path / "steps", 2, experts, "training.tokens_per_step=800")
+
+
+def test_torchrun_goes_on_after_the_death_of_a_process(tmp_path: Path) -> None:
+    """`dragoman train` under torchrun itself: one worker is killed once, and the end is that of the unbroken run."""
+    recipe = recipe_file(tmp_path, "transformer", "training.save_minutes=0", "training.threads=1")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "2"]
+    launch += ["--master-port", str(free_port())]
+    killer = tmp_path / "killer.py"
+    killer.write_text(
+        "import os, signal, sys\n"
+        "from dragoman.cli.main import main\n"
+        "from dragoman.training import trainer\n"
+        "step = trainer.Trainer._step\n"
+        "def dying(self, totals):\n"
+        "    if os.environ['RANK'] == '1' and self.progress.step == 7 and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    step(self, totals)\n"
+        "trainer.Trainer._step = dying\n"
+        "main()\n"
+    )
+    for name, program in (("whole", ["-m", "dragoman"]), ("killed", [str(killer)])):
+        found = subprocess.run(
+            [*launch, *program, "train", str(recipe), "--out", str(tmp_path / name)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert found.returncode == 0, found.stderr[-3000:]
+        assert found.stderr.count("Done: 20 steps") == 1
+    whole, killed = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "killed"))
+    assert all(tensor.equal(killed[name]) for name, tensor in whole.items())
+
+
+def test_other_commands_are_refused_under_torchrun(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "dragoman", "bleu", "a", "b"],
+        env=environment(0, 2, 1),
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2 and "without torchrun" in found.stderr
