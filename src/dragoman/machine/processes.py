@@ -34,7 +34,7 @@ def is_restarted(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def launch_of(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return what torchrun calls this launch (`--rdzv-id`), which is the same when machines join or leave; None if it has no name.
+    """Return the name of this launch of torchrun (`--rdzv-id`), also after machines joined or left; None if it has none.
 
     >>> launch_of({"TORCHELASTIC_RUN_ID": "mine"}), launch_of({"TORCHELASTIC_RUN_ID": "none"})
     ('mine', None)
