@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -23,9 +24,16 @@ BATCHES = [PAIRS, MORE]
 TOKENS = target_tokens(BATCHES)
 
 
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    """Compute in float64."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 def stepped(model: Seq2Seq, world: World = ALONE) -> tuple[list[float], dict[str, torch.Tensor]]:
     """Return the sums and the gradient of a step that changes no weights."""
-    model = model.double()
     compute = Compute(world=world)
     optimizer = SGD(model.parameters(), lr=0.0)
     batches = world.share(BATCHES)
@@ -36,7 +44,7 @@ def stepped(model: Seq2Seq, world: World = ALONE) -> tuple[list[float], dict[str
 @pytest.mark.parametrize("name", SPLITTABLE)
 def test_the_gradients_of_all_shares_are_those_of_the_step(name: str) -> None:
     _, wanted = stepped(without_dropout(name))
-    model = without_dropout(name).double()
+    model = without_dropout(name)
     for rank in range(3):
         for batch in World(rank, 3).share(BATCHES):
             add_gradient(model, OBJECTIVE, batch, tokens=TOKENS, precision=Compute().precision)
@@ -90,6 +98,7 @@ def test_the_other_processes_draw_other_numbers_that_depend_on_the_step_alone() 
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
+    torch.set_default_dtype(torch.float64)
     with joined(torch.device("cpu")) as together:
         assert together.agree({"from": together.rank}) == {"from": 0}
         assert together.total(together.rank + 1.0) == 3.0

@@ -37,7 +37,7 @@ from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
-from dragoman.machine.processes import is_restarted, launch_of
+from dragoman.machine.processes import launch_of, restarts
 from dragoman.machine.threads import threads_restored
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
@@ -98,7 +98,7 @@ def _goes_on(folder: Path) -> bool:
     """Tell whether a folder holds the run of this launch of torchrun, which has started its processes again."""
     if not (folder / "manifest.json").exists():
         return False
-    return is_restarted() or (launch_of() is not None and read_manifest(folder).get("launch") == launch_of())
+    return restarts() > 0 or (launch_of() is not None and read_manifest(folder).get("launch") == launch_of())
 
 
 def _lead(

@@ -24,13 +24,13 @@ def is_first(environment: Mapping[str, str] = os.environ) -> bool:
     return not is_one_of_several(environment) or int(environment["RANK"]) == 0
 
 
-def is_restarted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether torchrun started this process again, because one of its processes had died.
+def restarts(environment: Mapping[str, str] = os.environ) -> int:
+    """Return how often torchrun has started its processes again, because one of them had died.
 
-    >>> is_restarted({"TORCHELASTIC_RESTART_COUNT": "1"}), is_restarted({"TORCHELASTIC_RESTART_COUNT": "0"}), is_restarted({})
-    (True, False, False)
+    >>> restarts({"TORCHELASTIC_RESTART_COUNT": "1"}), restarts({})
+    (1, 0)
     """
-    return int(environment.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return int(environment.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def launch_of(environment: Mapping[str, str] = os.environ) -> str | None:

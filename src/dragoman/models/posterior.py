@@ -33,7 +33,7 @@ class PosteriorDecoder(LuongDecoder):
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"]:
         """Return predictions of positions whose weights are all 0, so that the first context fed is zero."""
         rows, length, _ = encoded.states.shape
-        nothing = encoded.states.new_zeros(rows, length, self.head.output.weight.shape[1], dtype=torch.float32)
+        nothing = self.head.output.weight.new_zeros(rows, length, self.head.output.weight.shape[1])
         return mixture_features(nothing, nothing.new_zeros(rows, length))
 
     def forward(

@@ -20,7 +20,7 @@ from torch import nn
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
-from dragoman.machine.processes import is_one_of_several
+from dragoman.machine.processes import is_one_of_several, restarts
 from dragoman.training.replicas import parts_of
 
 PATIENCE = timedelta(hours=12)
@@ -127,7 +127,12 @@ def joined(device: torch.device, *, by_rows: bool = True, seed: int = 0) -> Iter
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     with _named():
-        distributed.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=PATIENCE)
+        store, rank, size = next(iter(distributed.rendezvous("env://", timeout=PATIENCE)))
+        own = distributed.PrefixStore(
+            f"attempt {restarts()}", store
+        )  # torchrun may keep what an attempt that failed has stored
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        distributed.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=PATIENCE)
     try:
         yield World(distributed.get_rank(), distributed.get_world_size(), by_rows, seed)
     finally:
