@@ -7,6 +7,7 @@ embeddings, which differ: Marian's grow from 1 to 1/10000 over exactly half of t
 
 import json
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,8 @@ def _paths(folder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
 def _arrays(path: Path) -> Any:
     """Open an .npz, whose arrays are read when they are asked for."""
     try:
+        with zipfile.ZipFile(path):  # numpy would leave a damaged file open
+            pass
         return np.load(path, allow_pickle=False)
     except (*DAMAGE, OSError, ValueError) as error:
         raise damaged(path, error) from None
