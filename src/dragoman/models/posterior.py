@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
