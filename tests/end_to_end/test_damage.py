@@ -48,7 +48,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path):
     [
         ("manifest.json", "is not a complete run: manifest.json is missing; copy the whole folder, or train again"),
         ("recipe.yaml", "is not a complete run: recipe.yaml is missing; copy the whole folder, or train again"),
-        ("source.json", "there is no tokeniser"),
+        ("source.json", "source.json is missing; restore it from an intact copy"),
         ("model.safetensors", "has no model.safetensors yet: training has not reached its first validation"),
     ],
 )

@@ -32,11 +32,10 @@ def make(trained: Trained, tmp_path_factory: pytest.TempPathFactory):
         run = place / f"{kind}-{seed}"
         if not run.exists():
             model = "transformer" if kind == "adapters" else kind
-            base = trained(model, "text.joint=false", f"seed={seed}")
+            settings = ("text.joint=false", f"seed={seed}", *(["model.tied=target"] if model == "transformer" else []))
+            base = trained(model, *settings)
             if kind == "adapters":
-                base = trained(
-                    model, "text.joint=false", f"seed={seed}", f"model.start_from.whole={base}", "model.adapters={}"
-                )
+                base = trained(model, *settings, f"model.start_from.whole={base}", "model.adapters={}")
             shutil.copytree(base, run)
             measure_tests(run)
             make_shortlist(run)
@@ -59,7 +58,7 @@ def translated(run: Path, caplog: pytest.LogCaptureFixture) -> tuple[list[object
 
 def named(done: Damage, run: Path, said: str) -> bool:
     """Tell whether a sentence names a damaged file."""
-    return any(str(run / name) in said or Path(name).name in said for name in done.names)
+    return any(str(run / name) in said or Path(name).stem in said for name in done.names)
 
 
 def try_damages(

@@ -221,7 +221,7 @@ def test_a_validation_that_was_interrupted_is_done_first_on_resuming(make: Make,
     often: dict[str, Any] = {"steps": 6, "validate_every": 2, "keep": 2, **settings}
     broken = make(**often)
     validate = broken.validate
-    given: Iterator[Any] = iter([validate, interrupted])
+    given: Iterator[Any] = iter([validate, interrupted(broken)])
     broken.validate = lambda model: next(given)(model)
     broken.run()
     _, about = load_tensors(broken.files.last)
@@ -243,7 +243,7 @@ def test_a_validation_that_was_interrupted_is_done_first_on_resuming(make: Make,
 
 def test_the_last_validation_too_may_be_interrupted(make: Make) -> None:
     broken = make(steps=2)
-    broken.validate = interrupted
+    broken.validate = interrupted(broken)
     assert not broken.run().finished
     resumed = make(steps=2)
     resumed.restore()
@@ -251,9 +251,14 @@ def test_the_last_validation_too_may_be_interrupted(make: Make) -> None:
     assert [record["step"] for record in validations(resumed)] == [2]
 
 
-def interrupted(model: nn.Module) -> dict[str, Any]:
-    """Stand for a validation in which a signal arrives."""
-    raise ValidationInterrupt
+def interrupted(trainer: Trainer) -> Callable[[nn.Module], dict[str, Any]]:
+    """Return a validation in which a signal arrives."""
+
+    def validate(model: nn.Module) -> dict[str, Any]:
+        trainer.stop_requested = True
+        raise ValidationInterrupt
+
+    return validate
 
 
 def validations(trainer: Trainer) -> list[dict[str, Any]]:

@@ -90,10 +90,9 @@ def open_classifier_run(folder: Path) -> ClassifierRun:
     labels = manifest.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise RunError(f"{folder / 'manifest.json'} is damaged; restore it from an intact copy")
-    recipe = read_recipe(folder, ClassifierRecipe, written, update=_current)
-    codec = Codec.load(folder, "text")
     check_files(folder, manifest, "manifest.json", "text.json")
-    return ClassifierRun(folder, recipe, codec, tuple(labels), manifest)
+    recipe = read_recipe(folder, ClassifierRecipe, written, update=_current)
+    return ClassifierRun(folder, recipe, Codec.load(folder, "text"), tuple(labels), manifest)
 
 
 def _current(recipe: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ State = Literal["fine", "edited", "unknown", "missing", "damaged"]
 BAD = frozenset({"missing", "damaged"})
 """States of a file that is not what was written."""
 EXCHANGED = f"its checksum is not that in {LEDGER}"
+"""Why a file is damaged."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ def _of_export(folder: Path) -> list[Finding]:
     except RunError as error:
         return [Finding(MANIFEST, "damaged", str(error))]
     names = sorted({*wanted, *(path.name for path in folder.iterdir())} - {MANIFEST, LEDGER})
-    found = [_compared(folder, name, wanted.get(name), f"its checksum is not that in {MANIFEST}") for name in names]
+    found = [
+        _compared(folder, name, wanted.get(name), reason=f"its checksum is not that in {MANIFEST}") for name in names
+    ]
     return [Finding(MANIFEST, "fine"), *found]
 
 
@@ -79,11 +82,11 @@ def _of_run(folder: Path) -> Iterator[Finding]:
         if name == "recipe.yaml" and name in there:
             yield _of_recipe(folder, manifest, written, same=matches(folder / name, allowed))
             continue
-        found = _compared(folder, name, allowed, EXCHANGED)
+        found = _compared(folder, name, allowed, reason=EXCHANGED)
         yield _looked_into(folder, found, manifest) if found.state in ("fine", "unknown") and manifest else found
 
 
-def _compared(folder: Path, name: str, allowed: list[str] | None, reason: str) -> Finding:
+def _compared(folder: Path, name: str, allowed: list[str] | None, *, reason: str) -> Finding:
     """Compare a file with the checksums that it may have."""
     path = folder / name
     if not path.is_file():

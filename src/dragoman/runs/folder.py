@@ -270,10 +270,10 @@ def open_run(folder: Path) -> Run:
     manifest, written = read_sealed(folder)
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
+    check_files(folder, manifest, "manifest.json", "source.json", "target.json", DICTIONARY)
     recipe = read_recipe(folder, Recipe, written)
     codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
     words = folder / DICTIONARY
-    check_files(folder, manifest, "manifest.json", "source.json", "target.json", DICTIONARY)
     return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
 
 
