@@ -23,6 +23,7 @@ from dragoman.machine.private_cache import CacheError, set_compiler_cache
 COMMANDS = (
     "demo",
     "train",
+    "check",
     "adapt",
     "merge",
     "distill",
