@@ -33,11 +33,8 @@ def test_one_style_is_fine(examined: Examined) -> None:
 
 def test_parts_of_a_corpus_in_another_style_are_found(examined: Examined) -> None:
     found = examined([*good(5000), *tokenised(good(5000, first=5000))])
-    assert [(one.name, one.line) for one in found] == [("mixed-style", 8193), ("mixed-style", 8193)]
-    assert (
-        found[0].what
-        == "is tokenised, with capitals at the starts of lines, while its beginning is not tokenised, with capitals at the starts of lines"
-    )
+    assert [(one.name, one.line) for one in found] == [("mixed-style", 4097), ("mixed-style", 4097)]
+    assert found[0].what.startswith("is tokenised, with") and "while its beginning is not tokenised" in found[0].what
 
 
 def test_a_style_is_counted() -> None:

@@ -8,7 +8,7 @@ from typing import IO
 
 from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair
-from dragoman.doctor.check import Check, Patient
+from dragoman.doctor.check import Patient
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.encoding import mended
 from dragoman.doctor.examine import CHECKS
@@ -16,10 +16,8 @@ from dragoman.doctor.leakage import Leakage
 from dragoman.errors import InputError
 
 LOG = "changes.jsonl"
-REMOVING: dict[str, type[Check]] = {
-    check.name: check for check in CHECKS if check.removes and check.name != "near-leakage"
-}
-"""Checks whose pairs are left out, by name."""
+REMOVING = {check.name for check in CHECKS if check.removes}
+"""Names of the findings whose pairs are left out."""
 
 
 class Cleaning:
@@ -35,7 +33,6 @@ class Cleaning:
         self.removed: Counter[str] = Counter()
         self.mended = self.kept = 0
         self._stack = ExitStack()
-        self._names: dict[tuple[str, str], int] = {}
         self._files: dict[tuple[str, str], tuple[IO[str], IO[str]]] = {}
 
     def __enter__(self) -> "Cleaning":

@@ -41,7 +41,9 @@ NEIGHBOURS = {
 """Languages that a corpus is most easily taken for."""
 COMMON = ("en", "fr", "de", "es", "ru", "zh")
 """Languages that are found in corpora of any other."""
-MISSING = "was not compared with models of languages, because py3langid is not installed; scripts and the corpus's own trigrams were"
+MISSING = (
+    "was compared with its own trigrams and with scripts, but not with models of languages: py3langid is not installed"
+)
 
 
 class Trigrams:

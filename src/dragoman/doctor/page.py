@@ -28,8 +28,9 @@ def write_page(verdict: Verdict, path: Path) -> None:
         f"<div><dt>{escape(f'{corpus.part}: {corpus.name}')}</dt><dd>{corpus.pairs:,} pairs</dd></div>"
         for corpus in verdict.corpora
     )
+    lead = f'<p class="lead">{escape(verdict.summary())}.</p>'
     body = [
-        f'<header>\n<h1>{title}</h1>\n<p class="lead">{escape(verdict.summary())}.</p>\n<dl class="facts">{facts}</dl>\n</header>',
+        f'<header>\n<h1>{title}</h1>\n{lead}\n<dl class="facts">{facts}</dl>\n</header>',
         *(section(*HEADINGS[one], _findings(verdict.of(one))) for one in SEVERITIES),
         *(_corpus(corpus) for corpus in verdict.corpora),
         "<footer>Made by Dragoman.</footer>",
@@ -43,7 +44,8 @@ def _findings(findings: Sequence[Finding]) -> str:
         return ""
     rows = "\n".join(
         f'<tr><th scope="row">{escape(one.name)}</th><td class="number">{one.count:,}</td>'
-        f"<td><p>{escape(one.place)} {escape(one.what)}.</p><p>{escape(_capital(one.advice))}.</p>{_examples(one.examples)}</td></tr>"
+        f"<td><p>{escape(one.place)} {escape(one.what)}.</p><p>{escape(_capital(one.advice))}.</p>"
+        f"{_examples(one.examples)}</td></tr>"
         for one in findings
     )
     heads = (
