@@ -9,7 +9,7 @@ from dragoman.doctor import characters
 @pytest.mark.parametrize(
     ("character", "bits"),
     [
-        ("a", characters.LETTER),
+        ("a", characters.LETTER | characters.LOWER),
         ("Đ", characters.LETTER | characters.UPPER),
         ("٣", characters.DIGIT),
         (" ", characters.SPACE),
@@ -20,6 +20,7 @@ from dragoman.doctor import characters
         ("\x9d", characters.CONTROL),
         ("\u2028", characters.CONTROL | characters.SPACE),
         ("\ufffd", characters.REPLACEMENT),
+        ("中", characters.LETTER),
         ("!", 0),
         ("\u200d", 0),
     ],

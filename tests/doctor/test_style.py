@@ -38,7 +38,7 @@ def test_parts_of_a_corpus_in_another_style_are_found(examined: Examined) -> Non
 
 
 def test_a_style_is_counted() -> None:
-    raw = Style.of(Side(["Yes, it is.", '"No, it is not."', "3 of them."] * 60))
+    raw = Style.of(Side(["Yes, it is.", '"No, it is not."', "So it is."] * 60))
     assert (
         raw.tokenised == 0.0
         and raw.cased == 1.0

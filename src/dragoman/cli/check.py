@@ -63,12 +63,15 @@ def check(
             _refuse_to_fix(verdict, fix)
     finally:
         display.close()
-    print(json.dumps(verdict.table(), ensure_ascii=False)) if as_json else _print(verdict)
+    if as_json:
+        print(json.dumps(verdict.table(), ensure_ascii=False))
+    else:
+        _print(verdict)
     if cleaner is not None:
         note(cleaner.summary())
     if report is not None:
         write_page(verdict, report)
-        print_path(report) if not as_json else note(str(report))
+        note(str(report)) if as_json else print_path(report)
     if verdict.of("error"):
         raise typer.Exit(1)
 

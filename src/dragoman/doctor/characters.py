@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 UNITS = 1 << 16
 
-LETTER, UPPER, CONTROL, INVISIBLE, ODD_SPACE, REPLACEMENT, DIGIT, SPACE = (1 << bit for bit in range(8))
+LETTER, UPPER, LOWER, CONTROL, INVISIBLE, ODD_SPACE, REPLACEMENT, DIGIT, SPACE = (1 << bit for bit in range(9))
 """Bits of `flags`."""
 
 INVISIBLES = "\u00ad\u180e\u200b\u2060\ufeff"
@@ -68,12 +68,12 @@ Units = NDArray[np.uint16]
 
 
 @cache
-def flags() -> NDArray[np.uint8]:
+def flags() -> Units:
     """Return the bits of each code unit."""
-    found = np.zeros(UNITS, np.uint8)
+    found = np.zeros(UNITS, np.uint16)
     for unit, character in enumerate(map(chr, range(UNITS))):
         if character.isalpha():
-            found[unit] = LETTER | (UPPER if character.isupper() else 0)
+            found[unit] = LETTER | UPPER * character.isupper() | LOWER * character.islower()
         elif character.isdigit():
             found[unit] = DIGIT
         elif character.isspace():
@@ -112,7 +112,8 @@ def folded() -> Units:
         if kind == "Nd":
             found[unit] = ord("0")
         elif kind[0] in "LNM":
-            found[unit] = ord(unicodedata.normalize("NFKC", character).casefold()[0])
+            like = ord(unicodedata.normalize("NFKC", character).casefold()[0])
+            found[unit] = like if like < UNITS else unit
         elif kind == "Cs":
             found[unit] = unit
     found[ord("\n")] = ord("\n")

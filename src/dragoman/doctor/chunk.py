@@ -80,7 +80,7 @@ class Side:
         return unicodedata.is_normalized("NFC", self.text)
 
     @cached_property
-    def flags(self) -> NDArray[np.uint8]:
+    def flags(self) -> characters.Units:
         """The bits of each character (`doctor/characters.py`)."""
         return characters.flags()[self.codes.units]
 

@@ -32,6 +32,8 @@ MOJIBAKE = re.compile(
     f"|(?:[ä-éãæçè][{_CONTINUATION}]{{2}}){{2}}"  # Chinese, Japanese and Korean words
 )
 """UTF-8 that was read as Latin-1 or Windows-1252."""
+SUSPICIOUS = re.compile(f"[ÂÃÄÅÆáâÐÑÎÏä-éã][{_CONTINUATION}]")
+"""What all of it begins with, which is found much faster."""
 
 
 class ReplacementCharacters(LineCheck):
@@ -61,7 +63,7 @@ class Mojibake(LineCheck):
 
     def rows(self, side: Side) -> Rows:
         """Find sequences that become letters when they are decoded again."""
-        found = side.matching(MOJIBAKE)
+        found = side.matching(SUSPICIOUS)
         return np.array([row for row in found.tolist() if unmade(side.lines[row])], np.int64)
 
 
@@ -125,11 +127,11 @@ class OuterSpaces(LineCheck):
     what = "has spaces at its ends, or several in a row"
     advice = "remove them; Dragoman does when it reads"
 
-    pattern = re.compile(r"(?:(?<=\n) |\A )[^\n]|[^\n] (?=\n)|[^\n ]  +(?=[^\n ])")
-
     def rows(self, side: Side) -> Rows:
-        """Find spaces that separate no words."""
-        return side.matching(self.pattern)
+        """Find spaces beside another one, or beside the end of a line."""
+        apart = np.concatenate(([True], side.flags & characters.SPACE != 0, [True]))
+        inside = apart[1:-1] & (side.codes.units != ord("\n"))
+        return side.codes.rows(inside & (apart[:-2] | apart[2:]))
 
 
 class ByteOrderMark(LineCheck):
@@ -184,7 +186,8 @@ class SubwordMarks(LineCheck):
 
     def rows(self, side: Side) -> Rows:
         """Find marks."""
-        return side.matching(SUBWORDS)
+        marked = any(mark in side.text for mark in ("@@", "▁", "￭"))
+        return side.matching(SUBWORDS) if marked else np.zeros(0, np.int64)
 
 
 ENCODING = (

@@ -1,15 +1,15 @@
 """The examination of corpora: one pass over each, in which all checks see each chunk of pairs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.findings import SEVERITIES, Collected, Finding, worst_first
-from dragoman.data.settings import BaseCorpusSettings, CorpusSettings, DataSettings, LinesSettings
+from dragoman.data.settings import BaseCorpusSettings, CorpusSettings, DataSettings, LinesSettings, PhrasebookSettings
 from dragoman.doctor.check import Check, Patient
 from dragoman.doctor.chunk import Chunk, chunks
 from dragoman.doctor.duplicates import DUPLICATES, Memory
@@ -160,7 +160,7 @@ def examine(
             verdict.findings += chain.from_iterable(check.findings() for check in checks)
     verdict.findings += [*shared.references.findings(), *shared.styles.findings(), *training.findings()]
     verdict.findings += _unidentified(data)
-    verdict.findings = worst_first(verdict.findings)
+    verdict.findings = worst_first(_once(verdict.findings))
     verdict.seconds = time.monotonic() - began
     return verdict
 
@@ -182,7 +182,7 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
 
 def _patient(part: str, corpus: BaseCorpusSettings, data: DataSettings) -> Patient:
     """Describe a corpus for checks."""
-    name = str(corpus_files(corpus, data)[0]) if corpus.paths and len(corpus.paths) < 5 else corpus.name  # type: ignore[arg-type]
+    name = corpus.name if isinstance(corpus, PhrasebookSettings) else str(data.place(corpus.paths[0], corpus))
     files = (name, str(data.place(corpus.target, corpus)) if isinstance(corpus, LinesSettings) else name)
     return Patient(part, name, files, data.direction(corpus))
 
@@ -211,6 +211,16 @@ def _learn_trigrams(data: DataSettings) -> Trigrams:
             if found.pairs >= ENOUGH:
                 return found
     return Trigrams([])
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave out errors that another check has found in the same file."""
+    kept: list[Finding] = []
+    for one in findings:
+        known = {(other.name, other.file) for other in kept if other.severity == "error"}
+        if one.severity != "error" or (one.name, one.file) not in known:
+            kept.append(one)
+    return kept
 
 
 def _unidentified(data: DataSettings) -> Iterator[Finding]:

@@ -60,6 +60,14 @@ class Trigrams:
         shares = (counts + 0.5) / (counts.sum(1, keepdims=True) + 0.5 * BUCKETS)
         self.odds: NDArray[np.float32] = np.clip(np.log(shares[0] / shares[1]), -4, 4).astype(np.float32)
 
+        self._last: tuple[Chunk, list[NDArray[np.float32]]] | None = None
+
+    def of(self, chunk: Chunk) -> list[NDArray[np.float32]]:
+        """Return the scores of both sides, computed once for the checks that ask for those of the same chunk in turn."""
+        if self._last is None or self._last[0] is not chunk:
+            self._last = chunk, [self.scores(side) for side in chunk.sides]
+        return self._last[1]
+
     def scores(self, side: Side) -> NDArray[np.float32]:
         """Return the nats by which each line speaks for the language of the source."""
         codes = side.spelled
@@ -134,7 +142,7 @@ class Swapped(PairCheck):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs whose trigrams speak for the other language on both sides."""
-        source, target = map(self.trigrams.scores, chunk.sides)
+        source, target = self.trigrams.of(chunk)
         self._right += int(((source > SURE) & (target < -SURE)).sum())
         return np.flatnonzero((source < -SURE) & (target > SURE))
 
@@ -169,10 +177,11 @@ class OtherLanguage(PairCheck):
         """Find pairs whose trigrams speak for the same language on both sides."""
         if self.trigrams.pairs < ENOUGH:
             return np.zeros(0, np.int64)
-        source, target = map(self.trigrams.scores, chunk.sides)
+        source, target = self.trigrams.of(chunk)
         copied = np.zeros(len(chunk), bool)
         copied[chunk.found.get("copy", np.zeros(0, np.int64))] = True
-        return np.flatnonzero((np.minimum(source, target) > SURE) | (np.maximum(source, target) < -SURE) & ~copied)
+        same = (np.minimum(source, target) > SURE) | (np.maximum(source, target) < -SURE)
+        return np.flatnonzero(same & ~copied)
 
 
 class Identified(Check):

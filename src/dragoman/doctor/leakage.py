@@ -26,6 +26,10 @@ _SIEVE = 22
 """Bits of a hash that choose its place in the sieve that most other hashes fall through."""
 
 
+Grams = tuple[Hashes, Rows]
+"""The hash of each n-gram, and the line that it is in."""
+
+
 class Reference:
     """One side of a dev or test corpus, and which of its lines were found in training corpora."""
 
@@ -78,17 +82,16 @@ class Index:
         """Lines that were found nearly, and not exactly."""
         return np.flatnonzero(self._near & ~self._exact[self._numbers])
 
-    def find(self, side: Side) -> Rows:
-        """Look for all lines in those of a training corpus; return the rows there that are the same or contain one."""
+    def find(self, side: Side, inside: Grams) -> Rows:
+        """Look for all lines in those of a training corpus, which have these n-grams; return the rows that hold one."""
         places = np.searchsorted(self._hashes, side.folded.hashes)
         same = self._hashes[np.minimum(places, len(self._hashes) - 1)] == side.folded.hashes
         same &= side.folded.lengths > 0
         self._exact[places[same]] = True
-        return np.union1d(np.flatnonzero(same), self._find_near(side))
+        return np.union1d(np.flatnonzero(same), self._find_near(*inside))
 
-    def _find_near(self, side: Side) -> Rows:
+    def _find_near(self, hashes: Hashes, rows: Rows) -> Rows:
         """Return the rows that contain most n-grams of a line."""
-        hashes, rows = grams(side.folded)
         passed = self._sieve[hashes >> np.uint64(64 - _SIEVE)]
         hashes, rows = hashes[passed], rows[passed]
         places = np.minimum(np.searchsorted(self._grams, hashes), max(len(self._grams) - 1, 0))
@@ -115,7 +118,9 @@ class References:
 
     def find(self, side: Side, language: str) -> Rows:
         """Look for the lines of a language; return the rows that hold any."""
-        found = [index.find(side) for reference, index in self._indexed if reference.language == language]
+        indexes = [index for reference, index in self._indexed if reference.language == language]
+        inside = grams(side.folded) if indexes else None
+        found = [index.find(side, inside) for index in indexes if inside is not None]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def findings(self) -> Iterator[Finding]:
@@ -165,7 +170,7 @@ def _finding(check: type[Leakage], reference: Reference, rows: Rows, long: NDArr
     """Return what was found of one reference; it is a warning if enough of it is long."""
     many = int(long[rows].sum())
     rows = rows[np.argsort(~long[rows], kind="stable")]
-    words = f"{check.what}{reference.patient.side(reference.number)} ({many:,} of such lines have {LONG} words or more)"
+    words = f"{check.what}{reference.patient.side(reference.number)} ({many:,} with {LONG} words or more)"
     return Finding(
         check.name,
         "warning" if many >= max(check.serious * len(long), 1) else "note",
@@ -179,7 +184,7 @@ def _finding(check: type[Leakage], reference: Reference, rows: Rows, long: NDArr
     )
 
 
-def grams(codes: Codes) -> tuple[Hashes, Rows]:
+def grams(codes: Codes) -> Grams:
     """Return the hash of each n-gram inside a line, and its line."""
     values = scrambled()[codes.units]
     if len(values) < GRAM:

@@ -25,9 +25,9 @@ class Style:
     marks: int = 0
     """All full stops and commas at ends of words."""
     capitals: int = 0
-    """Lines that begin with a capital letter."""
+    """Lines whose first letter is a capital."""
     starts: int = 0
-    """Lines that begin with a letter of a script that has capitals."""
+    """Lines with a letter of a script that has capitals."""
     upper: int = 0
     """Capital letters."""
 
@@ -37,10 +37,12 @@ class Style:
         text = side.text
         apart = sum(map(text.count, (" .\n", " , ")))
         marks = sum(map(text.count, (".\n", ", ")))
-        firsts = [line.lstrip(" \"'“‘«(-")[:1] for line in side.lines]
-        upper = sum(map(str.isupper, firsts))
-        capitals = int((side.flags & characters.UPPER != 0).sum())
-        return cls(apart, marks, upper, upper + sum(map(str.islower, firsts)), capitals)
+        letters = np.flatnonzero(side.flags & (characters.UPPER | characters.LOWER))
+        first = np.searchsorted(letters, side.codes.starts)
+        inside = first < np.searchsorted(letters, side.codes.ends)
+        capital = side.flags[letters[first[inside]]] & characters.UPPER != 0
+        upper = int((side.flags & characters.UPPER != 0).sum())
+        return cls(apart, marks, int(capital.sum()), len(capital), upper)
 
     def __add__(self, other: "Style") -> "Style":
         return Style(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
@@ -52,7 +54,7 @@ class Style:
 
     @property
     def cased(self) -> float | None:
-        """Share of lines that begin with a capital letter; None if there are too few."""
+        """Share of lines whose first letter is a capital; None if there are too few."""
         return self.capitals / self.starts if self.starts >= MARKS else None
 
     def words(self) -> str:
