@@ -9,6 +9,7 @@ from tests.doctor.conftest import Examined, good
 
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.examine import CHECKS, Verdict, examine
+from dragoman.doctor.vocabulary import NAMES as VOCABULARY
 from dragoman.errors import CorpusError
 from dragoman.settings import parse
 
@@ -103,7 +104,7 @@ def test_the_page_of_the_documentation_lists_every_finding() -> None:
     page = (Path(__file__).parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}
     readers = {"line-counts", "invalid-utf8", "missing-columns", "unreadable-object", "languages-not-identified"}
-    assert set(rows) == {check.name for check in CHECKS} | readers
+    assert set(rows) == {check.name for check in CHECKS} | readers | set(VOCABULARY)
     for check in CHECKS:
         assert f"| {check.severity} |" in rows[check.name], check.name
         assert ("| yes |" in rows[check.name]) == check.removes, check.name

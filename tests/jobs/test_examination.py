@@ -9,8 +9,10 @@ from tests.tiny import recipe
 
 from dragoman.errors import CorpusError
 from dragoman.jobs import examination
-from dragoman.jobs.examination import check_data, limits_of
+from dragoman.jobs.examination import check_data, check_vocabularies, limits_of
 from dragoman.runs.recipe import Recipe
+from dragoman.text.codec import learn_codec
+from dragoman.text.settings import WordsSettings
 
 
 @pytest.fixture
@@ -82,3 +84,21 @@ def test_a_recipe_limits_lengths_and_weights() -> None:
     limits = limits_of(recipe("transformer", "model.positions=learned", "model.max_positions=40"))
     assert limits.positions == (40, 40) and limits.weights is not None and limits.weights > 1000
     assert not limits.by_character
+
+
+def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    own = made(good(2500))
+    codec = learn_codec(WordsSettings(kind="words", minimum_count=1), [f"word{number}" for number in range(9000)])
+    pairs = check_data(own, tmp_path / "cache", print)
+    assert pairs == check_data(own, tmp_path / "cache", print) == 2500
+    heard: list[str] = []
+    check_vocabularies(own, (codec, codec), pairs, say=heard.append)
+    assert [one.partition(" ")[2].partition(" has")[0].partition(" does")[0] for one in heard] == [
+        "the vocabulary of the source",
+        "the vocabulary of the source",
+        "the vocabulary of the target",
+        "the vocabulary of the target",
+    ]
+    heard.clear()
+    check_vocabularies(own, (codec, codec), 0, say=heard.append)
+    assert heard == []

@@ -22,7 +22,7 @@ from dragoman.data.variation import Variation
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import check_corpora, check_corpus, check_machine, check_recipe, check_rerank, remarks
-from dragoman.jobs.examination import check_data
+from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.jobs.rules import replicable
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
@@ -286,7 +286,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     check_new(folder)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
-    check_data(recipe, folder.parent / ".cache", listener.say)
+    examined = check_data(recipe, folder.parent / ".cache", listener.say)
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
         return codecs if codecs is not None else _learned(recipe, listener)
@@ -298,6 +298,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
         listener.say(sentence)
     codecs = learn(recipe)
     _check_codecs(recipe, codecs)
+    check_vocabularies(recipe, codecs, examined, say=listener.say)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)
