@@ -46,7 +46,6 @@ def check(
     from dragoman.atomic import check_output
     from dragoman.doctor.cleaning import Cleaning
     from dragoman.doctor.examine import examine
-    from dragoman.doctor.page import write_page
 
     data, limits = _data(corpus, languages, settings)
     if report is not None:
@@ -70,6 +69,8 @@ def check(
     if cleaner is not None:
         note(cleaner.summary())
     if report is not None:
+        from dragoman.doctor.page import write_page
+
         write_page(verdict, report)
         note(str(report)) if as_json else print_path(report)
     if verdict.of("error"):

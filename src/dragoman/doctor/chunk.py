@@ -59,7 +59,9 @@ class Side:
     """The lines of one side."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = [line.replace("\n", " ") for line in lines] if any("\n" in line for line in lines) else lines
+        self.lines: Sequence[str] = (
+            [line.replace("\n", " ") for line in lines] if any("\n" in line for line in lines) else lines
+        )
 
     def __len__(self) -> int:
         return len(self.lines)

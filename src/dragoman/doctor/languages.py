@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -221,7 +222,7 @@ class Identified(Check):
         if all(share.get(other, 0.0) > 0.8 for share, other in zip(shares, others, strict=True)) and own[0] != own[1]:
             what = f"has its sides swapped: it looks like `{others[0]}`, and its translation like `{others[1]}`"
             swapped = Tally(self.seen, None, self._tallies[0, others[0]].examples)
-            yield Finding(**{**vars(self.finding(swapped, what=what, severity="error")), "name": Swapped.name})
+            yield replace(self.finding(swapped, what=what, severity="error"), name=Swapped.name, advice=Swapped.advice)
             return
         for number, share in enumerate(shares):
             for language, part in share.items():

@@ -31,7 +31,9 @@ def vocabulary_findings(
     if unknown > UNKNOWN * tokens:
         severity: Severity = "warning" if unknown > MANY_UNKNOWN * tokens else "note"
         what = f"does not know {unknown / tokens:.1%} of the tokens of the dev corpora"
-        advice = "use subwords (`text.kind: sentencepiece`), raise `text.size`, or check that dev is written as the training data is"
+        advice = (
+            "use subwords (`text.kind: sentencepiece`), raise `text.size`, or write dev as the training data is written"
+        )
         examples = [
             Example(None, (text,)) for text, ids in zip(known, encoded, strict=True) if codec.special.unk in ids
         ]

@@ -49,7 +49,7 @@ def check_data(recipe: Recipe, cache: Path, say: Callable[[str], object]) -> int
     """Examine the corpora of a recipe, unless it is told not to or has only the built-in corpus; `say` gets the warnings.
 
     The verdict is kept in the folder `cache` under a checksum of the corpora and of what they are compared with, so that
-    nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError if there are errors.
+    nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError for errors.
     """
     corpora = (*recipe.data.train, *recipe.data.dev, *recipe.data.test)
     if not recipe.data.check or all(isinstance(corpus, PhrasebookSettings) for corpus in corpora):
