@@ -51,6 +51,7 @@ def test_a_fault_is_found_where_it_is(name: str, text: str, side: int, examined:
         "IRMÃ »",
         "Das muß … sein",
         "AT&T; it is",
+        "black & white; red",
         "a @ sign, a @@handle",
         "می‌خواهم",
         "naïve Ünïcödé ÀÈÌ “quoted”",

@@ -16,6 +16,8 @@ READ_SIZE = 1 << 18
 ZSTD_READ_SIZE = 1 << 10
 """Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
 
+LONGEST_EXAMPLE = 500
+"""Maximum characters of an example of a line that cannot be read."""
 NOT_UTF8 = "convert the file to UTF-8"
 """What to do about a line that is not."""
 
@@ -35,7 +37,7 @@ def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
         except UnicodeDecodeError as error:
             text = line.decode("utf-8", "replace")
             what = f"is not UTF-8 text (at its byte {error.start + 1})"
-            example = Example(number, (text,))
+            example = Example(number, (text[:LONGEST_EXAMPLE],))
             report(Finding("invalid-utf8", "error", what, NOT_UTF8, str(path), number, examples=(example,)))
         yield text.removesuffix("\r")
 

@@ -9,7 +9,10 @@ from typing import ClassVar
 from dragoman.data.directions import Direction
 from dragoman.data.findings import EXAMPLES, Example, Finding, Severity
 from dragoman.doctor.chunk import Chunk, Rows, Side
+from dragoman.errors import shorten
 
+LONGEST = 500
+"""Maximum characters of an example."""
 LINE = re.compile(r"(.*), (?:line|sentence) (\d+)")
 
 
@@ -50,7 +53,8 @@ class Tally:
             pair = chunk.pairs[row]
             line = line_of(pair.place)
             self.first = line if self.first is None else self.first
-            self.examples.append(Example(line, tuple((pair.source, pair.target)[side] for side in sides)))
+            texts = tuple(shorten((pair.source, pair.target)[side], LONGEST) for side in sides)
+            self.examples.append(Example(line, texts))
 
 
 class Check(ABC):

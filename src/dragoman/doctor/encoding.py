@@ -11,7 +11,10 @@ from dragoman.doctor.check import LineCheck
 from dragoman.doctor.chunk import Rows, Side
 from dragoman.text.normalize import normalize
 
-ENTITY = re.compile(r"& ?(?:[a-zA-Z]{2,8}[0-9]{0,2}|#[0-9]{2,6}|#x[0-9a-fA-F]{2,6}) ?;")
+ENTITY = re.compile(
+    r"& ?(?:quot|amp|apos|lt|gt|nbsp|copy|reg|trade|hellip|[mn]dash|[lr][sd]quo|[lr]aquo|bull|middot|deg|euro|pound|shy|szlig"
+    r"|[a-zA-Z](?:acute|grave|circ|uml|tilde|cedil|ring|slash)|[aoAO][eE]lig|#[0-9]{2,6}|#x[0-9a-fA-F]{2,6}) ?;"
+)
 MARKUP = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,15}(?: [^<>\n]{0,200})?/?>|\{\\[a-zA-Z][^}\n]{0,20}\}")
 SUBWORDS = re.compile(r"(?<!@)@@(?=[ \n])|(?<![^ \n])▁|(?<=\w)￭|￭(?=\w)")
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -22,6 +23,8 @@ LEARN = 20_000
 """Pairs that the trigrams are learned from."""
 ENOUGH = 200
 """Fewer pairs say nothing about languages."""
+SOME = 20
+"""More pairs than this must seem swapped, and twice as many as do not, if a corpus is said to be."""
 LETTERS = 4
 """Lines with fewer letters have no language."""
 
@@ -151,7 +154,7 @@ class Swapped(PairCheck):
         """Yield an error if there are more swapped pairs than others, else a warning or a note."""
         if self.trigrams.pairs < ENOUGH or not self.tally.count:
             return
-        if self.tally.count > max(self._right, 10):
+        if self.tally.count > max(2 * self._right, SOME):
             what = (
                 f"has its sides swapped, compared with the training corpus: {self.tally.count:,} of {self.seen:,} pairs"
             )
@@ -245,13 +248,18 @@ def identifier_missing() -> bool:
 
 
 @cache
+def _model() -> Any:
+    """Read the model of all languages, which takes 97 MB."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
 def _identifier(languages: tuple[str, str]) -> Any:
     """Return an identifier of two languages, their neighbours and a few common ones; None if it does not know the two."""
     if identifier_missing():
         return None
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier = copy(_model())
     if not set(languages) <= set(identifier.labels):
         return None
     near = {neighbour for language in languages for neighbour in NEIGHBOURS.get(language, ())}
