@@ -204,9 +204,9 @@ def test_columns_and_fields_name_documents(tmp_path: Path) -> None:
         (
             '{"en": "a", "fr": "b", "talk": [1]}',
             {"jsonl": "a", "document": "talk"},
-            r"`talk` is not text; set `document`",
+            r"`talk` that is not text; set `document`",
         ),
-        ('{"en": "a", "fr": "b", "talk": true}', {"jsonl": "a", "document": "talk"}, r"`talk` is not text"),
+        ('{"en": "a", "fr": "b", "talk": true}', {"jsonl": "a", "document": "talk"}, r"`talk` that is not text"),
         ('{"en": "a", "fr": "b", "talk": ""}', {"jsonl": "a", "document": "talk"}, r"line 1 names no document"),
     ],
 )

@@ -32,11 +32,12 @@ FRENCH = ("le", "et", "avec", "maison", "eau", "matin", "travers", "lequel", "de
 
 
 def sentences(words: Sequence[str], count: int, first: int = 0) -> list[str]:
-    """Return different sentences of eight or so words, one for each number."""
+    """Return different sentences of ten words, one for each number, with a name of its own."""
     found = []
     for number in range(first, first + count):
         chosen = [words[(number // 12**place + place) % 12] for place in range(4)]
-        found.append(f"{' '.join(chosen).capitalize()} {' '.join(reversed(chosen))}, {words[number * 7 % 12]}.")
+        name = "".join("bdfgklmnprst"[number // 12**place % 12] + "aeio"[place] for place in range(4)).capitalize()
+        found.append(f"{' '.join(chosen).capitalize()} {name} {' '.join(reversed(chosen))}, {words[number * 7 % 12]}.")
     return found
 
 

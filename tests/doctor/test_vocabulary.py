@@ -1,12 +1,12 @@
 """Vocabularies that do not fit the corpora."""
 
-from tests.doctor.conftest import ENGLISH, sentences
+from tests.doctor.conftest import ENGLISH
 
 from dragoman.doctor.vocabulary import vocabulary_findings
 from dragoman.text.codec import Codec, learn_codec
 from dragoman.text.settings import WordsSettings
 
-TEXTS = sentences(ENGLISH, 400)
+TEXTS = [" ".join(ENGLISH[(number + place) % 12] for place in range(9)) for number in range(400)]
 
 
 def words(texts: list[str], size: int | None = None) -> Codec:

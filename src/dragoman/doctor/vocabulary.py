@@ -46,6 +46,7 @@ def vocabulary_findings(
     if every < LEAST_USES * len(codec):
         what = f"has {len(codec):,} entries for about {every:,} tokens, {every / len(codec):.1f} for each"
         yield _finding(NAMES[1], "warning", side, what, advice="set a smaller `text.size`", count=len(codec))
+    counts[list(codec.special.all)] += 1
     unused = int((counts == 0).sum())
     if pairs <= len(sample) and unused > UNUSED * len(codec):
         what = f"has {unused:,} of {len(codec):,} entries that never occur in the training data"
