@@ -28,7 +28,7 @@ def test_a_page_shows_findings_and_histograms(tmp_path: Path) -> None:
 
 
 def test_a_bar_is_as_high_as_its_number() -> None:
-    picture = histogram("x", [2, 0, 4], ["a", "b", "c"], "red")
+    picture = histogram("x", [2, 0, 4], ["a", "b", "c"], colour="red")
     assert picture.count("<rect") == 2 and "<title>c: 4</title>" in picture
     assert 'height="51.0"' in picture and 'height="102.0"' in picture
 

@@ -90,11 +90,10 @@ class Check(ABC):
         usual: Severity = self.severity
         if usual == "warning" and tally.count < self.serious * self.seen:
             usual = "note"
-        what = what or self.what + self.patient.side(number)
         return Finding(
             self.name,
             severity or usual,
-            what,
+            what or self.what,
             self.advice,
             self.patient.files[number],
             tally.first,
@@ -128,7 +127,7 @@ class LineCheck(Check):
         """Yield a finding for each side with the fault."""
         for number, tally in enumerate(self.tallies):
             if tally.count:
-                yield self.finding(tally, number)
+                yield self.finding(tally, number, what=self.what + self.patient.side(number))
 
 
 class PairCheck(Check):

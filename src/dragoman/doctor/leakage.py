@@ -128,7 +128,7 @@ class References:
         for reference, index in self._indexed:
             for check, rows in ((Leakage, index.exact), (NearLeakage, index.near)):
                 if len(rows):
-                    yield _finding(check, reference, rows, index.long)
+                    yield _finding(check, reference, rows, long=index.long)
 
 
 class Leakage(Check):
@@ -162,11 +162,12 @@ class NearLeakage(Leakage):
     """Sentences of dev or test of which a training sentence contains four fifths, by 13-grams of letters."""
 
     name = "near-leakage"
+    serious = 0.02
     what = "is almost in the training data"
     removes = False
 
 
-def _finding(check: type[Leakage], reference: Reference, rows: Rows, long: NDArray[np.bool_]) -> Finding:
+def _finding(check: type[Leakage], reference: Reference, rows: Rows, *, long: NDArray[np.bool_]) -> Finding:
     """Return what was found of one reference; it is a warning if enough of it is long."""
     many = int(long[rows].sum())
     rows = rows[np.argsort(~long[rows], kind="stable")]

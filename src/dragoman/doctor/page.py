@@ -67,16 +67,18 @@ def _corpus(corpus: Corpus) -> str:
     names = [f"{math.exp((at - BINS // 2) * STEP):.2g}" for at in range(BINS)]
     shown = slice(BINS // 2 - 40, BINS // 2 + 41)
     charts = [
-        histogram("Words of a source", words[0].tolist(), [f"{at}" for at in range(WORDS)], COLOURS[0]),
-        histogram("Words of a target", words[1].tolist(), [f"{at}" for at in range(WORDS)], COLOURS[1]),
-        histogram("Characters of a target for each of its source", ratios[shown].tolist(), names[shown], COLOURS[0]),
+        histogram("Words of a source", words[0].tolist(), [f"{at}" for at in range(WORDS)], colour=COLOURS[0]),
+        histogram("Words of a target", words[1].tolist(), [f"{at}" for at in range(WORDS)], colour=COLOURS[1]),
+        histogram(
+            "Characters of a target for each of its source", ratios[shown].tolist(), names[shown], colour=COLOURS[0]
+        ),
     ]
     hint = "How many pairs have a length, and a ratio of lengths. The last bar of words holds all that have more."
     heading = f"{_capital(corpus.part)}: {corpus.name}"
     return section(heading, hint, f'<div class="curves">\n{"".join(charts)}\n</div>' if corpus.pairs else "")
 
 
-def histogram(title: str, counts: Sequence[int], names: Sequence[str], colour: str) -> str:
+def histogram(title: str, counts: Sequence[int], names: Sequence[str], *, colour: str) -> str:
     """Draw a bar for each count, which shows its number and its name when it is pointed at; `names` label the axis."""
     most, step = max(*counts, 1), (WIDTH - 2 * LEFT) / len(counts)
     scale = (HEIGHT - TOP - BOTTOM) / most

@@ -37,7 +37,7 @@ def vocabulary_findings(
         examples = [
             Example(None, (text,)) for text, ids in zip(known, encoded, strict=True) if codec.special.unk in ids
         ]
-        yield _finding(NAMES[0], severity, side, what, advice=advice, count=unknown, examples=tuple(examples[:3]))
+        yield _finding(NAMES[0], severity, side, what=what, advice=advice, count=unknown, examples=tuple(examples[:3]))
     counts = np.zeros(len(codec), np.int64)
     sample = trained[:TEXTS]
     for text in sample:
@@ -45,16 +45,16 @@ def vocabulary_findings(
     every = int(counts.sum() * max(pairs, 1) / max(len(sample), 1))
     if every < LEAST_USES * len(codec):
         what = f"has {len(codec):,} entries for about {every:,} tokens, {every / len(codec):.1f} for each"
-        yield _finding(NAMES[1], "warning", side, what, advice="set a smaller `text.size`", count=len(codec))
+        yield _finding(NAMES[1], "warning", side, what=what, advice="set a smaller `text.size`", count=len(codec))
     counts[list(codec.special.all)] += 1
     unused = int((counts == 0).sum())
     if pairs <= len(sample) and unused > UNUSED * len(codec):
         what = f"has {unused:,} of {len(codec):,} entries that never occur in the training data"
-        yield _finding(NAMES[2], "note", side, what, advice="set a smaller `text.size`", count=unused)
+        yield _finding(NAMES[2], "note", side, what=what, advice="set a smaller `text.size`", count=unused)
 
 
 def _finding(
-    name: str, severity: Severity, side: str, what: str, *, advice: str, count: int, examples: tuple[Example, ...] = ()
+    name: str, severity: Severity, side: str, *, what: str, advice: str, count: int, examples: tuple[Example, ...] = ()
 ) -> Finding:
     """Return a finding about the vocabulary of a side."""
     return Finding(name, severity, what, advice, f"the vocabulary of the {side}", count=count, examples=examples)
