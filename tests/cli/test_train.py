@@ -58,7 +58,7 @@ def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.jobs.train.codecs_for", interrupt)
+    monkeypatch.setattr("dragoman.jobs.prepare.codecs_for", interrupt)
     found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
     assert not (tmp_path / "run").exists()

@@ -72,9 +72,9 @@ def test_json_lines_are_read(tmp_path: Path) -> None:
         ("[" * 100_000, "is not valid JSON"),
         ('["one", "un"]', "is not a JSON object; each line must hold one"),
         ('{"en": "one", "de": "eins"}', r"has no field `fr` \(it has `en`, `de`\); set `fields`"),
-        ('{"en": "one", "fr": 1}', "the field `fr` is not text"),
-        ('{"en": "a \\ud800 b", "fr": "x"}', r"the field `en` has \\ud800 without its other half"),
-        ('{"en": "a", "fr": "\\ude00\\ud83d"}', r"the field `fr` has \\ude00 without"),
+        ('{"en": "one", "fr": 1}', "has a field `fr` that is not text"),
+        ('{"en": "a \\ud800 b", "fr": "x"}', r"has \\ud800 without its other half in the field `en`"),
+        ('{"en": "a", "fr": "\\ude00\\ud83d"}', r"has \\ude00 without its other half in the field `fr`"),
     ],
 )
 def test_bad_json_is_named_with_its_line(line: str, message: str, tmp_path: Path) -> None:
@@ -204,9 +204,9 @@ def test_columns_and_fields_name_documents(tmp_path: Path) -> None:
         (
             '{"en": "a", "fr": "b", "talk": [1]}',
             {"jsonl": "a", "document": "talk"},
-            r"`talk` is not text; set `document`",
+            r"`talk` that is not text; set `document`",
         ),
-        ('{"en": "a", "fr": "b", "talk": true}', {"jsonl": "a", "document": "talk"}, r"`talk` is not text"),
+        ('{"en": "a", "fr": "b", "talk": true}', {"jsonl": "a", "document": "talk"}, r"`talk` that is not text"),
         ('{"en": "a", "fr": "b", "talk": ""}', {"jsonl": "a", "document": "talk"}, r"line 1 names no document"),
     ],
 )

@@ -54,6 +54,7 @@ LINES = {"source": "a.en", "target": "a.vi"}
 DECODING = ("decoding.",)
 SETTABLE = {
     "train",
+    "check",
     "demo",
     "distill",
     "adapt",
@@ -66,7 +67,7 @@ SETTABLE = {
     "diversify",
     "tune",
 }
-"""Commands with `--set`; the first six read recipes, the others the section `decoding`."""
+"""Commands with `--set`; the first seven read recipes, the others the section `decoding`."""
 
 
 def small(name: str, **changes: Any) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def check_languages(languages: tuple[str | None, str | None], source: Path | Non
     dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
     """
     for path, own, other in ((source, *languages), (target, *reversed(languages))):
-        if path is not None and own != other and _language(Path(path)) == other:
+        if path is not None and own != other and language_of(Path(path)) == other:
             raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; swap the files")
 
 
@@ -166,7 +166,7 @@ def _decode(line: bytes | Exception, number: int) -> str:
         ) from None
 
 
-def _language(path: Path) -> str:
+def language_of(path: Path) -> str:
     """Return what the suffix of a file name says of its language."""
     name = path
     while name.suffix in COMPRESSED:

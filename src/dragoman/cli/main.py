@@ -25,6 +25,7 @@ from dragoman.machine.processes import is_one_of_several
 COMMANDS = (
     "demo",
     "train",
+    "check",
     "plan",
     "adapt",
     "merge",

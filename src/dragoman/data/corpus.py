@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dragoman.data.directions import Direction
+from dragoman.data.findings import Finding, LineFault, Report, refuse
 from dragoman.data.lines import read_lines
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
@@ -61,25 +62,26 @@ class Pair(NamedTuple):
         return Pair(self.target, self.source, self.place, document, links, (target, source))
 
 
-def read_pairs(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+def read_pairs(corpus: CorpusSettings, data: DataSettings, report: Report = refuse) -> Iterator[Pair]:
     """Read a corpus pair by pair, in constant memory; `corpus.repeat` is left to the reader.
 
     Pairs used in both directions come once in that of the corpus, all of them, then swapped. CorpusError names file and line
-    where the corpus is missing, unreadable, not parallel or empty.
+    where the corpus is missing, unreadable, not parallel or empty. Lines that hold no pair, and what the longer of two files
+    has more, are reported, which raises CorpusError too unless `report` does something else; then they are left out.
     """
     if not data.tagged:
-        yield from _read_part(corpus, data)
+        yield from _read_part(corpus, data, report)
         return
     for swap in (False, True) if corpus.both_ways else (False,):
-        for pair in _read_part(corpus, data):
+        for pair in _read_part(corpus, data, report):
             tagged = pair._replace(languages=data.direction(corpus))
             yield tagged.swapped() if swap else tagged
 
 
-def _read_part(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+def _read_part(corpus: CorpusSettings, data: DataSettings, report: Report) -> Iterator[Pair]:
     """Read the part of a corpus that its settings ask for, as it is written."""
     count = kept = 0
-    for pair in _read(corpus, data):
+    for pair in _read(corpus, data, report):
         count += 1
         if corpus.hold_out is None or is_kept(pair.document or pair.source, corpus.hold_out):
             kept += 1
@@ -124,27 +126,27 @@ def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
             )
 
 
-def _read(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
+def _read(corpus: CorpusSettings, data: DataSettings, report: Report) -> Iterator[Pair]:
     """Read all pairs of a corpus."""
     files = corpus_files(corpus, data)
     match corpus:
         case LinesSettings():
-            return _read_parallel(corpus, files)
+            return _read_parallel(corpus, files, report)
         case TsvSettings():
-            return _read_tsv(files[0], corpus.columns, corpus.document)
+            return _read_tsv(files[0], corpus, report)
         case JsonSettings():
-            return _read_json(files[0], corpus.fields or data.direction(corpus), corpus.document)
+            return _read_json(files[0], corpus.fields or data.direction(corpus), corpus.document, report=report)
         case MonolingualSettings():
-            return _read_sentences(files[0])
+            return _read_sentences(files[0], report)
         case PhrasebookSettings():
             return _read_phrasebook(corpus, data)
 
 
-def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pair]:
+def _read_parallel(corpus: LinesSettings, paths: Sequence[Path], report: Report) -> Iterator[Pair]:
     """Read files that match line by line: source, target and, where the corpus has them, documents and links."""
     between_blanks = corpus.documents == "blank lines"
     blanks = 0
-    for number, (source, target, *more) in enumerate(_zip_lines(paths), 1):
+    for number, (source, target, *more) in enumerate(_zip_lines(paths, report), 1):
         links = document = None
         if corpus.links is not None:
             links = _parse_links_within(more.pop(), source, target, place=f"{paths[-1]}, line {number}")
@@ -156,9 +158,9 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path]) -> Iterator[Pai
         yield Pair(source, target, f"{paths[0]}, line {number}", document, links)
 
 
-def _zip_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Read lines of several files together. Raises CorpusError if one has more lines than another."""
-    rows = zip_longest(*map(read_lines, paths))
+def _zip_lines(paths: Sequence[Path], report: Report) -> Iterator[tuple[str, ...]]:
+    """Read lines of several files together, as long as all have some; it is reported if one has more than another."""
+    rows = zip_longest(*(read_lines(path, report) for path in paths))
     for number, lines in enumerate(rows, 1):
         if None not in lines:
             yield lines
@@ -167,10 +169,9 @@ def _zip_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
         for after in rows:
             counts = [count + (line is not None) for count, line in zip(counts, after, strict=True)]
         other = next(at for at, count in enumerate(counts) if count != counts[0])
-        raise CorpusError(
-            f"{paths[0]} has {counts[0]} lines but {paths[other]} has {counts[other]}; "
-            "parallel files must match line by line"
-        )
+        what = f"has {counts[0]} lines but {paths[other]} has {counts[other]}"
+        advice = "parallel files must match line by line"
+        report(Finding("line-counts", "error", what, advice, str(paths[0]), count=abs(counts[0] - counts[other])))
 
 
 def _document(name: str, place: str) -> str:
@@ -193,56 +194,64 @@ def _parse_links_within(line: str, source: str, target: str, *, place: str) -> L
     return links
 
 
-def _read_tsv(path: Path, columns: tuple[int, int], document: int | None) -> Iterator[Pair]:
+def _read_tsv(path: Path, corpus: TsvSettings, report: Report) -> Iterator[Pair]:
     """Read two columns and, if one is given, that of the document."""
+    columns, document = corpus.columns, corpus.document
     last = max(*columns, -1 if document is None else document)
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, report), 1):
         cells, place = line.split("\t"), f"{path}, line {number}"
         if len(cells) <= last:
-            raise CorpusError(
-                f"{place} has {len(cells)} tab-separated columns, but column {last} is requested "
-                f"(counted from 0); correct the line or set `{'columns' if last in columns else 'document'}`"
-            )
+            what = f"has {len(cells)} tab-separated columns, but column {last} is requested (counted from 0)"
+            advice = f"correct the line or set `{'columns' if last in columns else 'document'}`"
+            report(Finding("missing-columns", "error", what, advice, str(path), number))
+            continue
         name = None if document is None else _document(cells[document], place)
         yield Pair(cells[columns[0]], cells[columns[1]], place, name)
 
 
-def _read_json(path: Path, fields: tuple[str, str], document: str | None) -> Iterator[Pair]:
+def _read_json(path: Path, fields: tuple[str, str], document: str | None, *, report: Report) -> Iterator[Pair]:
     """Read two fields of one object a line and, if one is given, that of the document."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, report), 1):
         place = f"{path}, line {number}"
         try:
-            outer = table = json.loads(line.removeprefix("\ufeff"))
-        except (ValueError, RecursionError):
-            raise CorpusError(f"{place} is not valid JSON; each line must hold one object") from None
-        if isinstance(table, dict) and isinstance(table.get("translation"), dict):
-            table = table["translation"]
-        source, target = (_field(table, name, place) for name in fields)
-        name = None if document is None else _document(str(_field(outer, document, place, setting="document")), place)
-        yield Pair(source, target, place, name)
+            outer = table = _parse_json(line)
+            if isinstance(table, dict) and isinstance(table.get("translation"), dict):
+                table = table["translation"]
+            source, target = (_field(table, name) for name in fields)
+            name = None if document is None else str(_field(outer, document, setting="document"))
+        except LineFault as fault:
+            report(fault.finding("unreadable-object", path, number))
+            continue
+        yield Pair(source, target, place, None if name is None else _document(name, place))
 
 
-def _read_sentences(path: Path) -> Iterator[Pair]:
+def _parse_json(line: str) -> Any:
+    """Read the object of a line."""
+    try:
+        return json.loads(line.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        raise LineFault("is not valid JSON", "each line must hold one object") from None
+
+
+def _read_sentences(path: Path, report: Report) -> Iterator[Pair]:
     """Read the lines of one file, each as its own translation."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, report), 1):
         yield Pair(line, line, f"{path}, line {number}")
 
 
-def _field(table: Any, name: str, place: str, *, setting: Literal["fields", "document"] = "fields") -> Any:
+def _field(table: Any, name: str, *, setting: Literal["fields", "document"] = "fields") -> Any:
     """Return a field of a JSON object that must be text; the name of a document may be a whole number."""
     if not isinstance(table, dict):
-        raise CorpusError(f'{place} is not a JSON object; each line must hold one, such as {{"en": ..., "fr": ...}}')
+        raise LineFault("is not a JSON object", 'each line must hold one, such as {"en": ..., "fr": ...}')
     if name not in table:
         known = ", ".join(f"`{shorten(key)}`" for key in islice(table, 20)) or "none"
-        raise CorpusError(f"{place} has no field `{name}` (it has {known}); set `{setting}`")
+        raise LineFault(f"has no field `{name}` (it has {known})", f"set `{setting}`")
     value = table[name]
     if type(value) not in ((str,) if setting == "fields" else (str, int)):
-        raise CorpusError(f"{place}: the field `{name}` is not text; set `{setting}` to what is")
+        raise LineFault(f"has a field `{name}` that is not text", f"set `{setting}` to what is")
     if isinstance(value, str) and (half := _SURROGATE.search(value)):
-        raise CorpusError(
-            f"{place}: the field `{name}` has \\u{ord(half[0]):04x} without its other half, which is not a character; "
-            "remove it, or make the file again"
-        )
+        what = f"has \\u{ord(half[0]):04x} without its other half in the field `{name}`, which is not a character"
+        raise LineFault(what, "remove it, or make the file again")
     return value
 
 

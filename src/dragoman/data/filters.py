@@ -54,6 +54,18 @@ class FilterSummary:
         return "\n".join(lines)
 
 
+def mostly_dropped(name: str, before: FilterSummary, after: FilterSummary) -> Iterator[str]:
+    """Warn if most pairs of the corpus `name` were dropped; the summaries are those before and after it."""
+    dropped = after.dropped - before.dropped
+    read = dropped.total() + after.kept - before.kept
+    if 2 * dropped.total() > read:
+        reason, count = dropped.most_common(1)[0]
+        yield (
+            f"{dropped.total():,} of the {read:,} pairs of {name} are dropped, {count:,} of them {reason}; "
+            "check the corpus and `data.filters`"
+        )
+
+
 class HashSet64:
     """A set of 64-bit hashes in an array: 16 to 32 bytes each, a third of what Python's own set takes.
 

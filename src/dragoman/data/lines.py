@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
 
+from dragoman.data.findings import Example, Finding, Report, refuse
 from dragoman.errors import CorpusError
 
 READ_SIZE = 1 << 18
@@ -15,22 +16,30 @@ READ_SIZE = 1 << 18
 ZSTD_READ_SIZE = 1 << 10
 """Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
 
+LONGEST_EXAMPLE = 500
+"""Maximum characters of an example of a line that cannot be read."""
+NOT_UTF8 = "convert the file to UTF-8"
+"""What to do about a line that is not."""
+
 LONGEST_LINE = 1 << 24
 """Maximum bytes of a line; a longer one means that the file does not contain sentences."""
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
     """Read the lines of a file, plain or .gz, .xz or .zst; a "\\r" at the end of a line is left out.
 
-    Lines end at "\\n" alone. Raises CorpusError if the file is missing, unreadable, damaged or not UTF-8.
+    Lines end at "\\n" alone. Raises CorpusError if the file is missing, unreadable or damaged. A line that is not UTF-8 is
+    reported, which raises CorpusError unless `report` does something else; then its bad bytes become U+FFFD.
     """
     for number, line in enumerate(_read_bytes(path), 1):
         try:
-            yield line.decode("utf-8").removesuffix("\r")
+            text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{path}, line {number} is not UTF-8 text (at its byte {error.start + 1}); convert the file to UTF-8"
-            ) from None
+            text = line.decode("utf-8", "replace")
+            what = f"is not UTF-8 text (at its byte {error.start + 1})"
+            example = Example(number, (text[:LONGEST_EXAMPLE],))
+            report(Finding("invalid-utf8", "error", what, NOT_UTF8, str(path), number, examples=(example,)))
+        yield text.removesuffix("\r")
 
 
 def _read_bytes(path: Path) -> Iterator[bytes]:

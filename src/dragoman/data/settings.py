@@ -245,6 +245,8 @@ class DataSettings(Settings):
     """Test corpora, which are measured at the end."""
     filters: FilterSettings = FilterSettings()
     """Which training pairs are excluded."""
+    check: bool = True
+    """Examine the corpora before a new run is trained, as `dragoman check` does: errors stop it, warnings are printed."""
     joined: float = Field(default=0.0, ge=0, le=1)
     """Share of the training pairs that are joined with another, other ones in every epoch: two sources, and their targets, one
     after the other (Nguyen et al. 2021; Kondo et al. 2021). Teaches a model of short sentences to translate longer ones."""

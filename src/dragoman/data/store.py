@@ -27,10 +27,9 @@ from dragoman.data.aligner import WordAligner, learn_aligner
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
 from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
-from dragoman.data.filters import FilterSummary, PairFilter
+from dragoman.data.filters import FilterSummary, PairFilter, mostly_dropped
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, corpus_tags
-from dragoman.data.warning_signs import WarningSigns, repeated_corpora
 from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
@@ -158,7 +157,6 @@ def build_store(
                 return store, store.summary
         _forget_abandoned(folder)
         pair_filter = PairFilter(filters)
-        pair_filter.summary.warnings += repeated_corpora(corpora, described)
         aligner = None
         if align:
             say("Learning word alignments from the corpus.")
@@ -211,8 +209,8 @@ def _read_all(
     """
     for corpus in corpora:
         document: str | None = None
-        signs = WarningSigns(corpus, data, pair_filter.summary)
-        for pair in pair_filter.keep(signs.watch(read_pairs(corpus, data))):
+        before = replace(pair_filter.summary, dropped=pair_filter.summary.dropped.copy())
+        for pair in pair_filter.keep(read_pairs(corpus, data)):
             follows = document is not None and document == pair.document
             document = pair.document
             links = pair.links
@@ -222,7 +220,7 @@ def _read_all(
             between = Between(*(pair.languages or data.direction(corpus)))
             row = Row(pair.source, pair.target, links, corpus.repeat if follows else None, tags, between)
             yield from repeat(row, corpus.repeat)
-        pair_filter.summary.warnings += signs.warnings()
+        pair_filter.summary.warnings += mostly_dropped(corpus.name, before, pair_filter.summary)
 
 
 def _make(

@@ -22,7 +22,8 @@ from dragoman.interfaces import Batch
 from dragoman.jobs.auto import Choice, settle
 from dragoman.jobs.checks import check_corpora, check_machine, check_recipe, check_rerank
 from dragoman.jobs.memory import Outline, StaticMemory, saved_bytes, static_memory
-from dragoman.jobs.train import assemble, learn_both, prepare, with_choices
+from dragoman.jobs.prepare import learn_both, prepare
+from dragoman.jobs.train import assemble, with_choices
 from dragoman.jobs.validation import dev_pairs, untrained
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.memory import free_memory, resident_memory

@@ -2,9 +2,9 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,16 @@ import torch
 from torch import nn
 
 from dragoman.attention.packed import kernel_works
-from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import corpus_files, read_pairs, require_documents
-from dragoman.data.settings import CorpusSettings
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
-from dragoman.data.unknown import learn_dictionary
 from dragoman.data.variation import Variation
-from dragoman.errors import RunError, SettingsError
-from dragoman.jobs.auto import settle, settle_as
 from dragoman.jobs.checks import (
-    check_corpora,
     check_corpus,
     check_machine,
-    check_recipe,
-    check_rerank,
     check_shared,
-    remarks,
 )
 from dragoman.jobs.parts import replicable, splittable
+from dragoman.jobs.prepare import prepare, reopen
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
@@ -41,12 +32,11 @@ from dragoman.machine.processes import launch_of, restarts
 from dragoman.machine.threads import threads_restored
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run, read_manifest
+from dragoman.runs.folder import Run, open_run, read_manifest
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
+from dragoman.runs.warm_start import start
 from dragoman.text.codec import Codec
-from dragoman.text.frames import Between
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
@@ -54,10 +44,9 @@ from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
-from dragoman.training.recurrence import choose_recurrence, native_loops
+from dragoman.training.recurrence import native_loops
 from dragoman.training.replicas import suitable_count
 from dragoman.training.reports import Silent
-from dragoman.training.resuming import check_same_files, check_same_recipe
 from dragoman.training.selection import check_learned, value_of
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
@@ -117,7 +106,7 @@ def _lead(
         check_machine(recipe, device)
     known = resume and folder.exists()
     with run_lock(folder):
-        run = _reopened(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
+        run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
         if recipe.auto:
             check_machine(run.recipe, device)
         resuming = known and run.files.last.exists()
@@ -311,108 +300,6 @@ def _masked_objective(training: TrainingSettings) -> Objective:
 def _most_tokens(positions: int | None) -> int | None:
     """Return the maximum number of text tokens in addition to </s> (or, for the decoder's input, <s>)."""
     return None if positions is None else positions - 1
-
-
-def _checksums(recipe: Recipe) -> dict[str, str]:
-    """Return the SHA-256 of every corpus file."""
-    data, checksums = recipe.data, Checksums()
-    files = [path for corpus in (*data.train, *data.dev, *data.test) for path in corpus_files(corpus, data)]
-    return {str(path): checksums.of(path) for path in files}
-
-
-def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
-    """Raise TextError or SettingsError for what the vocabularies of another run lack, or do not support."""
-    codecs[0].check_tags(recipe.data.tag_pieces)
-    if codecs[0].frames or codecs[1].starts:
-        for direction in map(Between._make, recipe.data.directions.trained):
-            codecs[0].frame(direction)
-            codecs[1].start(direction)
-        if recipe.data.joined:
-            raise SettingsError(
-                "`data.joined` does not work where sources or targets begin with their language; remove it"
-            )
-        rewards = (recipe.training.reward, *(phase.reward for phase in recipe.training.phases))
-        if codecs[1].starts and any(rewards):
-            raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
-
-
-def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
-    """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
-    check_recipe(recipe)
-    check_corpora(recipe)
-    check_rerank(recipe)
-    check_new(folder)
-    if capabilities_of(recipe.model).previous:
-        require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
-
-    def learn(recipe: Recipe) -> tuple[Codec, Codec]:
-        return codecs if codecs is not None else learn_both(recipe, listener)
-
-    if recipe.auto:
-        chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
-        recipe, codecs = chosen.recipe, chosen.codecs
-        check_recipe(recipe)
-    for sentence in remarks(recipe):
-        listener.say(sentence)
-    codecs = learn(recipe)
-    _check_codecs(recipe, codecs)
-    metadata: dict[str, Any] = {"data": _checksums(recipe)}
-    if capabilities_of(recipe.model).native:
-        device = choose_device(recipe.training.device)
-        metadata["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
-    if recipe.model.start_from is not None:
-        metadata["start_from"] = checksums(recipe)
-        listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    dictionary = _dictionary(recipe, codecs)
-    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
-
-
-def learn_both(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
-    """Learn the codecs of a recipe from its training corpora, unless they are those of the runs that it starts from."""
-    say_once = cache(lambda: listener.say("Reading the corpus and learning the vocabulary."))
-
-    def pairs() -> Iterator[tuple[str, str]]:
-        say_once()
-        return _pairs(recipe, recipe.data.train)
-
-    return codecs_for(recipe, pairs)
-
-
-def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
-    """Learn translations of words, if unknown words are positional."""
-    if not codecs[1].positional:
-        return {}
-    pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
-    return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
-
-
-def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
-    """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
-    run = open_run(folder)
-    recipe = settle_as(recipe, run.recipe)
-    check_corpora(recipe)
-    for sentence in check_recipe(recipe, begun=run.recipe):
-        listener.say(f"Ignored, as when the run was started: {sentence}.")
-    check_rerank(recipe)
-    if "averaged" in run.manifest:
-        raise RunError(
-            f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
-        )
-    if "merged" in run.manifest:
-        raise RunError(
-            f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
-            "`model.start_from.whole`"
-        )
-    check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
-    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
-    return replace(run, recipe=recipe)
-
-
-def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of several corpora as text."""
-    for corpus in corpora:
-        for pair in read_pairs(corpus, recipe.data):
-            yield pair.source, pair.target
 
 
 def _try_average(run: Run, trainer: Trainer, count: int) -> None:

@@ -1,0 +1,120 @@
+"""`dragoman check`."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli.console import ProgressDisplay, note, print_path
+from dragoman.cli.files import language_of
+from dragoman.cli.options import JsonObject, Languages, RecipeSettings
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.data.settings import DataSettings
+    from dragoman.doctor.examine import Verdict
+    from dragoman.doctor.sizes import Limits
+
+TABLES = {".tsv": "tsv", ".jsonl": "jsonl"}
+"""Endings of files that hold both sides, and the setting that names such a file."""
+
+
+def check(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECIPE | SOURCE TARGET",
+            help="A recipe, two files that match line by line, or a .tsv or .jsonl file.",
+        ),
+    ],
+    languages: Languages,
+    settings: RecipeSettings = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Also write a page with histograms and examples.")
+    ] = None,
+    fix: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write cleaned copies and a log of every change to a new folder.")
+    ] = None,
+    as_json: JsonObject = False,
+) -> None:
+    """Examine parallel text before you train on it; the exit code is 1 if there are errors.
+
+    Every fault has a name, a place, a number, examples, and what to do. Training does the same by itself, and stops at errors.
+    """
+    from dragoman.atomic import check_output
+    from dragoman.doctor.cleaning import Cleaning
+    from dragoman.doctor.examine import examine
+
+    data, limits = _data(corpus, languages, settings)
+    if report is not None:
+        check_output(report)
+    display = ProgressDisplay()
+    try:
+        with nullcontext() if fix is None else Cleaning(fix) as cleaner:
+            verdict = examine(
+                data,
+                limits=limits,
+                progress=lambda pairs: display.show(f"{pairs:,} pairs examined"),
+                cleaner=cleaner,
+            )
+            _refuse_to_fix(verdict, fix)
+    finally:
+        display.close()
+    if as_json:
+        print(json.dumps(verdict.table(), ensure_ascii=False))
+    else:
+        _print(verdict)
+    if cleaner is not None:
+        note(cleaner.summary())
+    if report is not None:
+        from dragoman.doctor.page import write_page
+
+        write_page(verdict, report)
+        note(str(report)) if as_json else print_path(report)
+    if verdict.of("error"):
+        raise typer.Exit(1)
+
+
+def _data(corpus: list[str], languages: Languages, settings: list[str] | None) -> "tuple[DataSettings, Limits | None]":
+    """Return the corpora to examine, and what the recipe allows if there is one."""
+    from dragoman.data.settings import DataSettings
+    from dragoman.settings import parse
+
+    kind = next((setting for ending, setting in TABLES.items() if ending in Path(corpus[0]).suffixes), None)
+    if len(corpus) == 1 and kind is None:
+        from dragoman.jobs.examination import limits_of
+        from dragoman.runs.recipe import load_recipe
+
+        if languages.source_language or languages.to:
+            raise InputError("a recipe says what its languages are; remove --from and --to, or change `data.source`")
+        recipe = load_recipe(corpus[0], settings or [])
+        return recipe.data, limits_of(recipe)
+    if settings:
+        raise InputError("--set changes settings of a recipe; remove it, or give a recipe")
+    if len(corpus) > 2 or (kind is not None and len(corpus) == 2):
+        raise InputError("give one recipe, two files that match line by line, or one .tsv or .jsonl file")
+    names = [None, None] if kind else [language_of(Path(path)) for path in corpus]
+    table = {kind: corpus[0]} if kind else dict(zip(("source", "target"), corpus, strict=True))
+    source = languages.source_language or names[0] or "source"
+    target = languages.to or names[1] or "target"
+    if source == target:
+        source, target = "source", "target"
+    return parse(DataSettings, {"source": source, "target": target, "train": [table]}), None
+
+
+def _refuse_to_fix(verdict: "Verdict", fix: Path | None) -> None:
+    """Raise InputError for an error that removing pairs does not mend."""
+    hopeless = [one for one in verdict.of("error") if one.name in ("line-counts", "shift")]
+    if fix is not None and hopeless:
+        raise InputError(f"nothing was written to {fix}, because {hopeless[0].sentence}")
+
+
+def _print(verdict: "Verdict") -> None:
+    """Print each finding with its examples, and how many there are."""
+    for finding in verdict.findings:
+        print(f"{finding.severity}: [{finding.name}] {finding.sentence}")
+        for example in finding.examples:
+            print(f"    {example}")
+    print(f"{verdict.summary()}.")

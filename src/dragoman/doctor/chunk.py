@@ -1,0 +1,222 @@
+"""Many pairs at once: views of their texts that checks share, each computed when it is first asked for."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.data.corpus import Pair
+from dragoman.doctor import characters
+
+SIZE = 4096
+"""Number of pairs that are looked at together."""
+TURNS = 4096
+"""After so many characters, the multipliers of `Codes.hashes` repeat."""
+
+Rows = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+_NONE = np.zeros(0, np.int64)
+
+
+class Codes:
+    """Lines as one array of UTF-16 code units, each followed by a line feed."""
+
+    def __init__(self, units: characters.Units) -> None:
+        self.units = units
+        self.ends = np.flatnonzero(units == ord("\n"))
+        """Where the line feed of each line is."""
+        self.starts = np.concatenate(([0], self.ends[:-1] + 1))
+        self.lengths = self.ends - self.starts
+
+    def of_line(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Repeat a number of each line for all of its characters."""
+        return np.repeat(values, self.lengths + 1)
+
+    def counts(self, mask: NDArray[np.bool_]) -> Rows:
+        """Return how many characters of each line a mask marks."""
+        sums = np.concatenate(([0], np.cumsum(mask)))
+        return sums[self.ends] - sums[self.starts]
+
+    def rows(self, mask: NDArray[np.bool_]) -> Rows:
+        """Return the lines in which a mask marks anything."""
+        at = np.flatnonzero(mask)
+        return np.unique(np.searchsorted(self.ends, at)) if len(at) else _NONE
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A hash of each line, never 0: different lines have the same one by chance once in about 2^60."""
+        turns = np.random.default_rng(2).integers(1, 1 << 63, TURNS, np.uint64) * np.uint64(2) + np.uint64(1)
+        at = np.arange(len(self.units)) - self.of_line(self.starts)
+        sums = np.add.reduceat(characters.scrambled()[self.units] * turns[at & (TURNS - 1)], self.starts)
+        return np.maximum(mixed(sums), np.uint64(1))
+
+
+class Side:
+    """The lines of one side."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines: Sequence[str] = (
+            [line.replace("\n", " ") for line in lines] if any("\n" in line for line in lines) else lines
+        )
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def text(self) -> str:
+        """All lines, each with a line feed at its end."""
+        return "\n".join([*self.lines, ""])
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The lines as they are."""
+        return Codes(np.frombuffer(self.text.encode("utf-16-le", "surrogatepass"), np.uint16))
+
+    @cached_property
+    def composed(self) -> bool:
+        """Whether all lines are in Unicode NFC."""
+        return unicodedata.is_normalized("NFC", self.text)
+
+    @cached_property
+    def flags(self) -> characters.Units:
+        """The bits of each character (`doctor/characters.py`)."""
+        return characters.flags()[self.codes.units]
+
+    @cached_property
+    def letters(self) -> Rows:
+        """Number of letters and digits of each line."""
+        return self.codes.counts(self.flags & (characters.LETTER | characters.DIGIT) != 0)
+
+    @cached_property
+    def words(self) -> Rows:
+        """Number of words between spaces of each line."""
+        apart = self.flags & characters.SPACE != 0
+        begins = ~apart & np.concatenate(([True], apart[:-1]))
+        return self.codes.counts(begins)
+
+    @cached_property
+    def folded(self) -> Codes:
+        """The letters and digits of each line, without case, all digits alike."""
+        units = characters.folded()[self._composed_units]
+        return Codes(units[units != 0])
+
+    @cached_property
+    def spelled(self) -> Codes:
+        """The letters of each line, without case, and spaces for anything else."""
+        return Codes(characters.spelled()[self._composed_units])
+
+    @property
+    def _composed_units(self) -> characters.Units:
+        if self.composed:
+            return self.codes.units
+        return np.frombuffer(unicodedata.normalize("NFC", self.text).encode("utf-16-le", "surrogatepass"), np.uint16)
+
+    def flagged(self, bits: int) -> Rows:
+        """Return the lines with a character that has one of these bits."""
+        return self.codes.rows(self.flags & bits != 0)
+
+    def matching(self, pattern: re.Pattern[str]) -> Rows:
+        """Return the lines in which a pattern is found, which must not match line feeds."""
+        at = [match.start() for match in pattern.finditer(self.text)]
+        return np.unique(np.searchsorted(self._ends, at, side="right")) if at else _NONE
+
+    @cached_property
+    def _ends(self) -> Rows:
+        """Where each line ends in `text`, counted in characters, after its line feed."""
+        return np.cumsum(np.fromiter(map(len, self.lines), np.int64, len(self.lines)) + 1)
+
+
+class Chunk:
+    """Consecutive pairs of a corpus, and which of them each check has found something in."""
+
+    def __init__(self, pairs: Sequence[Pair], first: int) -> None:
+        self.pairs = pairs
+        self.first = first
+        """Number of the first pair in its corpus, counted from 0."""
+        self.source = Side([pair.source for pair in pairs])
+        self.target = Side([pair.target for pair in pairs])
+        self.found: dict[str, Rows] = {}
+        """Rows by the name of a finding."""
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Source and target."""
+        return self.source, self.target
+
+    def flag(self, name: str, rows: Rows) -> None:
+        """Remember rows in which something was found."""
+        self.found[name] = np.union1d(self.found[name], rows) if name in self.found else rows
+
+
+def chunks(pairs: Iterable[Pair]) -> Iterator[Chunk]:
+    """Cut pairs into chunks."""
+    pairs, first = iter(pairs), 0
+    while some := list(islice(pairs, SIZE)):
+        yield Chunk(some, first)
+        first += len(some)
+
+
+def mixed(values: Hashes) -> Hashes:
+    """Spread hashes over all 64 bits (the finaliser of MurmurHash3)."""
+    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        values = (values ^ (values >> np.uint64(33))) * np.uint64(multiplier)
+    return values ^ (values >> np.uint64(33))
+
+
+class SeenHashes:
+    """A set of hashes above 0 in an array, which takes many at once: 16 to 32 bytes each.
+
+    It stops growing at `most`: later hashes are compared with those that are in it, and not added.
+    """
+
+    def __init__(self, most: int = 1 << 24) -> None:
+        self._slots = np.zeros(1 << 13, np.uint64)
+        self._count = 0
+        self._most = most
+
+    def __len__(self) -> int:
+        return self._count
+
+    def has(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Tell which hashes are in the set."""
+        return self._slots[self._places(hashes)] != 0
+
+    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Add hashes, and tell which were there before or come earlier in `hashes`."""
+        fresh, first = np.unique(hashes, return_index=True)
+        known = np.ones(len(hashes), bool)
+        new = ~self.has(fresh)
+        known[first[new]] = False
+        if self._count + new.sum() <= self._most:
+            while 2 * (self._count + int(new.sum())) > len(self._slots):
+                old = self._slots[self._slots != 0]
+                self._slots = np.zeros(2 * len(self._slots), np.uint64)
+                self._put(old)
+            self._put(fresh[new])
+            self._count += int(new.sum())
+        return known
+
+    def _places(self, hashes: Hashes) -> Rows:
+        """Return the slot of each hash, or the free one where its search ends."""
+        last = np.int64(len(self._slots) - 1)
+        places = (hashes & np.uint64(last)).astype(np.int64)
+        going = np.arange(len(hashes))
+        while len(going):
+            there = self._slots[places[going]]
+            going = going[(there != 0) & (there != hashes[going])]
+            places[going] = (places[going] + 1) & last
+        return places
+
+    def _put(self, hashes: Hashes) -> None:
+        """Put different hashes, which are not there, into free slots; where two want one, the last gets it first."""
+        while len(hashes):
+            places = self._places(hashes)
+            self._slots[places] = hashes
+            hashes = hashes[self._slots[places] != hashes]

@@ -1,0 +1,82 @@
+"""Pairs that were seen before, and sources with several translations."""
+
+import numpy as np
+
+from dragoman.doctor.check import PairCheck, Patient
+from dragoman.doctor.chunk import Chunk, Hashes, Rows, SeenHashes, mixed
+
+
+class Memory:
+    """What the training corpora before this one had: a pair may repeat one of another corpus."""
+
+    def __init__(self) -> None:
+        self.pairs = SeenHashes()
+        self.folded = SeenHashes()
+        self.sources = SeenHashes()
+
+
+class Remembering(PairCheck):
+    """A check with a memory that all training corpora share; other parts are compared with themselves alone."""
+
+    in_one_language = True
+
+    def __init__(self, patient: Patient, memory: Memory) -> None:
+        super().__init__(patient)
+        self.memory = memory
+
+
+class Duplicates(Remembering):
+    """Pairs that repeat an earlier one exactly."""
+
+    name = "duplicate"
+    severity = "warning"
+    serious = 0.05
+    what = "repeats an earlier pair"
+    advice = "remove the copies, or set `data.filters.drop_duplicates`: training sees them more often than others"
+    removes = True
+
+    def rows(self, chunk: Chunk) -> Rows:
+        """Find pairs with known hashes."""
+        known = self.memory.pairs.add(both(chunk.source.codes.hashes, chunk.target.codes.hashes))
+        return np.flatnonzero(known & (chunk.source.words > 0) & (chunk.target.words > 0))
+
+
+class NearDuplicates(Remembering):
+    """Pairs that differ from an earlier one only in case, digits, punctuation or spaces."""
+
+    name = "near-duplicate"
+    severity = "warning"
+    serious = 0.1
+    what = "differs from an earlier pair in case, digits, punctuation or spaces alone"
+    advice = "remove them if they are templates, such as dates or menus, of which there are too many"
+
+    def rows(self, chunk: Chunk) -> Rows:
+        """Find pairs with known letters that are not exact copies."""
+        source, target = chunk.source.folded, chunk.target.folded
+        known = self.memory.folded.add(both(source.hashes, target.hashes))
+        known &= (source.lengths > 0) & (target.lengths > 0)
+        known[chunk.found.get(Duplicates.name, [])] = False
+        return np.flatnonzero(known)
+
+
+class RepeatedSources(Remembering):
+    """Sources that have several translations."""
+
+    name = "repeated-source"
+    what = "is an earlier source with another translation"
+    advice = "fine in training; when you split the corpus, keep pairs with the same source together (`hold_out` does)"
+
+    def rows(self, chunk: Chunk) -> Rows:
+        """Find known sources in pairs that are not copies."""
+        known = self.memory.sources.add(chunk.source.codes.hashes) & (chunk.source.words > 0)
+        known[chunk.found.get(Duplicates.name, [])] = False
+        return np.flatnonzero(known)
+
+
+DUPLICATES = (Duplicates, NearDuplicates, RepeatedSources)
+"""All checks for repetitions, in the order in which they must see a chunk."""
+
+
+def both(source: Hashes, target: Hashes) -> Hashes:
+    """Return a hash of each pair, never 0."""
+    return np.maximum(mixed(source * np.uint64(3) + target), np.uint64(1))

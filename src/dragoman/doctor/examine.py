@@ -1,0 +1,231 @@
+"""The examination of corpora: one pass over each, in which all checks see each chunk of pairs."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.findings import SEVERITIES, Collected, Finding, worst_first
+from dragoman.data.settings import BaseCorpusSettings, CorpusSettings, DataSettings, LinesSettings, PhrasebookSettings
+from dragoman.doctor.check import Check, Patient
+from dragoman.doctor.chunk import Chunk, chunks
+from dragoman.doctor.duplicates import DUPLICATES, Memory
+from dragoman.doctor.encoding import ENCODING
+from dragoman.doctor.languages import (
+    ENOUGH,
+    LEARN,
+    MISSING,
+    Identified,
+    OtherLanguage,
+    Swapped,
+    Trigrams,
+    WrongScript,
+    identifier_missing,
+)
+from dragoman.doctor.leakage import Leakage, NearLeakage, Reference, References
+from dragoman.doctor.lengths import Ratios, Shape, Sorted, Spilled
+from dragoman.doctor.pairs import PAIRS
+from dragoman.doctor.sizes import SIZES, Limits, LongerThanModel, TooFew, TooLittle, TooLong, Training
+from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
+from dragoman.errors import CorpusError
+
+VERSION = 1
+"""Verdicts of another version are not reused."""
+
+Progress = Callable[[int], object]
+"""Receives the number of pairs examined so far."""
+
+CHECKS: tuple[type[Check], ...] = (
+    *ENCODING,
+    *PAIRS,
+    *DUPLICATES,
+    *(Leakage, NearLeakage, Ratios, Spilled, Sorted, Swapped, OtherLanguage, WrongScript, Identified),
+    *(OtherStyle, MixedStyle, *SIZES, TooLittle),
+)
+"""All checks."""
+
+
+@dataclass
+class Corpus:
+    """What was seen of a corpus."""
+
+    part: str
+    name: str
+    pairs: int = 0
+    shape: Shape = field(default_factory=Shape)
+
+    def table(self) -> dict[str, Any]:
+        """Return it ready for JSON."""
+        return {"part": self.part, "name": self.name, "pairs": self.pairs, **self.shape.table()}
+
+
+@dataclass
+class Verdict:
+    """The result of an examination."""
+
+    findings: list[Finding]
+    corpora: list[Corpus]
+    seconds: float = 0.0
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs examined."""
+        return sum(corpus.pairs for corpus in self.corpora)
+
+    def of(self, severity: str) -> list[Finding]:
+        """Return the findings of a severity."""
+        return [finding for finding in self.findings if finding.severity == severity]
+
+    def summary(self) -> str:
+        """Say how many findings of each severity there are.
+
+        >>> Verdict([], []).summary()
+        '0 pairs: 0 errors, 0 warnings, 0 notes'
+        """
+        counts = (f"{len(self.of(one))} {one}{'' if len(self.of(one)) == 1 else 's'}" for one in SEVERITIES)
+        return f"{self.pairs:,} pairs: {', '.join(counts)}"
+
+    def table(self) -> dict[str, Any]:
+        """Return the verdict ready for JSON."""
+        return {
+            "pairs": self.pairs,
+            "seconds": round(self.seconds, 3),
+            **{f"{one}s": len(self.of(one)) for one in SEVERITIES},
+            "findings": [finding.table() for finding in self.findings],
+            "corpora": [corpus.table() for corpus in self.corpora],
+        }
+
+
+class Cleaner(Protocol):
+    """Receives each chunk after all checks have seen it, such as a writer of cleaned corpora."""
+
+    def take(self, patient: Patient, chunk: Chunk) -> None:
+        """Take a chunk, in which checks have flagged rows."""
+
+
+@dataclass
+class _Shared:
+    """What the checks of several corpora share."""
+
+    limits: Limits
+    trigrams: Trigrams
+    memory: Memory = field(default_factory=Memory)
+    styles: Styles = field(default_factory=Styles)
+    references: References = field(default_factory=lambda: References([]))
+
+
+def examine(
+    data: DataSettings,
+    *,
+    limits: Limits | None = None,
+    progress: Progress = lambda pairs: None,
+    cleaner: Cleaner | None = None,
+) -> Verdict:
+    """Examine all corpora of a recipe's section `data`; memory grows by up to 100 bytes a pair, to 1 GB at most.
+
+    Raises CorpusError for what makes reading impossible, such as a missing file.
+    """
+    began = time.monotonic()
+    limits = limits or Limits(data.filters)
+    shared = _Shared(limits, _learn_trigrams(data))
+    training = Training(limits)
+    verdict = Verdict([], [])
+    references: list[Reference] = []
+    for part in ("dev", "test", "train"):
+        if part == "train":
+            shared.references = References(references)
+        for settings in getattr(data, part):
+            patient = _patient(part, settings, data)
+            corpus, faults = Corpus(part, patient.name), Collected()
+            verdict.corpora.append(corpus)
+            checks = list(_checks(patient, shared, corpus.shape))
+            own = [Reference(patient, number) for number in range(2)] if part != "train" else []
+            references += own[: 1 if patient.one_language else 2]
+            for chunk in chunks(_pairs(settings, data, faults)):
+                corpus.pairs += len(chunk)
+                corpus.shape.add(chunk)
+                for check in checks:
+                    check.see(chunk)
+                for reference in own:
+                    reference.learn(chunk)
+                if part == "train":
+                    training.add(patient, chunk)
+                if cleaner is not None:
+                    cleaner.take(patient, chunk)
+                progress(verdict.pairs)
+            verdict.findings += faults.findings(corpus.pairs)
+            verdict.findings += chain.from_iterable(check.findings() for check in checks)
+    verdict.findings += [*shared.references.findings(), *shared.styles.findings(), *training.findings()]
+    verdict.findings += _unidentified(data)
+    verdict.findings = worst_first(_once(verdict.findings))
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
+    """Yield the checks of one corpus, in the order in which they see its chunks."""
+    yield from (kind(patient) for kind in (*ENCODING, *PAIRS))
+    memory = shared.memory if patient.part == "train" else Memory()
+    yield from (kind(patient, memory) for kind in DUPLICATES)
+    yield from (kind(patient, shape) for kind in (Ratios, Spilled))
+    yield from (kind(patient, shared.trigrams) for kind in (Swapped, OtherLanguage))
+    yield from (kind(patient) for kind in (Sorted, WrongScript, Identified, MixedStyle, TooFew))
+    yield OtherStyle(patient, shared.styles)
+    if patient.part == "train":
+        yield TooLong(patient, shared.limits)
+        yield LongerThanModel(patient, shared.limits)
+        yield Leakage(patient, shared.references)
+
+
+def _patient(part: str, corpus: BaseCorpusSettings, data: DataSettings) -> Patient:
+    """Describe a corpus for checks."""
+    name = corpus.name if isinstance(corpus, PhrasebookSettings) else str(data.place(corpus.paths[0], corpus))
+    files = (name, str(data.place(corpus.target, corpus)) if isinstance(corpus, LinesSettings) else name)
+    return Patient(part, name, files, data.direction(corpus))
+
+
+def _pairs(corpus: CorpusSettings, data: DataSettings, faults: Collected) -> Iterator[Pair]:
+    """Read a corpus once and as it is written, without what it is not examined for; faults are collected.
+
+    Raises CorpusError where no pair can be read, unless faults say why.
+    """
+    plain: dict[str, Any] = {"both_ways": False}
+    if isinstance(corpus, LinesSettings):
+        plain |= {"links": None, "documents": None if isinstance(corpus.documents, Path) else corpus.documents}
+    try:
+        yield from read_pairs(corpus.model_copy(update=plain), data, faults)
+    except CorpusError:
+        if not faults.findings(0):
+            raise
+
+
+def _learn_trigrams(data: DataSettings) -> Trigrams:
+    """Learn trigrams from the first training corpus that is large enough; from nothing if none is."""
+    for corpus in data.train:
+        languages = data.direction(corpus)
+        if languages[0] != languages[1]:
+            found = Trigrams(chunks(islice(_pairs(corpus, data, Collected()), LEARN)))
+            if found.pairs >= ENOUGH:
+                return found
+    return Trigrams([])
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave out errors that another check has found in the same file."""
+    kept: list[Finding] = []
+    for one in findings:
+        known = {(other.name, other.file) for other in kept if other.severity == "error"}
+        if one.severity != "error" or (one.name, one.file) not in known:
+            kept.append(one)
+    return kept
+
+
+def _unidentified(data: DataSettings) -> Iterator[Finding]:
+    """Note that languages were not identified, where that would need a package."""
+    if identifier_missing() and data.train:
+        patient = _patient("train", data.train[0], data)
+        advice = 'install it with `pip install "dragoman[check]"`'
+        yield Finding("languages-not-identified", "note", MISSING, advice, patient.name)

@@ -1,0 +1,135 @@
+"""Prepare a run for training: everything checked, what is `auto` chosen, codecs learned; or one opened to be resumed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import corpus_files, read_pairs, require_documents
+from dragoman.data.settings import CorpusSettings
+from dragoman.data.unknown import learn_dictionary
+from dragoman.errors import RunError, SettingsError
+from dragoman.jobs.auto import settle, settle_as
+from dragoman.jobs.checks import (
+    check_corpora,
+    check_recipe,
+    check_rerank,
+    remarks,
+)
+from dragoman.jobs.examination import check_data, check_vocabularies
+from dragoman.machine.devices import choose_device
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.recipe import Recipe
+from dragoman.runs.warm_start import base_of, checksums, codecs_for
+from dragoman.text.codec import Codec
+from dragoman.text.frames import Between
+from dragoman.training.contracts import Listener
+from dragoman.training.recurrence import choose_recurrence
+from dragoman.training.resuming import check_same_files, check_same_recipe
+
+
+def _checksums(recipe: Recipe) -> dict[str, str]:
+    """Return the SHA-256 of every corpus file."""
+    data, checksums = recipe.data, Checksums()
+    files = [path for corpus in (*data.train, *data.dev, *data.test) for path in corpus_files(corpus, data)]
+    return {str(path): checksums.of(path) for path in files}
+
+
+def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
+    """Raise TextError or SettingsError for what the vocabularies of another run lack, or do not support."""
+    codecs[0].check_tags(recipe.data.tag_pieces)
+    if codecs[0].frames or codecs[1].starts:
+        for direction in map(Between._make, recipe.data.directions.trained):
+            codecs[0].frame(direction)
+            codecs[1].start(direction)
+        if recipe.data.joined:
+            raise SettingsError(
+                "`data.joined` does not work where sources or targets begin with their language; remove it"
+            )
+        rewards = (recipe.training.reward, *(phase.reward for phase in recipe.training.phases))
+        if codecs[1].starts and any(rewards):
+            raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
+
+
+def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
+    """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
+    check_recipe(recipe)
+    check_corpora(recipe)
+    check_rerank(recipe)
+    check_new(folder)
+    if capabilities_of(recipe.model).previous:
+        require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
+    examined = check_data(recipe, folder.parent / ".cache", listener.say)
+
+    def learn(recipe: Recipe) -> tuple[Codec, Codec]:
+        return codecs if codecs is not None else learn_both(recipe, listener)
+
+    if recipe.auto:
+        chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
+        recipe, codecs = chosen.recipe, chosen.codecs
+        check_recipe(recipe)
+    for sentence in remarks(recipe):
+        listener.say(sentence)
+    codecs = learn(recipe)
+    _check_codecs(recipe, codecs)
+    check_vocabularies(recipe, codecs, examined, say=listener.say)
+    metadata: dict[str, Any] = {"data": _checksums(recipe)}
+    if capabilities_of(recipe.model).native:
+        device = choose_device(recipe.training.device)
+        metadata["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
+    if recipe.model.start_from is not None:
+        metadata["start_from"] = checksums(recipe)
+        listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
+    dictionary = _dictionary(recipe, codecs)
+    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
+
+
+def learn_both(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
+    """Learn the codecs of a recipe from its training corpora, unless they are those of the runs that it starts from."""
+    say_once = cache(lambda: listener.say("Reading the corpus and learning the vocabulary."))
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        say_once()
+        return _pairs(recipe, recipe.data.train)
+
+    return codecs_for(recipe, pairs)
+
+
+def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
+    """Learn translations of words, if unknown words are positional."""
+    if not codecs[1].positional:
+        return {}
+    pairs = (pair for corpus in recipe.data.train for pair in read_pairs(corpus, recipe.data))
+    return learn_dictionary(((pair.source, pair.target, pair.links) for pair in pairs), codecs)
+
+
+def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
+    """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
+    run = open_run(folder)
+    recipe = settle_as(recipe, run.recipe)
+    check_corpora(recipe)
+    for sentence in check_recipe(recipe, begun=run.recipe):
+        listener.say(f"Ignored, as when the run was started: {sentence}.")
+    check_rerank(recipe)
+    if "averaged" in run.manifest:
+        raise RunError(
+            f"{folder} is an average of checkpoints, which cannot be trained further; resume the run it is from"
+        )
+    if "merged" in run.manifest:
+        raise RunError(
+            f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
+            "`model.start_from.whole`"
+        )
+    check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
+    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
+    return replace(run, recipe=recipe)
+
+
+def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of several corpora as text."""
+    for corpus in corpora:
+        for pair in read_pairs(corpus, recipe.data):
+            yield pair.source, pair.target

@@ -1,0 +1,98 @@
+"""Views of many lines at once."""
+
+import re
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.data.corpus import Pair
+from dragoman.doctor import characters
+from dragoman.doctor.chunk import SIZE, Chunk, SeenHashes, Side, chunks
+
+LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=1, max_size=9)
+
+
+def pairs(count: int) -> list[Pair]:
+    """Return pairs of nothing much."""
+    return [Pair(f"{number}", "x", f"a, line {number + 1}") for number in range(count)]
+
+
+@given(LINES)
+def test_counts_are_those_of_each_line(lines: list[str]) -> None:
+    side = Side(lines)
+    joined = [line.replace("\n", " ") for line in lines]
+    assert side.codes.lengths.tolist() == [len(line.encode("utf-16-le")) // 2 for line in joined]
+    basic = [line for line in joined if all(ord(character) < 0x10000 for character in line)]
+    assert Side(basic or ["a"]).words.tolist() == [len(line.split()) for line in basic or ["a"]]
+    letters = [sum(one.isalpha() or one.isdigit() for one in line) for line in basic or ["a"]]
+    assert Side(basic or ["a"]).letters.tolist() == letters
+
+
+@given(LINES)
+def test_lines_have_the_same_hash_if_they_are_the_same(lines: list[str]) -> None:
+    side = Side(lines)
+    hashes = side.codes.hashes.tolist()
+    assert 0 not in hashes
+    assert len(set(hashes)) == len({line.replace("\n", " ") for line in lines})
+
+
+def test_hashes_do_not_depend_on_the_lines_around() -> None:
+    assert Side(["x", "one two"]).codes.hashes[1] == Side(["one two", "", "y"]).codes.hashes[0]
+    assert Side(["ab"]).codes.hashes[0] != Side(["ba"]).codes.hashes[0]
+
+
+def test_folded_lines_have_letters_and_digits_alone() -> None:
+    side = Side(["Café 12!", "cafe\u0301  99", "—", "CAFÉ 123"])
+    first, second, third, fourth = side.folded.hashes.tolist()
+    assert first == second and len({first, third, fourth}) == 3
+    assert side.folded.lengths.tolist() == [6, 6, 0, 7]
+
+
+def test_patterns_and_bits_find_lines() -> None:
+    side = Side(["a", "", "b\u00a0\U0001f600", "\U0001f600 b", "ab"])
+    assert side.matching(re.compile("b")).tolist() == [2, 3, 4]
+    assert side.matching(re.compile("q")).tolist() == []
+    assert side.flagged(characters.ODD_SPACE).tolist() == [2]
+    assert side.flagged(characters.CONTROL).tolist() == []
+    assert not Side(["e\u0301"]).composed and side.composed
+
+
+def test_pairs_are_cut_into_chunks() -> None:
+    found = list(chunks(pairs(SIZE + 2)))
+    assert [(one.first, len(one)) for one in found] == [(0, SIZE), (SIZE, 2)]
+    assert found[1].source.lines == [f"{SIZE}", f"{SIZE + 1}"]
+
+
+def test_flags_of_one_name_are_joined() -> None:
+    chunk = Chunk(pairs(5), 0)
+    chunk.flag("a", np.array([1, 3]))
+    chunk.flag("a", np.array([0, 3]))
+    assert chunk.found["a"].tolist() == [0, 1, 3]
+
+
+@given(st.lists(st.lists(st.integers(1, 40), max_size=30), max_size=5))
+def test_hashes_that_were_seen_are_known(batches: list[list[int]]) -> None:
+    seen, known = SeenHashes(), set[int]()
+    for batch in batches:
+        expected = []
+        for one in batch:
+            expected.append(one in known)
+            known.add(one)
+        assert seen.add(np.array(batch, np.uint64)).tolist() == expected
+    assert len(seen) == len(known)
+
+
+def test_many_hashes_are_known_in_a_set_that_grows() -> None:
+    hashes = Side([f"{number}" for number in range(20_000)]).codes.hashes
+    seen = SeenHashes()
+    assert not seen.add(hashes).any()
+    assert seen.has(hashes).all() and len(seen) == 20_000
+
+
+def test_a_full_set_knows_what_it_has() -> None:
+    seen = SeenHashes(most=2)
+    assert seen.add(np.array([5, 6, 5], np.uint64)).tolist() == [False, False, True]
+    assert seen.add(np.array([5, 7], np.uint64)).tolist() == [True, False]
+    assert seen.add(np.array([7], np.uint64)).tolist() == [False]
+    assert len(seen) == 2

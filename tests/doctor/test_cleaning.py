@@ -1,0 +1,73 @@
+"""Cleaned copies of corpora."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.doctor.conftest import good
+
+from dragoman.data.settings import DataSettings
+from dragoman.doctor.cleaning import LOG, Cleaning
+from dragoman.doctor.examine import examine
+from dragoman.errors import InputError
+from dragoman.settings import parse
+
+LEAKED = ("It is not far from here to the old bridge.", "Il n'y a pas loin d'ici au vieux pont.")
+
+
+def write(folder: Path, name: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Write pairs into two files, and return the settings of the corpus."""
+    for side, language in enumerate(("en", "fr")):
+        (folder / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+    return {"source": f"{name}.en", "target": f"{name}.fr"}
+
+
+def test_pairs_with_faults_are_left_out_and_characters_mended(tmp_path: Path) -> None:
+    pairs = good(300)
+    pairs[3] = ("", "Une phrase.")
+    pairs[5] = pairs[4]
+    pairs[7] = ("Tom &amp; Anna  are here.", "Tom et Anna sont ici.\u200b")
+    pairs[9] = LEAKED
+    before = [
+        *write(tmp_path, "train", pairs).values(),
+        *write(tmp_path, "dev", [LEAKED, *good(10, first=5000)]).values(),
+    ]
+    kept = {name: (tmp_path / name).read_bytes() for name in before}
+    table = {"source": "en", "target": "fr", "root": tmp_path}
+    table |= {part: [{"source": f"{part}.en", "target": f"{part}.fr"}] for part in ("train", "dev")}
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(parse(DataSettings, table), cleaner=cleaning)
+    lines = [(tmp_path / "out" / f"train.{one}").read_text(encoding="utf-8").split("\n")[:-1] for one in ("en", "fr")]
+    expected = [pair for row, pair in enumerate(pairs) if row not in (3, 5, 9)]
+    expected[5] = ("Tom & Anna are here.", "Tom et Anna sont ici.")
+    assert list(zip(*lines, strict=True)) == expected
+    assert (tmp_path / "out" / "dev.en").read_text(encoding="utf-8").startswith(LEAKED[0])
+    log = [json.loads(line) for line in (tmp_path / "out" / LOG).read_text(encoding="utf-8").splitlines()]
+    found = [(one["change"], one["reason"], one["place"].rpartition(" ")[2]) for one in log]
+    assert found == [
+        ("removed", "blank-side", "4"),
+        ("removed", "duplicate", "6"),
+        ("mended", "characters", "8"),
+        ("removed", "leakage", "10"),
+    ]
+    assert cleaning.summary().startswith("308 pairs written to")
+    assert {name: (tmp_path / name).read_bytes() for name in before} == kept
+
+
+def test_several_corpora_have_files_of_their_own(tmp_path: Path) -> None:
+    corpora = [write(tmp_path, name, good(20, first)) for name, first in (("a", 0), ("b", 100))]
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": corpora})
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"train.en", "train.fr", "train-2.en", "train-2.fr", LOG}
+
+
+def test_nothing_is_written_over_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    with pytest.raises(InputError, match="is not an empty folder; give --fix another one"):
+        Cleaning(tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt), Cleaning(tmp_path / "new"):
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

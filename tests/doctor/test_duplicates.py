@@ -1,0 +1,38 @@
+"""Pairs that were seen before."""
+
+from tests.doctor.conftest import Examined, good
+
+from dragoman.doctor.chunk import Side
+from dragoman.doctor.duplicates import both
+
+
+def test_copies_of_pairs_are_found(examined: Examined) -> None:
+    pairs = good(5000)
+    found = examined([*pairs, *pairs[:40]])
+    assert [(one.name, one.line, one.count, one.severity) for one in found] == [("duplicate", 5001, 40, "note")]
+
+
+def test_pairs_that_differ_in_case_and_marks_are_near_copies(examined: Examined) -> None:
+    pairs = good(300)
+    changed = [(source.upper(), f"{target} !") for source, target in pairs[:5]]
+    found = examined([*pairs, *changed])
+    assert [(one.name, one.count) for one in found] == [("near-duplicate", 5)]
+
+
+def test_sources_with_several_translations_are_counted(examined: Examined) -> None:
+    pairs = good(300)
+    found = examined([*pairs, (pairs[3][0], pairs[200][1])])
+    assert [(one.name, one.line, one.count) for one in found] == [("repeated-source", 301, 1)]
+
+
+def test_the_same_corpus_twice_is_a_warning(examined: Examined) -> None:
+    pairs = good(300)
+    assert [(one.name, one.severity, one.count) for one in examined([*pairs, *pairs])] == [
+        ("duplicate", "warning", 300)
+    ]
+
+
+def test_the_hash_of_a_pair_knows_its_sides() -> None:
+    one, two = Side(["a", "b"]).codes.hashes
+    hashes = both(Side(["a", "b", "a"]).codes.hashes, Side(["b", "a", "b"]).codes.hashes).tolist()
+    assert hashes[0] == hashes[2] != hashes[1] and one != two

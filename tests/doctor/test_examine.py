@@ -1,0 +1,110 @@
+"""The examination as a whole."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.doctor.conftest import Examined, good
+
+from dragoman.data.settings import DataSettings
+from dragoman.doctor.examine import CHECKS, Verdict, examine
+from dragoman.doctor.vocabulary import NAMES as VOCABULARY
+from dragoman.errors import CorpusError
+from dragoman.settings import parse
+
+
+def verdict_of(folder: Path, languages: tuple[str, str] = ("en", "fr"), **corpus: Any) -> Verdict:
+    """Examine one corpus in a folder."""
+    return examine(
+        parse(DataSettings, {"source": languages[0], "target": languages[1], "root": folder, "train": [corpus]})
+    )
+
+
+def names(verdict: Verdict) -> list[str]:
+    """Return the names of findings, without those about sizes."""
+    return [one.name for one in verdict.findings if one.name not in ("too-little-data", "languages-not-identified")]
+
+
+def test_a_good_corpus_has_no_findings(examined: Examined) -> None:
+    assert examined(good(3000), good(300, first=5000)) == []
+
+
+@pytest.mark.parametrize("languages", [("en", "vi"), ("en", "fr")])
+def test_the_built_in_corpus_has_neither_errors_nor_warnings(languages: tuple[str, str], tmp_path: Path) -> None:
+    parts = {"train": [{"phrasebook": "train", "pairs": 3000}], "dev": [{"phrasebook": "dev", "pairs": 300}]}
+    found = examine(parse(DataSettings, {"source": languages[0], "target": languages[1], **parts}))
+    assert [one.sentence for one in (*found.of("error"), *found.of("warning"))] == []
+    assert [corpus.pairs for corpus in found.corpora] == [300, 3000]
+
+
+def test_files_of_different_lengths_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("".join(f"{source}\n" for source, _ in good(300)), encoding="utf-8")
+    (tmp_path / "a.fr").write_text("".join(f"{target}\n" for _, target in good(290)), encoding="utf-8")
+    found = verdict_of(tmp_path, source="a.en", target="a.fr")
+    (error,) = found.of("error")
+    assert (error.name, error.count, found.pairs) == ("line-counts", 10, 290)
+    assert "a.en has 300 lines but" in error.sentence
+
+
+def test_every_line_that_is_not_utf8_is_counted(tmp_path: Path) -> None:
+    lines = [f"{source}\t{target}\n".encode() for source, target in good(300)]
+    for row in (4, 90, 200, 280):
+        lines[row] = "café noir\tun café noir\n".encode("latin-1")
+    (tmp_path / "a.tsv").write_bytes(b"".join(lines))
+    found = verdict_of(tmp_path, tsv="a.tsv")
+    (error,) = found.of("error")
+    assert (error.name, error.line, error.count, error.of) == ("invalid-utf8", 5, 4, 300)
+    assert "replacement-character" in names(found)
+
+
+def test_lines_that_hold_no_pair_are_counted(tmp_path: Path) -> None:
+    rows = [json.dumps({"en": source, "fr": target}) for source, target in good(300)]
+    rows[5], rows[9], rows[10] = "{", '{"en": "x"}', '{"en": "x", "fr": 3}'
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    (error,) = verdict_of(tmp_path, jsonl="a.jsonl").of("error")
+    assert (error.name, error.line, error.count) == ("unreadable-object", 6, 3)
+    (tmp_path / "a.tsv").write_text("one\n" * 20, encoding="utf-8")
+    found = verdict_of(tmp_path, tsv="a.tsv")
+    assert [(one.name, one.count) for one in found.of("error")] == [("missing-columns", 20)] and found.pairs == 0
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="there is no file"):
+        verdict_of(tmp_path, tsv="nowhere.tsv")
+    (tmp_path / "empty.tsv").touch()
+    with pytest.raises(CorpusError, match="contains no sentence pairs"):
+        verdict_of(tmp_path, tsv="empty.tsv")
+
+
+def test_corpora_of_one_language_and_of_both_directions_are_examined(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(
+        "".join(f"{source}\n" for source, _ in good(300)) + "bad \x07 bell here\n", encoding="utf-8"
+    )
+    found = verdict_of(tmp_path, languages=("en", "en"), text="a.txt")
+    assert names(found) == ["control-characters"]
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in good(300)), encoding="utf-8")
+    assert verdict_of(tmp_path, tsv="a.tsv", both_ways=True).pairs == 300
+
+
+def test_progress_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in good(5000)), encoding="utf-8")
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": [{"tsv": "a.tsv"}]})
+    heard: list[int] = []
+    found = examine(data, progress=heard.append)
+    assert heard == [4096, 5000] and found.seconds > 0
+
+
+def test_a_verdict_is_json() -> None:
+    table = json.loads(json.dumps(Verdict([], []).table()))
+    assert (table["errors"], table["findings"], table["corpora"]) == (0, [], [])
+
+
+def test_the_page_of_the_documentation_lists_every_finding() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(" `"): line for line in page.split("\n") if line.startswith("| `")}
+    readers = {"line-counts", "invalid-utf8", "missing-columns", "unreadable-object", "languages-not-identified"}
+    assert set(rows) == {check.name for check in CHECKS} | readers | set(VOCABULARY)
+    for check in CHECKS:
+        assert f"| {check.severity} |" in rows[check.name], check.name
+        assert ("| yes |" in rows[check.name]) == check.removes, check.name

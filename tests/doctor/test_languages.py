@@ -1,0 +1,69 @@
+"""Text in the wrong language."""
+
+from importlib.util import find_spec
+
+import pytest
+from tests.doctor.conftest import Examined, good
+
+from dragoman.data.corpus import Pair
+from dragoman.doctor.chunk import Side, chunks
+from dragoman.doctor.languages import Trigrams
+
+RUSSIAN = "Это совсем другая письменность, чем должна быть."
+
+
+def test_trigrams_tell_the_sides_apart() -> None:
+    trigrams = Trigrams(chunks(Pair(source, target, "") for source, target in good(400)))
+    english, french = trigrams.scores(Side(["The morning should be bright.", "Le matin devrait travers."])).tolist()
+    assert english > 3 and french < -3 and trigrams.pairs == 400
+    assert Trigrams([]).scores(Side(["ab", ""])).tolist() == [0, 0]
+
+
+def test_a_dev_corpus_with_swapped_sides_is_an_error(examined: Examined) -> None:
+    dev = [(target, source) for source, target in good(300, first=5000)]
+    found = examined(good(600), dev)
+    assert [(one.name, one.severity) for one in found] == [("swapped-sides", "error")]
+    assert "dev.one has its sides swapped" in found[0].sentence and "swap the two files" in found[0].advice
+
+
+def test_single_swapped_pairs_are_named(examined: Examined) -> None:
+    pairs = good(900)
+    pairs[33] = (pairs[33][1], pairs[33][0])
+    (found,) = examined(pairs)
+    assert (found.name, found.severity, found.line, found.count) == ("swapped-sides", "note", 34, 1)
+
+
+def test_untranslated_lines_are_named(examined: Examined) -> None:
+    pairs = good(900)
+    pairs[33] = (pairs[33][0], pairs[500][0])
+    (found,) = examined(pairs)
+    assert (found.name, found.severity, found.line) == ("other-language", "note", 34)
+
+
+@pytest.mark.parametrize("languages", [("en", "fr"), ("source", "target")])
+def test_another_script_is_found(languages: tuple[str, str], examined: Examined) -> None:
+    pairs = good(300)
+    pairs[5] = (pairs[5][0], RUSSIAN)
+    (found,) = [one for one in examined(pairs, languages=languages) if one.name == "wrong-script"]
+    assert (found.line, found.count, found.examples[0].texts) == (6, 1, (RUSSIAN,))
+
+
+def test_a_language_of_another_script_is_a_warning(examined: Examined) -> None:
+    found = [one for one in examined(good(300), languages=("en", "ru")) if one.name == "wrong-script"]
+    assert [(one.severity, one.count) for one in found] == [("warning", 300)]
+
+
+@pytest.mark.skipif(find_spec("py3langid") is not None, reason="py3langid is installed")
+def test_the_missing_identifier_is_noted(examined: Examined) -> None:
+    found = [one for one in examined(good(300), every=True) if one.name == "languages-not-identified"]
+    assert [(one.severity, one.line) for one in found] == [("note", None)]
+    assert "pip install" in found[0].advice
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_an_identifier_finds_swapped_sides_and_other_languages_without_a_second_corpus(examined: Examined) -> None:
+    swapped = [(target, source) for source, target in good(300)]
+    assert [(one.name, one.severity) for one in examined(swapped)] == [("swapped-sides", "error")]
+    other = [one for one in examined(good(300), languages=("en", "de")) if one.name == "wrong-language"]
+    assert [(one.severity, "looks like `fr`, not `de`" in one.what) for one in other] == [("warning", True)]
+    assert examined(good(300)) == []

@@ -1,0 +1,104 @@
+"""The doctor before training."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.doctor.conftest import good
+from tests.tiny import recipe
+
+from dragoman.errors import CorpusError
+from dragoman.jobs import examination
+from dragoman.jobs.examination import check_data, check_vocabularies, limits_of
+from dragoman.runs.recipe import Recipe
+from dragoman.text.codec import learn_codec
+from dragoman.text.settings import WordsSettings
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., Recipe]:
+    """Return a function that writes a corpus and returns a recipe of it."""
+
+    def make(pairs: list[tuple[str, str]], *changes: str) -> Recipe:
+        for name, some in (("train", pairs), ("dev", good(300, first=9000))):
+            text = "".join(f"{source}\t{target}\n" for source, target in some)
+            (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
+        corpora = [f"data.{part}=[{{tsv: {tmp_path / part}.tsv}}]" for part in ("train", "dev")]
+        return recipe("rnn", "data.target=fr", "data.test=[]", *corpora, *changes)
+
+    return make
+
+
+def said(recipe: Recipe, cache: Path) -> list[str]:
+    """Return what is said of a corpus."""
+    heard: list[str] = []
+    check_data(recipe, cache, heard.append)
+    return heard
+
+
+def test_a_good_corpus_is_trained_on_without_a_word(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    assert said(made(good(2500)), tmp_path / "cache") == []
+
+
+def test_warnings_are_one_line_each_and_say_how_to_look_closer(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
+    first, last = said(made(pairs), tmp_path / "cache")
+    assert first.startswith("Data: ") and "train.tsv, line 1 has entities" in first and "2,500 such lines" in first
+    assert "dragoman check RECIPE --report" in last
+
+
+def test_errors_stop_training_unless_it_is_told_to_go_on(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    pairs = [(target, source) for source, target in good(2500)]
+    with pytest.raises(CorpusError, match=r"dev\.tsv has its sides swapped.*dragoman check RECIPE.*data\.check=false"):
+        check_data(made(pairs), tmp_path / "cache", print)
+    assert said(made(pairs, "data.check=false"), tmp_path / "cache") == []
+
+
+def test_a_verdict_is_kept_until_a_file_or_a_setting_changes(
+    made: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    real = examination.examine
+    monkeypatch.setattr(examination, "examine", lambda *given, **named: (calls.append(1), real(*given, **named))[1])
+    pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
+    first = said(made(pairs), tmp_path / "cache")
+    assert said(made(pairs), tmp_path / "cache") == first and len(calls) == 1
+    said(made(pairs, "data.filters.max_words=7"), tmp_path / "cache")
+    assert len(calls) == 2
+    assert said(made(good(2500)), tmp_path / "cache") == [] and len(calls) == 3
+    (kept,) = [path for path in (tmp_path / "cache").glob("verdict-*") if "entities" not in path.read_text()]
+    kept.write_text("{}")
+    assert said(made(good(2500)), tmp_path / "cache") == [] and len(calls) == 4
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    assert said(made(good(2500)), tmp_path / "cache") == []
+
+
+def test_the_built_in_corpus_is_known(tmp_path: Path) -> None:
+    assert said(recipe("rnn"), tmp_path / "cache") == [] and not (tmp_path / "cache").exists()
+
+
+def test_a_recipe_limits_lengths_and_weights() -> None:
+    limits = limits_of(recipe("transformer", "model.positions=learned", "model.max_positions=40"))
+    assert limits.positions == (40, 40) and limits.weights is not None and limits.weights > 1000
+    assert not limits.by_character
+
+
+def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    own = made(good(2500))
+    codec = learn_codec(WordsSettings(kind="words", minimum_count=1), [f"word{number}" for number in range(9000)])
+    pairs = check_data(own, tmp_path / "cache", print)
+    assert pairs == check_data(own, tmp_path / "cache", print) == 2500
+    heard: list[str] = []
+    check_vocabularies(own, (codec, codec), pairs, say=heard.append)
+    assert [one.partition(" ")[2].partition(" has")[0].partition(" does")[0] for one in heard] == [
+        "the vocabulary of the source",
+        "the vocabulary of the source",
+        "the vocabulary of the target",
+        "the vocabulary of the target",
+    ]
+    heard.clear()
+    check_vocabularies(own, (codec, codec), 0, say=heard.append)
+    assert heard == []

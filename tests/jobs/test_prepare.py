@@ -1,0 +1,32 @@
+"""What happens before a run is trained, and before one is resumed."""
+
+from pathlib import Path
+
+import pytest
+from tests.jobs.test_train import Ear
+from tests.tiny import Trained, recipe
+
+from dragoman.errors import SettingsError
+from dragoman.jobs.prepare import learn_both, prepare, reopen
+
+
+def test_a_prepared_run_is_written_nowhere(tmp_path: Path) -> None:
+    listener = Ear()
+    run = prepare(recipe("transformer"), tmp_path / "run", listener, codecs=None)
+    assert not run.folder.exists() and run.manifest["data"]
+    assert listener.said.count("Reading the corpus and learning the vocabulary.") == 1
+
+
+def test_codecs_that_are_given_are_taken(tmp_path: Path) -> None:
+    listener, tiny = Ear(), recipe("transformer")
+    codecs = learn_both(tiny, Ear())
+    run = prepare(tiny, tmp_path / "run", listener, codecs=codecs)
+    assert (run.source, run.target) == codecs
+    assert not any("learning the vocabulary" in sentence for sentence in listener.said)
+
+
+def test_a_run_is_reopened_with_what_may_change_alone(trained: Trained) -> None:
+    folder = trained("transformer")
+    assert reopen(recipe("transformer", "decoding.beam=3"), folder, Ear()).recipe.decoding.beam == 3
+    with pytest.raises(SettingsError, match=r"`model\.width` differs"):
+        reopen(recipe("transformer", "model.width=32"), folder, Ear())
