@@ -20,8 +20,8 @@ from dragoman.doctor.pairs import BlankPair, BlankSide
 from dragoman.doctor.sizes import Limits
 from dragoman.doctor.vocabulary import TEXTS, vocabulary_findings
 from dragoman.errors import CorpusError, SettingsError
-from dragoman.jobs.checks import count_weights
-from dragoman.jobs.rules import model_of
+from dragoman.jobs.checks import smallest_outline
+from dragoman.jobs.parts import model_of
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec
 
@@ -35,7 +35,7 @@ def limits_of(recipe: Recipe) -> Limits:
     weights = None
     if not any(path.startswith(("model.", "text.")) for path in recipe.auto):
         with suppress(RuntimeError, OverflowError, SettingsError):
-            weights = count_weights(recipe)
+            weights = sum(weight.numel() for weight in smallest_outline(recipe).model.parameters())
     model = model_of(recipe)
     return Limits(
         recipe.data.filters,
