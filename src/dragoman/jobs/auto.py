@@ -369,8 +369,8 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
     training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "precision": precise})
     rows = REFERENCE_BATCH // LENGTH
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        sides = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
-        batch = Batch(*sides).to(device)
+        source, target = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
+        batch = Batch(source, target).to(device)
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
         rounding = partial(arithmetic, precision, device)
