@@ -57,7 +57,7 @@ def job_text(record: Mapping[str, Any]) -> str:
 
 def compare(
     arena: Annotated[
-        str, typer.Argument(metavar="ARENA", help="Arena file, or the name of a shipped one, such as arena-phrasebook.")
+        str, typer.Argument(metavar="ARENA", help="Arena file, or the name of a shipped one: arena-phrasebook ...")
     ],
     settings: Annotated[
         list[str] | None,

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,19 @@ from dragoman.atomic import replacing
 from dragoman.data.checksums import Checksums
 from dragoman.errors import ImportModelError, RunError
 from dragoman.pretrained.families import Description, describe
-from dragoman.pretrained.folder import TensorFiles, opened, read_config, read_json
+from dragoman.pretrained.folder import TensorFiles, is_kept, opened, read_config, read_json
 from dragoman.pretrained.marian import is_marian, read_marian
-from dragoman.pretrained.proof import Proof, can_prove, prove
-from dragoman.pretrained.tokenizers import Prefixes, load_codecs
+from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
+from dragoman.pretrained.tokenizers import CALLED, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
-from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
+from dragoman.runs.folder import ORIGINAL, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.frames import near
 
-KEPT = (".json", ".model", ".spm", ".txt", ".yml", ".md")
-"""Endings of the files that are kept: all but weights and code."""
 BEAM = 5
 """Size of the beam, where a model does not say it."""
-LARGEST_KEPT = 64 << 20
-"""Bytes of the largest file that is kept."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def import_model(
     """
     check_new(out, resumable=False)
     with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
-        found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
+        found = _read(folder, Path(place), Path(source).absolute().name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
         codecs = load_codecs(found.text, found.config, prefixes=_prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
@@ -112,7 +108,7 @@ def _read(folder: Path, place: Path, name: str) -> Found:
     if is_marian(folder):
         config, tensors = read_marian(folder, place)
         return Found(name, config, tensors, place, raw=True)
-    config = read_config(folder)
+    config = read_config(folder) | {CALLED: _from_name(name)[1]}
     for more in ("generation_config.json", "tokenizer_config.json"):
         if (folder / more).exists():
             table = read_json(folder / more)
@@ -150,8 +146,8 @@ def _write(
     run.files.save(run.weights, state, {"step": 0})
     kept = folder / ORIGINAL
     kept.mkdir()
-    for path in {*found.text.iterdir(), *found.text.glob("*.json")}:
-        if path.suffix in KEPT and path.is_file() and path.stat().st_size <= LARGEST_KEPT:
+    for path in found.text.iterdir():
+        if is_kept(path.name) and path.is_file():
             shutil.copyfile(path, kept / path.name)
     return sum(tensor.numel() for tensor in state.values())
 
@@ -167,13 +163,14 @@ def _proved(folder: Path, original: Path, found: Found, *, say: Callable[[str], 
         return None
     run = open_run(folder)
     proof = prove(run, original)
-    _with(run, {**run.manifest[ORIGINAL], "proof": proof.table()}).save()
+    if not proof.holds:
+        raise ImportModelError(
+            f"{original} was not imported: logits differ by {proof.logits:.2g} of the largest from those of {proof.reader}, more "
+            f"than {ROUNDING:g}; this is a bug, please report it with the name of the model"
+        )
+    about = {**run.manifest[ORIGINAL], "proof": asdict(proof)}
+    replace(run, manifest={**run.manifest, ORIGINAL: about}).save()
     return proof
-
-
-def _with(run: Run, about: Mapping[str, Any]) -> Run:
-    """Return a run with another note on its origin."""
-    return replace(run, manifest={**run.manifest, ORIGINAL: about})
 
 
 def _checksums(folder: Path) -> dict[str, str]:
@@ -211,11 +208,15 @@ def _languages(
     sources = frames.languages("source")
     targets = starts.languages("target") or frames.languages("target")
     if source is None:
-        source = _one_of(found.config, ("source_lang", "src_lang"), sources) or _from_name(found.name)[0]
+        source = _first(
+            sources, _from_name(found.name)[0], found.config.get("source_lang"), found.config.get("src_lang")
+        )
     if not sources and source is None:
         raise ImportModelError(f"{found.name} does not say its source language; name it with `--from`")
     if target is None:
-        target = _one_of(found.config, ("target_lang", "tgt_lang"), targets) or _from_name(found.name)[1]
+        target = _first(
+            targets, _from_name(found.name)[1], found.config.get("target_lang"), found.config.get("tgt_lang")
+        )
     if not frames and not starts:
         if target is None:
             raise ImportModelError(f"{found.name} does not say its target language; name it with `--to`")
@@ -232,10 +233,9 @@ def _languages(
     }
 
 
-def _one_of(config: Mapping[str, Any], names: tuple[str, ...], known: tuple[str, ...]) -> str | None:
-    """Return the language that a configuration names, if it is a known one."""
-    found = next((config[name] for name in names if isinstance(config.get(name), str) and config[name]), None)
-    return found if not known or found in known else None
+def _first(known: tuple[str, ...], *names: object) -> str | None:
+    """Return the first name of a language, which is a known one if any are known."""
+    return next((one for one in names if isinstance(one, str) and one and (not known or one in known)), None)
 
 
 def _from_name(name: str) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -91,6 +91,14 @@ class Run:
                 f"{self.folder} is {_NAMES[own]}, but {_NAMES[purpose]} is needed here; use it with `dragoman {own}`"
             )
 
+    def require_corpora(self, part: Literal["train", "dev"]) -> None:
+        """Raise InputError for an imported run, which has no corpora of its own."""
+        if not getattr(self.recipe.data, part):
+            raise InputError(
+                f"{self.folder} was imported, so it names no corpora (`data.{part}`), which are needed here; give a run that was "
+                "trained or adapted with Dragoman"
+            )
+
     def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
         """Build the model with its best weights (or those at `weights`). Raises InputError if it has no decoder."""
         model = self.load_any(device, weights)
@@ -158,7 +166,7 @@ class Run:
     def save(self) -> None:
         """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
-        if self.origin is not None and not (self.folder / ORIGINAL).exists():
+        if self.origin is not None and (self.origin / ORIGINAL).is_dir() and not (self.folder / ORIGINAL).exists():
             with replacing(self.folder / ORIGINAL) as temporary:
                 shutil.copytree(self.origin / ORIGINAL, temporary)
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
