@@ -333,11 +333,6 @@ def test_progress_begins_at_nothing() -> None:
 def test_a_budget_of_tokens_or_of_flops_ends_the_training(make: Make) -> None:
     progress = make(tokens=200).run()
     assert progress.finished and 200 <= progress.tokens < 250
-    per_step = progress.flops / progress.step
-    assert per_step > 1000
-
-
-def test_a_budget_of_flops_ends_the_training(make: Make) -> None:
     progress = make(flops=2e6).run()
     assert progress.finished and progress.step > 2
     assert 2e6 <= progress.flops < 2e6 + 2 * progress.flops / progress.step

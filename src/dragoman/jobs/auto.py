@@ -29,7 +29,7 @@ from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.replicas import Replicas, suitable_count
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 Learn = Callable[[Recipe], tuple[Codec, Codec]]
 """Returns the codecs for a recipe."""
@@ -369,8 +369,8 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
     training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "precision": precise})
     rows = REFERENCE_BATCH // LENGTH
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        sides = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
-        batch = Batch(*sides).to(device)
+        source, target = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
+        batch = Batch(source, target).to(device)
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
         rounding = partial(arithmetic, precision, device)
@@ -385,8 +385,7 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
             build_optimizer(model, training, dtype_of(precision)),
             batches=[batch],
             clip=training.clip,
-            precision=rounding(),
-            replicas=replicas,
+            compute=Compute(rounding(), replicas),
         )
         seconds = []
         for _ in range(1 + TIMED):

@@ -154,8 +154,8 @@ def _bytes_per_token(recipe: Recipe, vocabularies: Vocabularies, device: torch.d
 def _example(rows: int, vocabularies: Vocabularies, *, linked: bool) -> Batch:
     """Return random pairs of sentences of `LENGTH` tokens."""
     links = torch.zeros(rows, LENGTH, LENGTH, dtype=torch.bool) if linked else None
-    sides = ((vocabularies.source, LENGTH), (vocabularies.target, LENGTH + 1))
-    return Batch(*(random_sentences(rows, vocabulary, length) for vocabulary, length in sides), links)
+    source = random_sentences(rows, vocabularies.source, LENGTH)
+    return Batch(source, random_sentences(rows, vocabularies.target, LENGTH + 1), links)
 
 
 def random_sentences(rows: int, vocabulary: int, length: int) -> Padded:

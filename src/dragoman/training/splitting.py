@@ -38,7 +38,8 @@ class Size(NamedTuple):
 
 def size_of(batch: Batch) -> Size:
     """Return the size of a batch."""
-    return Size(*batch.source.ids.shape[:2], batch.target.ids.shape[1])
+    rows, length = batch.source.ids.shape
+    return Size(rows, length, batch.target.ids.shape[1])
 
 
 @dataclass

@@ -17,6 +17,8 @@ from typing import Any
 import torch
 import torch.distributed as distributed
 from torch import nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
@@ -127,10 +129,8 @@ def joined(device: torch.device, *, by_rows: bool = True, seed: int = 0) -> Iter
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     with _named():
-        store, rank, size = next(iter(distributed.rendezvous("env://", timeout=PATIENCE)))
-        own = distributed.PrefixStore(
-            f"attempt {restarts()}", store
-        )  # torchrun may keep what an attempt that failed has stored
+        store, rank, size = next(iter(rendezvous("env://", timeout=PATIENCE)))
+        own = PrefixStore(f"attempt {restarts()}", store)  # torchrun may keep what an attempt that failed has stored
         backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
         distributed.init_process_group(backend, store=own, rank=rank, world_size=size, timeout=PATIENCE)
     try:
