@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from benchmarks.doctor import ROOM, Corpus, corpora, damage, measure, wrong_lines
+from benchmarks.doctor import ROOM, Corpus, Damaged, corpora, damage, measure, wrong_lines
 from tests.doctor.parallel import parallel
 
 from dragoman.doctor.shifts import Shift
@@ -25,11 +25,17 @@ def test_the_offsets_of_a_damaged_corpus_lead_to_the_partners() -> None:
 
 
 def test_runs_of_wrong_lines_are_counted_without_lines_that_have_no_partner() -> None:
-    offsets = [0, 0, None, -1, -1, -1]
-    assert wrong_lines(offsets, [Shift(4, 6, -1, 99.0)]) == []
-    assert wrong_lines(offsets, [Shift(3, 6, -1, 99.0)]) == []
-    assert wrong_lines(offsets, []) == [3]
-    assert wrong_lines(offsets, [Shift(2, 5, -1, 99.0)]) == [1, 1]
+    damaged = Damaged(list("abcdef"), list("ABDEF"), [0, 0, None, -1, -1, -1])
+    assert wrong_lines(damaged, [Shift(4, 6, -1, 99.0)]) == []
+    assert wrong_lines(damaged, [Shift(3, 6, -1, 99.0)]) == []
+    assert wrong_lines(damaged, []) == [3]
+    assert wrong_lines(damaged, [Shift(2, 5, -1, 99.0)]) == [1, 1]
+
+
+def test_a_line_beside_another_translation_of_it_is_right() -> None:
+    damaged = Damaged(list("aab"), list("ABB"), [1, 0, 0])
+    assert wrong_lines(damaged, []) == [1]
+    assert wrong_lines(damaged, [], {("a", "A")}) == []
 
 
 def test_corpora_are_found_by_their_suffixes(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_it_is_the_best_of_all_sequences() -> None:
 
 def test_little_evidence_changes_nothing_and_enough_does() -> None:
     scores = np.zeros((100, 2))
-    scores[40:, 1] = 0.9 * JUMP / 60
+    scores[:40, 0], scores[40:, 1] = 1.0, 0.9 * JUMP / 60
     assert best_path(scores, 0).tolist() == [0] * 100
     scores[40:, 1] = 1.1 * JUMP / 60
     assert best_path(scores, 0).tolist() == [0] * 40 + [1] * 60

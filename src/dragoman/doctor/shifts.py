@@ -92,13 +92,19 @@ class ShiftDetector:
             self._decide(self.batch, self.batch - OVERLAP)
         if self._sources:
             self._decide(len(self._sources), len(self._sources))
-        shifts, misfits = [], []
+        runs = [stretch.run for stretch in self._stretches]
+        misfits = [Misfit(run.first + 1, run.end) for run in runs if run.offset == NOWHERE]
+        shifts: list[Shift] = []
+        before = 0
         for stretch in self._stretches:
             first, end, offset = stretch.run
-            if offset == NOWHERE:
-                misfits.append(Misfit(first + 1, end))
-            elif offset != 0:
-                shifts.append(Shift(first + 1, end, offset, stretch.own - max(stretch.equal, 0.0)))
+            evidence = stretch.own - max(stretch.equal, 0.0)
+            if offset not in (0, NOWHERE):
+                if offset == before:  # with lines between that fit nothing
+                    last = shifts.pop()
+                    first, evidence = last.first_line - 1, last.evidence + evidence
+                shifts.append(Shift(first + 1, end, offset, evidence))
+            before = before if offset == NOWHERE else offset
         fit = sum(stretch.own for stretch in self._stretches) / max(self._line, 1)
         return ShiftReport(shifts, misfits, fit)
 
