@@ -125,12 +125,13 @@ def _associated(source: _Words, target: _Words, pairs: Int64[np.ndarray, "2 line
     keys, both = np.unique(
         np.repeat(given, repeats) * types + target.types[ragged(starts, repeats)], return_counts=True
     )
+    keys, both = keys[both > 1], both[both > 1]
     lines = pairs.shape[1]
     sources, targets = keys // types, keys % types
     a, b = np.bincount(given, minlength=types)[sources], np.bincount(output, minlength=types)[targets]
     strengths = both * np.log(both * lines / (a * b))
     order = np.argsort(strengths, kind="stable")
-    order = order[(strengths[order] > ASSOCIATION) & (both[order] > 1)]
+    order = order[strengths[order] > ASSOCIATION]
     best = np.full(types, NONE)
     best[sources[order]] = order
     best = best[best != NONE]

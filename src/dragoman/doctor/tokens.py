@@ -66,7 +66,8 @@ def read_batch(sources: Sequence[str], targets: Sequence[str], origin: int = 0) 
         lengths = np.fromiter(map(len, lines), np.int64, len(lines))
         lengths[blank] = 0
         inside = np.concatenate([types[types != ends], np.full(len(blank), empty)])
-        keys = np.unique(np.concatenate([rows, blank]) * len(ranks) + ranks[inside])
+        keys = np.sort(np.concatenate([rows, blank]) * len(ranks) + ranks[inside])
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         return Side(lengths, keys // len(ranks), keys % len(ranks))
 
     return Batch(side(sources, types[0]), side(targets, types[1]), kinds, origin)
