@@ -15,7 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"layers", "text"}),
     frozenset({"models", "data", "decoding", "metrics"}),
     frozenset({"training", "inspection"}),
-    frozenset({"runs"}),
+    frozenset({"runs", "doctor"}),
     frozenset({"inference"}),
     frozenset({"jobs"}),
     frozenset({"arena", "classification", "conversion", "laws"}),

@@ -186,16 +186,13 @@ class Evidence:
         expected = source + path[source] + self.batch.origin
         last = (1 << self._row_bits) - 1
         low, high = (
-            np.searchsorted(self._targets, self._keys[entries] - source + np.clip(expected + edge, 0, last), side)
-            for edge, side in ((-reach, "left"), (reach, "right"))
+            np.searchsorted(self._targets, self._keys[entries] - source + np.clip(expected + edge, 0, last))
+            for edge in (-reach, reach + 1)
         )
         sizes = high - low
         which = np.repeat(np.arange(len(entries)), sizes)
         columns = (self._targets[ragged(low, sizes)] & last) - expected[which] + reach
-        inside = (columns >= 0) & (columns <= 2 * reach)
-        return _Comparison(
-            place[source], self._classes[entries], which[inside], columns[inside], self._cells(rows, path[rows], reach)
-        )
+        return _Comparison(place[source], self._classes[entries], which, columns, self._cells(rows, path[rows], reach))
 
     def _cells(
         self, rows: Int64[np.ndarray, " rows"], offsets: Int64[np.ndarray, " rows"], reach: int
