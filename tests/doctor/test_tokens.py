@@ -1,0 +1,42 @@
+"""Lines become numbered tokens."""
+
+import numpy as np
+
+from dragoman.doctor.tokens import MARK, NUMBER, WORD, Side, read_batch
+
+
+def lines_of(side: Side) -> list[set[int]]:
+    """Return the tokens of each line."""
+    return [set(side.types[side.rows == row].tolist()) for row in range(len(side))]
+
+
+def test_a_token_has_one_number_on_both_sides_and_in_either_case() -> None:
+    batch = read_batch(["Paris, paris 7"], ["7 PARIS"])
+    [source], [target] = lines_of(batch.source), lines_of(batch.target)
+    assert target < source and len(source) == 3
+    assert sorted(batch.kinds[list(target)].tolist()) == [WORD, NUMBER]
+    assert batch.kinds[list(source - target)].tolist() == [MARK]
+
+
+def test_rare_tokens_come_first() -> None:
+    batch = read_batch(["a b", "a c", "a"], ["b"])
+    first = batch.source.types[batch.source.rows == 0]
+    counts = np.bincount(np.concatenate([batch.source.types, batch.target.types]))
+    assert counts[first].tolist() == [2, 3]
+
+
+def test_a_blank_line_has_the_empty_token_and_no_length() -> None:
+    batch = read_batch(["", " \t", "a"], ["", "b"])
+    assert batch.source.lengths.tolist() == [0, 0, 1]
+    source, target = lines_of(batch.source), lines_of(batch.target)
+    assert source[0] == source[1] == target[0] and len(source[0]) == 1 and source[2].isdisjoint(source[0])
+
+
+def test_scripts_without_spaces_are_cut_into_characters() -> None:
+    batch = read_batch(["我爱 NLP"], [])
+    assert len(batch.source.types) == 3 and batch.source.lengths.tolist() == [6]
+
+
+def test_a_line_feed_inside_a_line_does_not_end_it() -> None:
+    assert read_batch(["a\nb", "c"], []).source.rows.tolist() == [0, 0, 1]
+    assert len(read_batch([], []).source) == 0
