@@ -6,7 +6,6 @@ Prints one JSON table: what was said, and the numbers of a plain and of a compil
 import json
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +26,7 @@ from dragoman.training.flops import counting
 from dragoman.training.objectives import build_objective
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 TRANSFORMER = TransformerSettings(width=8, feed_forward=8, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
 RECURRENT = RecurrentSettings(embedding=8, hidden=8, dropout=0.0)
@@ -57,9 +56,9 @@ def compared(settings: Any, **options: Any) -> dict[str, Any]:
         take = partial(train_step, model, objectives(SETTINGS), SGD(model.parameters(), lr=0.05), clip=1.0)
         torch.manual_seed(2)
         with counting():
-            take(batches=BATCHES[:1], precision=nullcontext())
+            take(batches=BATCHES[:1], compute=Compute())
         found["programs after counting"] = programs()
-        results = [take(batches=[one], precision=nullcontext()) for one in BATCHES]
+        results = [take(batches=[one], compute=Compute()) for one in BATCHES]
         found["numbers"].append([number for one in results for number in (one.total, one.plain, one.norm)])
         found["names"] = [name for name in (*model.state_dict(), *vars(model)) if "_orig" in name or name == "forward"]
     found["programs"] = programs()

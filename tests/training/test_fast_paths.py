@@ -17,7 +17,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 STEPS = 200
 ARCHITECTURES = {"transformer": transformer, "rnn": recurrent, "convs2s": convolutional}
@@ -77,7 +77,8 @@ def fast_losses(
     step = partial(train_step, model, partial(translation_loss, smoothing=SETTINGS.label_smoothing), optimizer)
     context = arithmetic(precision, torch.device("cpu"))
     return [
-        step(batches=[BATCHES[at % len(BATCHES)]], clip=SETTINGS.clip, precision=context).total for at in range(steps)
+        step(batches=[BATCHES[at % len(BATCHES)]], clip=SETTINGS.clip, compute=Compute(context)).total
+        for at in range(steps)
     ]
 
 

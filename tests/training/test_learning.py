@@ -1,7 +1,6 @@
 """Every family learns: thirty pairs by heart, in a few seconds."""
 
 import random
-from contextlib import nullcontext
 from functools import partial
 from typing import Literal
 
@@ -20,7 +19,7 @@ from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.training.objectives import translation_loss
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import train_step
+from dragoman.training.step import Compute, train_step
 
 SIZES = {"embedding": 32, "hidden": 64, "encoder_hidden": 32, "dropout": 0.0}
 GATED = ((48, 3), (48, 3))
@@ -73,7 +72,7 @@ def learn(settings: Architecture, batch: Batch, steps: int) -> tuple[Seq2Seq, fl
     torch.manual_seed(1)
     model = build_model(settings, Vocabularies(14, 14, shared=True))
     optimizer = build_optimizer(model, TrainingSettings(steps=steps, learning_rate=0.006))
-    take = partial(train_step, model, translation_loss, optimizer, batches=[batch], clip=1.0, precision=nullcontext())
+    take = partial(train_step, model, translation_loss, optimizer, batches=[batch], clip=1.0, compute=Compute())
     loss = float("inf")
     for _ in range(steps):
         result = take()

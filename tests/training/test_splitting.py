@@ -21,7 +21,7 @@ from dragoman.training.objectives import translation_loss
 from dragoman.training.replicas import Replicas
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splitting import Size, Splitter, size_of
-from dragoman.training.step import StepResult, train_step
+from dragoman.training.step import Compute, StepResult, train_step
 
 PAIRS = batch([5, 3, 4, 7, 2, 6], [6, 3, 5, 4, 7, 2])
 MORE = batch([3, 2], [4, 2], seed=9)
@@ -77,8 +77,8 @@ class Once:
 def stepped(model: Seq2Seq, objective: Any, *, splitter: Splitter | None = None, **options: Any) -> StepResult:
     """Take a step that changes nothing but gradients, over both batches."""
     splitter = splitter or Splitter(lambda _: None)
-    step = partial(train_step, model, objective, SGD(model.parameters(), lr=0.0), clip=1e9, precision=nullcontext())
-    return splitter.take(lambda parts: step(batches=parts, **options), [PAIRS, MORE])
+    step = partial(train_step, model, objective, SGD(model.parameters(), lr=0.0), clip=1e9, compute=Compute(**options))
+    return splitter.take(lambda parts: step(batches=parts), [PAIRS, MORE])
 
 
 def assert_same_step(model: Seq2Seq, objective: Any, *, splitter: Splitter | None = None, **options: Any) -> None:

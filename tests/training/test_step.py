@@ -14,10 +14,10 @@ from dragoman.laws.examples import batch, fresh_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.objectives import translation_loss
-from dragoman.training.step import NotFiniteError, StepResult, set_learning_rate, train_step
+from dragoman.training.step import Compute, NotFiniteError, StepResult, set_learning_rate, train_step
 
 PAIRS = batch([5, 3], [6, 3])
-step = partial(train_step, batches=[PAIRS], clip=1e9, precision=nullcontext())
+step = partial(train_step, batches=[PAIRS], clip=1e9, compute=Compute())
 
 
 @pytest.fixture

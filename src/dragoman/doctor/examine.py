@@ -29,6 +29,7 @@ from dragoman.doctor.leakage import Leakage, NearLeakage, Reference, References
 from dragoman.doctor.lengths import Ratios, Shape, Sorted, Spilled
 from dragoman.doctor.pairs import PAIRS
 from dragoman.doctor.sizes import SIZES, Limits, LongerThanModel, TooFew, TooLittle, TooLong, Training
+from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
 from dragoman.errors import CorpusError
 
@@ -42,7 +43,7 @@ CHECKS: tuple[type[Check], ...] = (
     *ENCODING,
     *PAIRS,
     *DUPLICATES,
-    *(Leakage, NearLeakage, Ratios, Spilled, Sorted, Swapped, OtherLanguage, WrongScript, Identified),
+    *(Shifted, Leakage, NearLeakage, Ratios, Spilled, Sorted, Swapped, OtherLanguage, WrongScript, Identified),
     *(OtherStyle, MixedStyle, *SIZES, TooLittle),
 )
 """All checks."""
@@ -172,7 +173,7 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
     yield from (kind(patient, memory) for kind in DUPLICATES)
     yield from (kind(patient, shape) for kind in (Ratios, Spilled))
     yield from (kind(patient, shared.trigrams) for kind in (Swapped, OtherLanguage))
-    yield from (kind(patient) for kind in (Sorted, WrongScript, Identified, MixedStyle, TooFew))
+    yield from (kind(patient) for kind in (Shifted, Sorted, WrongScript, Identified, MixedStyle, TooFew))
     yield OtherStyle(patient, shared.styles)
     if patient.part == "train":
         yield TooLong(patient, shared.limits)
