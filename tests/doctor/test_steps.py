@@ -58,7 +58,7 @@ def test_lines_are_those_of_the_file_although_some_are_left_out() -> None:
     pairs = [Pair("a", "b", f"train.en, line {line}") for line in lines]
     check = Shifted(Patient("train", "train.en", ("train.en", "train.vi"), Between("en", "vi")))
     for begin in range(0, len(pairs), 16):
-        check.see(Chunk(pairs[begin : begin + 16]))
+        check.see(Chunk(pairs[begin : begin + 16], begin))
     assert [check._line(number) for number in range(1, len(lines) + 1)] == lines
 
 
