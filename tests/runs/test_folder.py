@@ -7,8 +7,8 @@ import pytest
 import torch
 from tests.tiny import Trained, recipe
 
-from dragoman.atomic import write_text
 from dragoman.data.directions import Directions
+from dragoman.data.ledger import write_recorded
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.runs import folder as module
@@ -42,12 +42,12 @@ def test_the_manifest_says_how_the_run_was_made(fresh: Run):
 
 @pytest.mark.parametrize("last", ["recipe.yaml", "manifest.json"])
 def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monkeypatch: pytest.MonkeyPatch, last):
-    def fail(path: Path, text: str) -> None:
+    def fail(folder: Path, path: Path, text: str) -> None:
         if path.name == last:
             raise OSError(28, "No space left on device")
-        write_text(path, text)
+        write_recorded(folder, path, text)
 
-    monkeypatch.setattr(module, "write_text", fail)
+    monkeypatch.setattr(module, "write_recorded", fail)
     with pytest.raises(RunError, match=r"cannot be written \(No space left on device\); choose another with --out"):
         fresh.save()
     with pytest.raises(RunError, match="is not a complete run"):
