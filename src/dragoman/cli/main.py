@@ -25,6 +25,7 @@ COMMANDS = (
     "train",
     "adapt",
     "merge",
+    "grow",
     "distill",
     "backtranslate",
     "diversify",

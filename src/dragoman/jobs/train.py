@@ -35,7 +35,7 @@ from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import base_of, checksums, codecs_for, start
+from dragoman.runs.warm_start import GROWN, base_of, check_rows, checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.checkpoint import average, fill, load_weights
@@ -283,6 +283,7 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
     check_corpora(recipe)
     check_rerank(recipe)
     check_new(folder)
+    check_rows(recipe)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
 
@@ -336,6 +337,10 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
             "`model.start_from.whole`"
+        )
+    if GROWN in run.manifest:
+        raise RunError(
+            f"{folder} has got new characters or languages, so there is no training to resume; adapt it with `dragoman adapt`"
         )
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))

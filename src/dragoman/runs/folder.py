@@ -230,7 +230,7 @@ def new_run(
     manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, **versions(), **metadata}
     if before is None or ORIGINAL not in before.manifest:
         return Run(folder, recipe, *codecs, manifest, dictionary or {})
-    manifest[ORIGINAL] = before.manifest[ORIGINAL]
+    manifest.setdefault(ORIGINAL, before.manifest[ORIGINAL])
     return Run(folder, recipe, *codecs, manifest, dictionary or {}, before.folder)
 
 

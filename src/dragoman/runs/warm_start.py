@@ -32,6 +32,9 @@ NOT_IN_PART = {
 """Settings that do not affect a part; if attention to the source does not fit, a name or a shape shows it."""
 
 
+GROWN = "grown"
+"""Entry of a manifest with what has been added to the vocabularies of a run since it was trained."""
+
 OWN = frozenset({"sampling", "sampling_target", "sampling_epochs", "right_to_left"})
 """Settings of text that belong to the run and not to its vocabularies: how text is read, and the direction of writing."""
 
@@ -63,6 +66,20 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
     target = target or learn_codec(recipe.text, (target for _, target in pairs()))
     return source.directed(False), target.directed(recipe.text.right_to_left)
+
+
+def check_rows(recipe: Recipe) -> None:
+    """Raise SettingsError where rows that were added to a run's vocabularies would never be trained."""
+    adapters = getattr(recipe.model, "adapters", None) is not None
+    if not adapters and recipe.training.frozen != "embeddings":
+        return
+    for run in _runs(recipe.model).values():
+        if GROWN in run.manifest:
+            what = "`model.adapters` trains no embeddings" if adapters else "`training.frozen` keeps the embeddings"
+            raise SettingsError(
+                f"{what}, but {run.folder} has new characters or languages, whose embeddings must be learned first; train all "
+                "weights (`dragoman adapt --method full`), then adapt that run"
+            )
 
 
 def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:
