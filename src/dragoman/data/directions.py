@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, permutations
 
 from dragoman.errors import InputError
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between, near, shortened
+from dragoman.text.tags import language_of
 
 Direction = tuple[str, str]
 """Codes of the source and the target language."""
@@ -141,11 +142,14 @@ class Directions:
 def imported_directions(source: Codec, target: Codec, own: Directions) -> Directions:
     """Return all directions in which an imported model translates, as its vocabularies tell; `own` if they do not.
 
-    The only direction of `own`, those of a recipe, is the usual one.
+    A model with tags whose recipe names no corpora is taken to translate between all of its languages. The only direction of
+    `own`, those of a recipe, is the usual one.
     """
     frames, starts = source.frames, target.starts
     if not frames and not starts:
-        return own
+        tags = source.tokenizer.vocabulary.tags
+        known = [language for piece in tags if (language := language_of(piece)) is not None]
+        return own if own.trained or not known else Directions(tuple(permutations(known, 2)), tagged=True)
     both = [(rule.source, rule.target) for rule in frames.rules if rule.source is not None and rule.target is not None]
     sources = frames.languages("source") or tuple(source for source, _ in own.trained[:1]) or ("source",)
     targets = starts.languages("target") or frames.languages("target") or sources

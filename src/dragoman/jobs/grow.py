@@ -55,8 +55,8 @@ def grow_run(
     """Make the run `out` of the run `folder` with the unknown characters of text files, and codes of new `languages`.
 
     A character counts if it is in two lines of a side. New rows of embeddings and output layers begin as in
-    `text/growth.py::origins`; all ids, weights and logits that there were stay as they are. The new run has all of its weights, without adapters.
-    Raises InputError if nothing is to be added, RunError if `out` holds anything.
+    `text/growth.py::origins`; all ids, weights and logits that there were stay as they are. The new run has all of its weights,
+    without adapters. Raises InputError if nothing is to be added, RunError if `out` holds anything.
     """
     run = open_run(folder)
     run.require("translate")
@@ -124,8 +124,8 @@ def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None
     shown = " ".join(one for one, _ in counts.most_common(SHOWN)) + (" ..." if len(counts) > SHOWN else "")
     what = "1 character" if len(counts) == 1 else f"{len(counts):,} characters"
     return (
-        f"the vocabulary lacks {what} of the new text ({shown}), in {odd / lines:.1%} of its lines; to add what it lacks, let `dragoman "
-        f"grow {run.folder} --source {files[0]} --target {files[1]} --out NEW` make a larger run, and adapt that"
+        f"the vocabulary lacks {what} of the new text ({shown}), in {odd / lines:.1%} of its lines; to add what it lacks, let "
+        f"`dragoman grow {run.folder} --source {files[0]} --target {files[1]} --out NEW` make a larger run, and adapt that"
     )
 
 
