@@ -25,7 +25,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """A random imported model of one direction, calibrated on judgements."""
     place = tmp_path_factory.mktemp("inside")
     import_model(str(write_model(place / "model", request.param)), place / "run", languages=WAYS[request.param])
-    rows = zip(texts()[:80:2], texts()[1:80:2], strict=True)
+    rows = zip(texts()[:120:2], texts()[1:120:2], strict=True)
     lines = (f"{source}\t{target}\t{number % 2}\n" for number, (source, target) in enumerate(rows))
     (place / "judged.tsv").write_text("".join(lines), encoding="utf-8")
     made = dragoman("calibrate", place / "run", "--judgements", place / "judged.tsv", "--device", "cpu")
