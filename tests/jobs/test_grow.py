@@ -140,8 +140,8 @@ def test_a_new_language_is_learned_from_a_folder(trained: Trained, tmp_path: Pat
     base = trained("transformer", *TAGGED)
     grow_run(base, tmp_path / "grown", languages=("lo",))
     run = open_run(tmp_path / "grown")
-    assert run.source.tag("lo") == [len(run.source) - 1] and run.directions == open_run(base).directions
-    assert "does not translate into `lo`" in refusal("translate", run.folder, "--to", "lo", stdin="No.\n")
+    assert run.source.tag("lo") == [len(run.source) - 1] and run.languages == open_run(base).languages
+    assert run.directions.targets == ("vi", "en", "lo") and open_run(base).directions.targets == ("vi", "en")
     domain = texts(tmp_path / "domain", languages=("en", "lo"))
     adapt(run.folder, domain, tmp_path / "run", settings=AdaptationSettings(assignments=FEW))
     adapted = open_run(tmp_path / "run")

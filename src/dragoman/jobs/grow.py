@@ -16,10 +16,9 @@ from dragoman.data.lines import read_lines
 from dragoman.errors import InputError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.models.build import Model
-from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import GROWN
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.growth import grow, origins, unknown_characters
@@ -73,11 +72,12 @@ def grow_run(
         tuple(languages),
         (len(codecs[0]) - len(run.source), len(codecs[1]) - len(run.target)),
     )
+    recipe = _recipe(run, languages)
     with run_lock(out):
         check_new(out, resumable=False)
         grown = new_run(
             out,
-            _recipe(run, languages),
+            recipe,
             codecs,
             metadata=_metadata(run, added),
             dictionary=run.dictionary,

@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +96,9 @@ def pairs_of(data: DataSettings, part: str) -> Iterator[Pair]:
 
 
 def directions_of(run: Run) -> Directions:
-    """Return the directions in which a run is adapted: those of its recipe, since imported models have thousands.
-
-    A run that was trained here has them to and from its new languages too (`jobs/grow.py`), which no corpus of its own is in.
-    """
-    data, framed = run.recipe.data, bool(run.source.frames or run.target.starts)
-    own = data.directions
-    new = [] if framed else [language for language in data.tags if language not in own.languages]
-    more = ((one, other) for one, other in permutations((*own.languages, *new), 2) if one in new or other in new)
-    return Directions((*own.trained, *more), tagged=own.tagged or framed)
+    """Return the directions in which a run is adapted: those of its recipe where it was imported, which may have thousands."""
+    framed = bool(run.source.frames or run.target.starts)
+    return Directions(run.recipe.data.directions.trained, tagged=True) if framed else run.directions
 
 
 def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) -> DataSettings:

@@ -32,10 +32,10 @@ from dragoman.machine.precision import choose_training_precision, dtype_of, widt
 from dragoman.machine.threads import threads_restored
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import GROWN, base_of, check_rows, checksums, codecs_for, start
+from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for, start
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.checkpoint import average, fill, load_weights

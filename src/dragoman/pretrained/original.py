@@ -17,8 +17,7 @@ from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import CONFIG, SAFETENSORS, read_json
 from dragoman.pretrained.tokenizers import unused
 from dragoman.pretrained.weights import from_state
-from dragoman.runs.folder import ORIGINAL, Run
-from dragoman.runs.warm_start import GROWN
+from dragoman.runs.folder import GROWN, ORIGINAL, Run
 from dragoman.text.imported import Imported
 from dragoman.training.checkpoint import own_tensors
 
@@ -70,10 +69,10 @@ def _larger(run: Run, config: Mapping[str, Any]) -> dict[str, bytes]:
 
     Marian's ids are a table, to which any may be added. Others give ids by counting, so that new ones would move old ones.
     """
-    source, target = run.source.tokenizer, run.target.tokenizer
-    assert isinstance(source, Imported) and isinstance(target, Imported)
     if GROWN not in run.manifest[ORIGINAL]:
         return {}
+    source, target = run.source.tokenizer, run.target.tokenizer
+    assert isinstance(source, Imported) and isinstance(target, Imported)
     if config.get("model_type") != "marian":
         raise ExportError(
             f"{run.folder} has got new characters or languages, which the tokeniser of `{config.get('model_type')}` in "

@@ -41,6 +41,8 @@ CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 ORIGINAL = "imported"
 """Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
+GROWN = "grown"
+"""Entry of a manifest with what has been added to the vocabularies of a run, which no training has seen yet."""
 BEFORE_A_RUN = CODECS | {DICTIONARY, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
 """Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
 adapted run."""
@@ -67,8 +69,9 @@ class Run:
 
     @property
     def directions(self) -> Directions:
-        """Return the directions that the run was trained on, or in which it translates if it was imported."""
-        return imported_directions(self.source, self.target, self.recipe.data.directions)
+        """Return the directions that the run was trained on, or in which it translates if it was imported or has grown."""
+        new = tuple(self.manifest.get(GROWN, {}).get("languages", ()))
+        return imported_directions(self.source, self.target, self.recipe.data.directions, new)
 
     @property
     def weights(self) -> Path:

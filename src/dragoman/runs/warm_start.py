@@ -10,7 +10,7 @@ from dragoman.data.checksums import Checksums, weights_digest
 from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
-from dragoman.runs.folder import Run, open_run
+from dragoman.runs.folder import GROWN, Run, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec, learn_codec, learn_codecs
 
@@ -31,9 +31,6 @@ NOT_IN_PART = {
 }
 """Settings that do not affect a part; if attention to the source does not fit, a name or a shape shows it."""
 
-
-GROWN = "grown"
-"""Entry of a manifest with what has been added to the vocabularies of a run since it was trained."""
 
 OWN = frozenset({"sampling", "sampling_target", "sampling_epochs", "right_to_left"})
 """Settings of text that belong to the run and not to its vocabularies: how text is read, and the direction of writing."""
