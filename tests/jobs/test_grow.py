@@ -169,14 +169,13 @@ def test_what_cannot_grow_is_refused_and_nothing_is_left(trained: Trained, tmp_p
 
 def test_runs_of_other_vocabularies_make_no_ensemble(trained: Trained, tmp_path: Path) -> None:
     base = trained("transformer")
-    assert "vocabular" in refusal("translate", base, grown(base, tmp_path / "run"), stdin="No.\n")
+    assert "target vocabular" in refusal("translate", base, grown(base, tmp_path / "run"), stdin="No.\n")
 
 
 def test_adapt_says_which_characters_are_unknown_and_what_to_do(trained: Trained, tmp_path: Path) -> None:
     base, domain = trained("transformer"), texts(tmp_path / "domain")
-    lines = (domain / "train.en").read_text(encoding="utf-8").splitlines()
-    lines[:10] = [f"{line} ʔə" for line in lines[:10]]
-    (domain / "train.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (domain / "train.en").write_text("We see cats. ʔə\n" * 10 + "We see cats.\n" * 30, encoding="utf-8")
+    (domain / "train.vi").write_text("mèo\n" * 40, encoding="utf-8")
     run = open_run(base)
     found = in_folder(run, domain)
     files = [domain / "train.en", domain / "train.vi"]
