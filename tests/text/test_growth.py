@@ -12,6 +12,7 @@ from dragoman.pretrained.tokenizers import load_codecs
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.frames import Between
 from dragoman.text.growth import grow, origins, unknown_characters
+from dragoman.text.imported import Imported
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 
 NEW = ("ʔ", "ə")
@@ -89,14 +90,17 @@ def test_each_side_gets_its_own_characters_unless_they_share_a_vocabulary() -> N
 
 
 def test_a_character_of_the_other_side_keeps_its_id(tmp_path: Path) -> None:
-    """Marian has one table of ids for two SentencePiece models, one of which does not find all characters of the other."""
+    """Marian has one table of ids for two SentencePiece models, one of which makes one piece of unknown characters in a row."""
     source, target = codecs_of("marian", tmp_path)
+    assert isinstance(source.tokenizer, Imported)
     known = (one for one in source.tokenizer.vocabulary if len(one) == 1 and one.isalpha())
-    character = next(one for one in known if unknown_characters(source, one))
-    assert unknown_characters(target, character) == []
-    grown, other = grow((source, target), ([character], []))
-    assert len(grown) == len(source) and grown.encode(f"a{character}b")[-2] == source.tokenizer.vocabulary.id(character)
-    assert unknown_characters(grown, character) == [] and other.encode("tôi") == target.encode("tôi")
+    first, second = [one for one in known if not source.tokenizer.finds(one)][:2]
+    assert unknown_characters(source, first + second) == [first, second] and unknown_characters(target, first + second) == []
+    grown, other = grow((source, target), ([first, second], []))
+    assert len(grown) == len(source) and len(other) == len(target)
+    ids = [source.tokenizer.vocabulary.id(one) for one in (first, second)]
+    assert grown.encode(f"a{first}{second}b")[1:3] == ids
+    assert unknown_characters(grown, first + second) == [] and other.encode("tôi") == target.encode("tôi")
 
 
 @pytest.mark.parametrize("name", ["bpe", "two", "characters"])
