@@ -36,7 +36,9 @@ def test_a_larger_model_computes_the_same_logits_of_old_ids(architecture: Archit
     grow_rows(before, after, ([TEXT, [5], [4, 7]], [TEXT, [5], [4, 7]]))
     read, written = source(LENGTHS), target(len(LENGTHS), 6)
     old, new = (model(read, written).logits for model in (before, after))
-    if isinstance(after.decoder.head, MixtureHead):  # its logits are log-probabilities, and `posterior` goes on with them
+    if isinstance(
+        after.decoder.head, MixtureHead
+    ):  # its logits are log-probabilities, and `posterior` goes on with them
         steps = 1 if architecture.decoder == "posterior" else 6
         assert (new[:, :steps, :VOCABULARY] <= old[:, :steps] + 1e-5).all()
         return

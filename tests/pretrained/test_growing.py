@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 from tests.jobs.test_mixing import texts
 from tests.pretrained.folders import Models, write_model
+from tests.pretrained.tokenizer_families import QUIET
 from tests.pretrained.tokenizer_files import ODD
 from tests.pretrained.tokenizer_files import texts as sentences
 
@@ -74,6 +75,7 @@ def test_what_the_library_cannot_number_is_not_exported(name: str, imported: Mod
     assert not (tmp_path / "out").exists()
 
 
+@QUIET
 def test_marian_goes_back_with_its_new_characters(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "marian")
     import_model(str(folder), tmp_path / "base", languages=("en", "vi"))

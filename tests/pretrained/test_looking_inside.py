@@ -10,6 +10,7 @@ from tests.pretrained.folders import write_model
 from tests.pretrained.tokenizer_files import texts
 from tests.tiny import dragoman
 
+from dragoman.inference.confidence.alarms import shown as bare_words
 from dragoman.pretrained.job import import_model
 
 SOURCES = [text for text in texts()[:20:2] if len(text.split()) > 3][:4]
@@ -82,7 +83,7 @@ def test_assessed_words_are_those_of_the_text(run: Path) -> None:
     for line, source in zip(found.lines, SOURCES, strict=True):
         told = json.loads(line)
         for alarm in told["alarms"]:
-            assert set(alarm["words"]) <= set(source.split())
+            assert set(alarm["words"]) <= {*source.split(), *bare_words(source.split())}
         assert LEAKS.search(told["translation"]) is None
 
 

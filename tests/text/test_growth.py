@@ -95,7 +95,10 @@ def test_a_character_of_the_other_side_keeps_its_id(tmp_path: Path) -> None:
     assert isinstance(source.tokenizer, Imported)
     known = (one for one in source.tokenizer.vocabulary if len(one) == 1 and one.isalpha())
     first, second = [one for one in known if not source.tokenizer.finds(one)][:2]
-    assert unknown_characters(source, first + second) == [first, second] and unknown_characters(target, first + second) == []
+    assert (
+        unknown_characters(source, first + second) == [first, second]
+        and unknown_characters(target, first + second) == []
+    )
     grown, other = grow((source, target), ([first, second], []))
     assert len(grown) == len(source) and len(other) == len(target)
     ids = [source.tokenizer.vocabulary.id(one) for one in (first, second)]

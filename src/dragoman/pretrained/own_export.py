@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from dragoman.errors import ImportModelError, TextError
+from dragoman.pretrained.families import TABLES
 from dragoman.pretrained.folder import read_json
 from dragoman.pretrained.huggingface_weights import Layout
 from dragoman.pretrained.sentencepiece_files import TOKENIZER
@@ -51,11 +52,13 @@ def mark_of(run: Run, layout: Layout) -> dict[str, Any]:
 def apart(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], Mapping[str, Tensor]]:
     """Return configuration and weights of a marked model with the ids of the run: source and target apart, if they were.
 
-    The one matrix of both is cut in two, and the bias that keeps source tokens from being written is left out.
+    The one matrix of both is cut in two, and the bias that keeps source tokens from being written is left out, as are tables of
+    sinusoids, which no training changes.
     """
     offset = _marked(config)["offset"]
     ids = {f"{name}_token_id": getattr(SPECIAL_IDS, name) for name in ("pad", "bos", "eos", "unk")}
     own = {**config, **ids, "decoder_start_token_id": SPECIAL_IDS.bos}
+    tensors = {name: tensors[name] for name in tensors if name not in TABLES}
     if not offset:
         return own, tensors
     sizes = {"vocab_size": offset, "decoder_vocab_size": config["vocab_size"] - offset}
