@@ -25,7 +25,7 @@ demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes ru
 atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
 	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
 
-bench: setup  ## measure beside peers and write docs/benchmarks.md; PART=train, DATA=folder of Multi30k; resumes
+bench: $(VENV)/.developing  ## measure beside peers and write docs/benchmarks.md; PART=train, DATA=folder of Multi30k; resumes
 	$(BIN)/python -m benchmarks.speed $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests

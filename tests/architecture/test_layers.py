@@ -7,7 +7,19 @@ import pytest
 from tests.architecture.source import PACKAGE, Source, planted, sources, violations
 
 NOUNS = frozenset(
-    {"interfaces", "tree", "settings", "yaml_subset", "errors", "lazy", "atomic", "special_ids", "plugins", "machine"}
+    {
+        "interfaces",
+        "tree",
+        "settings",
+        "yaml_subset",
+        "json_files",
+        "errors",
+        "lazy",
+        "atomic",
+        "special_ids",
+        "plugins",
+    }
+    | {"machine"}
 )
 LAYERS: tuple[frozenset[str], ...] = (
     NOUNS,

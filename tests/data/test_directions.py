@@ -1,12 +1,21 @@
 """Which languages a run translates between, and what is refused."""
 
+import time
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from tests.pretrained.tokenizer_files import sentencepiece, texts
 
-from dragoman.data.directions import Directions
-from dragoman.errors import InputError
-from dragoman.text.frames import Between
+from dragoman.data.directions import Directions, imported_directions
+from dragoman.data.settings import DataSettings
+from dragoman.errors import InputError, SettingsError, TextError
+from dragoman.settings import parse
+from dragoman.special_ids import SpecialIds
+from dragoman.text.codec import Codec
+from dragoman.text.frames import Between, Frame, Frames
+from dragoman.text.imported import Imported, Table
+from dragoman.text.tags import refusal, tag_piece, tag_pieces
 
 ONE = Directions((("en", "vi"),))
 MANY = Directions((("en", "fr"), ("fr", "en"), ("en", "de"), ("cs", "en")), tagged=True)
@@ -89,6 +98,33 @@ def test_a_model_of_very_many_languages_is_named_by_them() -> None:
     with pytest.raises(InputError, match=r"l11, l12 and 28 others\); say which one with `--to`"):
         many.choose()
     assert many.choose("l1", "l0") == Between("l1", "l0")
+
+
+def test_no_message_lists_all_of_very_many_languages() -> None:
+    known = [f"l{number}" for number in range(202)]
+    with pytest.raises(SettingsError, match=r"l10, l11 and 190 others\)") as found:
+        parse(DataSettings, {"languages": known, "train": [{"tsv": "a", "languages": ["l1", "xx"]}]})
+    assert len(str(found.value)) < 300
+    assert refusal("<to xx>", dict.fromkeys(tag_pieces(known), 4)).count("l1") < 5
+    both = Frames({Between("xx", one): Frame((4,)) for one in known})
+    with pytest.raises(TextError, match=r"xx-l11 and 190 others"):
+        both.of(Between("yy", "l1"))
+
+
+def test_a_model_of_two_hundred_languages_takes_no_time() -> None:
+    known = {f"l{number}": Frame((number + 4,)) for number in range(202)}
+    pieces = ("<pad>", "<s>", "</s>", "<unk>", *known)
+    frames = Frames({Between(source=name): frame for name, frame in known.items()})
+    starts = Frames({Between(target=name): frame for name, frame in known.items()})
+    table = Table(pieces, SpecialIds(), tags={tag_piece(name): number for number, name in enumerate(known, 4)})
+    codec = Codec(Imported(sentencepiece(texts()), replace(table, frames=frames, starts=starts)))
+    begin = time.perf_counter()
+    every = imported_directions(codec, codec, Directions((("l0", "l1"),)))
+    assert len(every.trained) == 202 * 201 and every.usual == ("l0", "l1")
+    for one in known:
+        assert every.choose("l7", one) == ("l7", one) if one != "l7" else True
+        assert every.remark(("l7", one)) is None or one == "l7"
+    assert time.perf_counter() - begin < 2
 
 
 def test_the_usual_direction_needs_no_names() -> None:

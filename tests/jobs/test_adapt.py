@@ -150,6 +150,32 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
     assert "files that do not belong to a run" in refusal("adapt", base, *more)
 
 
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+def test_a_file_without_a_pair_is_refused_before_any_work(
+    part: str, trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    for language in ("en", "vi"):
+        (domain / f"{part}.{language}").write_text("\n", encoding="utf-8")
+    base, out = trained("transformer"), tmp_path / "run"
+    message = refusal("adapt", base, "--data", domain, "--out", out)
+    assert f"{part}.en has no pair that `data.filters` of {base} keeps" in message and not out.exists()
+
+
+def test_one_pair_is_enough_and_it_may_be_general_text(trained: Trained, tmp_path: Path) -> None:
+    base = trained("transformer")
+    one = texts(tmp_path / "one", train=1, dev=1, test=1)
+    adapt(base, one, tmp_path / "first", settings=few(general=one))
+    verdict = judge(tmp_path / "first")
+    assert verdict.domain.sentences == verdict.general.sentences == 1  # type: ignore[union-attr]
+    assert verdict.domain.difference == verdict.general.difference  # type: ignore[union-attr]
+
+
+def test_no_vocabulary_is_learned(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    listener = Ear()
+    adapt(trained("transformer"), domain, tmp_path / "run", settings=few(), listener=listener)
+    assert not any("learning the vocabulary" in one for one in listener.said), listener.said
+
+
 @pytest.mark.parametrize("given", [{"mix": 1.0}, {"mix": float("nan")}, {"minutes": 0.0}, {"minutes": float("inf")}])
 def test_numbers_out_of_range_are_refused(given: dict[str, float]) -> None:
     with pytest.raises(SettingsError, match=rf"`{next(iter(given))}` is"):

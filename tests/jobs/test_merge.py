@@ -21,6 +21,8 @@ def test_a_merged_run_has_the_same_weights_and_needs_no_base(trained: Trained, t
     shutil.rmtree(tmp_path / "base")
     with pytest.raises(RunError, match=r"holds adapters of the run"):
         weights(tmp_path / "adapted")
+    assert "which is not there; put that run there" in refusal("merge", tmp_path / "adapted", "--out", tmp_path / "no")
+    assert not (tmp_path / "no").exists()
     found = weights(tmp_path / "adapted-merged")
     assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
     with pytest.raises(RunError, match=r"already holds a run"):

@@ -117,7 +117,7 @@ def test_what_a_folder_lacks_is_named(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no pair that `data\.filters`"):
         folder = texts(tmp_path / "blank", train=1)
         (folder / "train.vi").write_text("\n", encoding="utf-8")
-        Mixer(run, tmp_path, 0.0).mix(in_folder(run, folder), General(None, None))
+        in_folder(run, folder)
 
 
 def test_compressed_files_are_read(trained: Trained, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dragoman.inference.translator import Translator
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.pretrained import huggingface, huggingface_proof, huggingface_weights, tokenizer_json
 from dragoman.pretrained.huggingface import export, obstacles
+from dragoman.pretrained.proof import Reader
 from dragoman.runs.folder import open_run
 
 SOURCES = ["I love cats.", "No.", "The cat sits on the mat near the old school.", "</s> <unk> ▁ Cafe\u0301  x"]
@@ -96,7 +97,7 @@ def own_greedy(run: Path, sources: list[str], to: str | None = None) -> list[str
 def test_an_export_is_its_run(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     folder, proof = export(run, tmp_path / "out")
-    assert proof is not None and proof.sentences == 20 and proof.difference < huggingface_proof.ROUNDING
+    assert proof is not None and proof.sentences == 20 and proof.holds and proof.tokens == proof.greedy == 1
     assert greedy(folder, SOURCES) == own_greedy(run, SOURCES)
     tokenizer, source = AutoTokenizer.from_pretrained(folder), open_run(run).source
     for text in ODD:
@@ -110,14 +111,14 @@ def test_logits_are_equal_in_float64_and_after_another_save(name: str, trained: 
     tokenizer, model = load(folder)
     model.save_pretrained(tmp_path / "again")
     tokenizer.save_pretrained(tmp_path / "again")
-    other_tokenizer, other = load(tmp_path / "again")
+    other_tokenizer, _ = load(tmp_path / "again")
     pairs = collate([(run.source.encode(text), run.target.encode("Tôi yêu mèo.")) for text in SOURCES[:2]])
     layout = huggingface_weights.layout_of(run.recipe.model, len(run.source), len(run.target))  # type: ignore[arg-type]
     own = run.load_model(torch.device("cpu")).double()
-    loaded = [huggingface_proof.Loaded(None, one.double(), layout) for one in (model, other)]
+    readers = [Reader(tmp_path / name, layout.offset) for name in ("out", "again")]
     with torch.no_grad():
         wanted = own(pairs.source, pairs.inputs).logits[pairs.real]
-        found, again = (one.logits(pairs)[pairs.real] for one in loaded)
+        found, again = (one.logits(pairs, torch.float64) for one in readers)
     assert (found - wanted).abs().max() < 1e-6 * wanted.abs().max()
     assert torch.equal(found, again)
     assert [other_tokenizer(text).input_ids for text in ODD] == [tokenizer(text).input_ids for text in ODD]
@@ -194,7 +195,7 @@ def test_text_that_cannot_be_expressed_is_named(change: str, named: str, trained
 def test_the_command_says_that_it_was_verified(trained: Trained, tmp_path: Path) -> None:
     found = dragoman("export", trained("transformer"), tmp_path / "out", "--to", "huggingface", "--license", "cc0-1.0")
     assert (found.code, found.lines) == (0, [str(tmp_path / "out")])
-    assert "20 sentences have the same tokens and the same greedy translation" in found.errors
+    assert "100% of 20 sentences have the same tokens, 100% the same translation" in found.errors
     names = {path.name for path in (tmp_path / "out").iterdir()}
     tables = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
     assert names == {"README.md", "model.safetensors"} | tables
@@ -204,7 +205,7 @@ def test_the_command_says_that_it_was_verified(trained: Trained, tmp_path: Path)
 def test_without_transformers_it_says_that_it_was_not_verified(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(huggingface, "can_be_proved", lambda: False)
+    monkeypatch.setattr(huggingface, "can_prove", lambda: False)
     found = dragoman("export", trained("transformer"), tmp_path / "out", "--to", "huggingface")
     assert found.code == 0 and "Not verified" in found.errors and "no licence was given" in found.errors
 

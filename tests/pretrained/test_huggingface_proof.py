@@ -1,49 +1,14 @@
-"""The proof of an export tells mistakes from rounding. That it finds mistakes is tested with the export itself."""
+"""The proof of an export tells mistakes from ties. That it finds mistakes is tested with the export itself."""
 
-from pathlib import Path
-from typing import Any
-
-import pytest
 import torch
 from tests.tiny import Trained
 
 from dragoman.data.collate import collate
 from dragoman.data.corpus import Pair
-from dragoman.errors import ExportError
 from dragoman.pretrained import huggingface_proof
-from dragoman.pretrained.huggingface import export
-from dragoman.pretrained.huggingface_proof import Loaded, can_be_proved, largest_difference, prove
-from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.runs.folder import open_run
 
 PAIR = Pair("I love cats.", "Tôi yêu mèo.", "here")
-
-
-def test_it_needs_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert can_be_proved()
-    monkeypatch.setattr(huggingface_proof, "find_spec", lambda name: None)
-    assert not can_be_proved()
-
-
-def test_rounding_is_told_from_mistakes_in_float64(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_run(trained("transformer", "model.norm=post"))
-    folder, proof = export(run.folder, tmp_path / "out")
-    layout = layout_of(run.recipe.model, len(run.source), len(run.target))  # type: ignore[arg-type]
-    original = largest_difference
-    seen: list[torch.dtype] = []
-
-    def rounded(model: Any, other: Loaded, batches: Any) -> float:
-        seen.append(other.model.dtype)
-        return 1.0 if other.model.dtype == torch.float32 else original(model, other, batches)
-
-    monkeypatch.setattr(huggingface_proof, "largest_difference", rounded)
-    assert proof is not None and prove(run, folder, layout, pairs=[PAIR]).difference < 1e-5
-    assert seen == [torch.float32, torch.float64]
-    monkeypatch.setattr(huggingface_proof, "largest_difference", lambda *_: float("nan"))
-    with pytest.raises(ExportError, match="logits differ by nan"):
-        prove(run, folder, layout, pairs=[PAIR])
 
 
 def test_only_ties_may_be_broken_otherwise(trained: Trained) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import transformers
 from tests.pretrained.folders import FAMILIES, Models, write_model
+from tests.pretrained.tokenizer_files import write_marian
 from tests.tiny import dragoman, refusal
 
 from dragoman.inference.translator import Translator
+from dragoman.pretrained.job import import_model
 from dragoman.pretrained.proof import quietly
 from dragoman.runs.folder import open_run
 from dragoman.text.frames import Between
@@ -63,6 +65,47 @@ def test_languages_that_are_missing_or_unknown_are_named(
     folder = write_model(tmp_path / "model", name)
     assert named in refusal("import", folder, "--out", tmp_path / "run", *options)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("marks", "codes", "languages"),
+    [((), None, ("en", "vi")), ((), "eng vie", ("en", "vi")), (("vie", "vie_Hani"), "eng vie", ("en", "vi"))],
+    ids=["no codes", "codes of three letters", "marks"],
+)
+def test_languages_are_those_in_the_name_of_a_model(
+    marks: tuple[str, ...],
+    codes: str | None,
+    languages: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, name, size = FAMILIES["marian"]
+    monkeypatch.setitem(FAMILIES, "marked", (lambda folder: write_marian(folder, marks), name, size))  # type: ignore[arg-type]
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    place = tmp_path / "models--Helsinki-NLP--opus-mt-en-vi"
+    (place / "snapshots").mkdir(parents=True)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("0123abc")
+    given = None if codes is None else dict(zip(("source_lang", "target_lang"), codes.split(), strict=True))
+    folder = write_model(place / "snapshots" / "0123abc", "marked", tokenizer=given)
+    for path in list(folder.iterdir()):  # as the cache has them
+        (place / path.name).write_bytes(path.read_bytes())
+        path.unlink()
+        path.symlink_to(place / path.name)
+    import_model("Helsinki-NLP/opus-mt-en-vi", tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    assert run.languages == languages and run.manifest["imported"]["name"] == "opus-mt-en-vi"
+    assert not (run.folder / "imported" / "source.spm").is_symlink()
+    if marks:
+        frames = run.source.frames
+        assert frames.of(Between(*languages)) == frames.of(Between("en", "vie")) != frames.of(Between("en", "vie_Hani"))
+        assert len(frames.of(Between(*languages)).before) == 1
+
+
+def test_a_model_may_be_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write_model(tmp_path / "opus-mt-vi-en", "marian"))
+    import_model(".", tmp_path / "run")
+    assert open_run(tmp_path / "run").languages == ("vi", "en")
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(imported: Models) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -264,4 +265,32 @@ def test_weights_of_other_vocabularies_are_refused(tmp_path: Path) -> None:
         file.write(f"more: {len(read_vocabulary(tmp_path / 'opus' / 'vocab.both.yml'))}\n")
     (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=r"do not belong together"):
+        read_marian(tmp_path / "opus", tmp_path / "place")
+
+
+def flipped(content: bytes) -> bytes:
+    """Change a byte of the first array."""
+    place = content.index(b"NUMPY") + 200
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("damage", [flipped, lambda content: content[: len(content) // 2], lambda _: b"no archive"])
+def test_a_damaged_archive_is_named(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    write_raw(tmp_path / "opus")
+    model = tmp_path / "opus" / "model.npz"
+    model.write_bytes(damage(model.read_bytes()))
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=r"model\.npz is damaged or incomplete \(.+\); download it again"):
+        read_marian(tmp_path / "opus", tmp_path / "place")
+
+
+@pytest.mark.parametrize("lost", ["Wemb", "decoder_l2_context_Wk"])
+def test_an_array_that_is_missing_is_named(lost: str, tmp_path: Path) -> None:
+    write_raw(tmp_path / "opus")
+    model = tmp_path / "opus" / "model.npz"
+    with np.load(model) as arrays:
+        kept = {name: arrays[name] for name in arrays if name != lost}
+    np.savez(model, **kept)
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=rf"lacks the array `{lost}`"):
         read_marian(tmp_path / "opus", tmp_path / "place")

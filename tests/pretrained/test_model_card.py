@@ -7,12 +7,12 @@ from pathlib import Path
 import yaml
 from tests.tiny import Trained
 
-from dragoman.pretrained.huggingface_proof import Proof
 from dragoman.pretrained.huggingface_weights import Layout
 from dragoman.pretrained.model_card import SCORES, model_card
+from dragoman.pretrained.proof import Proof
 from dragoman.runs.folder import Run, open_run
 
-PROOF = Proof("transformers 5", 40, 2.5e-7)
+PROOF = Proof("transformers 5", 2.5e-7, 40, 1.0, 1.0)
 LAYOUT = Layout("marian", 300, 0)
 
 
@@ -30,7 +30,7 @@ def test_it_tells_where_the_run_comes_from(trained: Trained, tmp_path: Path) -> 
     assert (front["license"], front["language"], front["library_name"]) == ("cc-by-4.0", ["en", "vi"], "transformers")
     assert "| corpus/train.en | `6a58` |" in card and "/home" not in card
     assert "| data/test.en | bleu | 41.24 | `nrefs:1\\|tok:13a` |" in card
-    assert "transformers 5 on 40 sentences" in card and "2.5e-07" in card
+    assert "Verified with transformers 5: logits differ by at most 2.5e-07" in card and "100% of 40 sentences" in card
     assert "begins translations with a vector of zeros" in card
     assert "AutoModelForSeq2SeqLM.from_pretrained" in card and "{" not in card
 

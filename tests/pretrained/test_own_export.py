@@ -18,8 +18,10 @@ from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, adapt
 from dragoman.jobs.verdict import judge
 from dragoman.pretrained import huggingface_proof
+from dragoman.pretrained import proof as proofs
 from dragoman.pretrained.huggingface import export
 from dragoman.pretrained.job import import_model
+from dragoman.pretrained.proof import ROUNDING
 from dragoman.runs.folder import ORIGINAL, open_run
 
 TARGETS = ["Tôi yêu mèo.", "Không.", "Con mèo.", "mèo"]
@@ -40,7 +42,7 @@ def there_and_back(run: Path, folder: Path) -> Path:
     """Export a run and import it again."""
     export(run, folder / "export")
     made = import_model(str(folder / "export"), folder / "again")
-    assert made.proof is not None and made.proof.logits < huggingface_proof.ROUNDING
+    assert made.proof is not None and made.proof.logits < ROUNDING and made.proof.sentences > 0
     return folder / "again"
 
 
@@ -82,12 +84,14 @@ def test_commands_look_inside_as_before(norm: str, trained: Trained, tmp_path: P
         ("translate", "--align"),
         ("align", tmp_path / "a.en", tmp_path / "a.vi"),
         ("align", tmp_path / "a.en", tmp_path / "a.vi", "--layer", "2"),
-        ("score", tmp_path / "a.en", tmp_path / "a.vi"),
     ):
         outcomes = [
             dragoman(command[0], one, *command[1:], stdin="I love cats.\nWe see a dog.\n") for one in (again, run)
         ]
         assert outcomes[0].output == outcomes[1].output and outcomes[0].code == 0, outcomes
+    scores = [dragoman("score", one, tmp_path / "a.en", tmp_path / "a.vi") for one in (again, run)]
+    scored, wanted = ([float(line) for line in one.lines] for one in scores)
+    assert scored == pytest.approx(wanted, rel=1e-5) and len(scored) == 2  # features in another order round otherwise
     for attention in ("cross", "encoder", "decoder"):
         pages = []
         for place in (again, run):
@@ -109,7 +113,7 @@ def test_what_the_library_saved_since_is_imported(name: str, trained: Trained, t
     model.save_pretrained(tmp_path / "tuned")
     tokenizer.save_pretrained(tmp_path / "tuned")
     made = import_model(str(tmp_path / "tuned"), tmp_path / "again")
-    assert made.proof is not None and made.proof.logits < huggingface_proof.ROUNDING
+    assert made.proof is not None and made.proof.logits < ROUNDING and made.proof.sentences > 0
     before, after = open_run(run), open_run(tmp_path / "again")
     bias = "decoder.layers.0.feed_forward.inner.bias"
     changed, old = (one.load_model(torch.device("cpu")).get_parameter(bias) for one in (after, before))
@@ -181,7 +185,7 @@ def test_what_computes_something_else_is_not_kept(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export(trained("transformer"), tmp_path / "export")
-    monkeypatch.setattr(huggingface_proof, "ROUNDING", -1.0)
+    monkeypatch.setattr(proofs, "ROUNDING", -1.0)
     with pytest.raises(ImportModelError, match=r"export was not imported: logits differ"):
         import_model(str(tmp_path / "export"), tmp_path / "again")
     assert not (tmp_path / "again").exists()

@@ -6,20 +6,21 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tests.pretrained.folders import FAMILIES, Models, write_model
 
 from dragoman.errors import ImportModelError
-from dragoman.pretrained import job
+from dragoman.pretrained import job, proof
 from dragoman.pretrained.job import import_model
-from dragoman.pretrained.proof import ROUNDING
+from dragoman.pretrained.proof import can_prove, prove
 from dragoman.runs.folder import open_run
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_an_import_proves_itself(name: str, imported: Models) -> None:
     _, run, found = imported(name)
-    assert found.proof is not None and found.proof.logits < ROUNDING and found.proof.greedy > 0.99
-    assert open_run(run).manifest["imported"]["proof"]["version"] == transformers.__version__
+    assert found.proof is not None and found.proof.holds and found.proof.tokens is not None
+    assert open_run(run).manifest["imported"]["proof"]["reader"] == f"transformers {transformers.__version__}"
 
 
 def test_without_transformers_it_says_that_nothing_was_compared(
@@ -44,3 +45,44 @@ def test_a_model_that_computes_something_else_is_not_kept(tmp_path: Path, monkey
     with pytest.raises(ImportModelError, match=r"logits differ by"):
         import_model(str(folder), tmp_path / "run")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["opus-mt-en-vi"]
+
+
+def test_it_needs_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert can_prove()
+    monkeypatch.setattr(proof, "find_spec", lambda name: None)
+    assert not can_prove()
+
+
+def test_rounding_is_told_from_mistakes_in_float64(imported: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, run, _ = imported("marian")
+    original, seen = proof.share_of_largest, list[torch.dtype]()
+
+    def rounded(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        seen.append(own.dtype)
+        return torch.tensor(1.0) if own.dtype == torch.float32 else original(own, other)
+
+    monkeypatch.setattr(proof, "share_of_largest", rounded)
+    assert prove(open_run(run), folder).holds and seen == [torch.float32, torch.float64]
+
+
+def test_logits_that_are_no_numbers_prove_nothing(imported: Models) -> None:
+    numbers = torch.tensor([1.0, -2.0, 0.5])
+    never = numbers.index_fill(0, torch.tensor(2), -torch.inf)
+    assert proof.share_of_largest(numbers, numbers) == 0 == proof.share_of_largest(numbers, never)
+    wrong = numbers.index_fill(0, torch.tensor(0), torch.nan)
+    for own, other in ((wrong, numbers), (numbers, wrong), (wrong, wrong)):
+        difference = float(proof.share_of_largest(own, other))
+        assert not proof.Proof("transformers 5", difference, 8, None).holds
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "can_prove", lambda: False)
+    folder = write_model(tmp_path / "opus-mt-en-vi", "marian")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["model.decoder.layers.0.fc1.weight"][1, 2] = torch.nan
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        ImportModelError, match=r"`model\.decoder\.layers\.0\.fc1\.weight` .* damaged; download it again"
+    ):
+        import_model(str(folder), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

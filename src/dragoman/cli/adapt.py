@@ -5,15 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.console import (
-    TRANSLATIONS_SAVED,
-    announced,
-    clock,
-    note,
-    print_path,
-    show_translation,
-    watch_training,
-)
+from dragoman.cli.console import announced, clock, note, print_path, watch_translation_and_training
 from dragoman.cli.options import RecipeSettings, Run, TrainingDevice, number
 
 Data = Annotated[
@@ -75,23 +67,13 @@ def adapt(
 
     assignments = [*(settings or []), *([f"training.device={device}"] if device is not None else [])]
     chosen = AdaptationSettings(minutes, method, mix, general, assignments)
-    try:
-        progress = watch_training(
-            lambda listener: adapt(
-                run,
-                data,
-                out,
-                settings=chosen,
-                resume=resume,
-                listener=listener,
-                report=lambda translated: show_translation(listener.display, translated),
-            ),
-            out,
-            resume,
-        )
-    except KeyboardInterrupt:
-        note(TRANSLATIONS_SAVED)
-        raise
+    progress = watch_translation_and_training(
+        lambda listener, report: adapt(
+            run, data, out, settings=chosen, resume=resume, listener=listener, report=report
+        ),
+        out,
+        resume,
+    )
     note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translating test sets with both runs.")
     note(str(judge(out, device=device or "auto")))
     print_path(out)

@@ -56,7 +56,9 @@ def job_text(record: Mapping[str, Any]) -> str:
 
 
 def compare(
-    arena: Annotated[str, typer.Argument(metavar="ARENA", help="Arena file, or arena-multi30k or arena-phrasebook.")],
+    arena: Annotated[
+        str, typer.Argument(metavar="ARENA", help="Arena file, or the name of a shipped one: arena-phrasebook ...")
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Change a setting of the arena; may be repeated."),

@@ -111,6 +111,21 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
     return progress
 
 
+def watch_translation_and_training(
+    fit: Callable[[ConsoleListener, Callable[["TranslationProgress"], None]], "Progress"], folder: Path, resume: bool
+) -> "Progress":
+    """Do what `watch_training` does for a job that translates a corpus before it trains, and reports the progress of both."""
+    try:
+        return watch_training(
+            lambda listener: fit(listener, lambda translated: show_translation(listener.display, translated)),
+            folder,
+            resume,
+        )
+    except KeyboardInterrupt:
+        note(TRANSLATIONS_SAVED)
+        raise
+
+
 def progress_text(record: Mapping[str, Any]) -> str:
     """Describe the progress of training in one line.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import TRANSLATIONS_SAVED, clock, note, print_path, show_translation, watch_training
+from dragoman.cli.console import clock, note, print_path, watch_translation_and_training
 from dragoman.cli.options import TrainingDevice
 from dragoman.cli.quality import note_test_scores
 
@@ -53,24 +53,20 @@ def distill(
     search = [setting.removeprefix(TEACHER) for setting in settings or [] if setting.startswith(TEACHER)]
     assignments = [setting for setting in settings or [] if not setting.startswith(TEACHER)]
     assignments += [f"training.device={device}"] if device is not None else []
-    try:
-        progress = watch_training(
-            lambda listener: distill(
-                runs,
-                recipe,
-                out,
-                teaching=DistillationSettings(n_best, nearest, original, override({}, search)),
-                assignments=assignments,
-                resume=resume,
-                listener=listener,
-                report=lambda translated: show_translation(listener.display, translated),
-            ),
+    progress = watch_translation_and_training(
+        lambda listener, report: distill(
+            runs,
+            recipe,
             out,
-            resume,
-        )
-    except KeyboardInterrupt:
-        note(TRANSLATIONS_SAVED)
-        raise
+            teaching=DistillationSettings(n_best, nearest, original, override({}, search)),
+            assignments=assignments,
+            resume=resume,
+            listener=listener,
+            report=report,
+        ),
+        out,
+        resume,
+    )
     note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: dragoman translate {out} < FILE")
     note_test_scores(out)
     print_path(out)

@@ -42,10 +42,6 @@ def import_(
         languages, prefixes = (source_language, target_language), (source_prefix, target_prefix)
         made = import_model(source, out, languages=languages, prefixes=prefixes, say=note)
     if made.proof is not None:
-        pieces = "" if made.proof.texts is None else f", and {made.proof.texts:.0%} of the texts have the same pieces"
-        note(
-            f"Proved: logits differ from those of transformers {made.proof.version} by {made.proof.logits:.1g} of the largest"
-            f"{pieces}."
-        )
+        note(f"Proved with {made.proof.reader}: {made.proof}.")
     note(f"{made.parameters:,} parameters, family {made.family}.")
     print_path(made.folder)

@@ -99,6 +99,9 @@ def describe(
         spec.decoder.scale_outputs = decoder.scale
     spec.register_source_vocabulary(list(source))
     spec.register_target_vocabulary(list(target))
+    names = {name: target[getattr(model.special, name)] for name in ("bos", "eos", "unk")}
+    spec.config.bos_token = spec.config.decoder_start_token = names["bos"]
+    spec.config.eos_token, spec.config.unk_token = names["eos"], names["unk"]
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = nn.LayerNorm(2).eps if settings.norm_kind == "layer" else RmsNorm.epsilon
     spec.validate()

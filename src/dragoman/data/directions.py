@@ -139,7 +139,7 @@ class Directions:
 
 
 @lru_cache(maxsize=4)
-def imported_directions(source: Codec, target: Codec, own: Directions, new: tuple[str, ...] = ()) -> Directions:
+def imported_directions(source: Codec, target: Codec, own: Directions, *, new: tuple[str, ...] = ()) -> Directions:
     """Return all directions in which an imported model translates, as its vocabularies tell; `own` if they do not.
 
     A model with tags has the directions to and from its `new` languages too, and all where its recipe names no corpora. The only

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field, WrapValidator, model_validator
 
 from dragoman.data.directions import Direction, Directions
 from dragoman.settings import Settings
+from dragoman.text.frames import shortened
 from dragoman.text.tags import SYNTHETIC, tag_pieces
 
 Language = Annotated[str, Field(min_length=1)]
@@ -376,4 +377,4 @@ class DataSettings(Settings):
     @property
     def _known(self) -> str:
         """Return the list of languages to end a message with."""
-        return f" ({', '.join(self.languages)})" if self.languages else ""
+        return f" ({shortened(self.languages)})" if self.languages else ""

@@ -261,7 +261,12 @@ def choose_others(translator: Translator, sources: Sequence[str], count: int) ->
 
 def dev_pairs(run: Path) -> list[Pair]:
     """Return the pairs of a run's dev corpora."""
-    data = open_run(run).recipe.data
+    opened = open_run(run)
+    if not opened.recipe.data.dev:
+        raise InputError(
+            f"{run} was imported, so it names no dev corpora; give sentences and their references with --on"
+        )
+    data = opened.recipe.data
     return [pair for corpus in data.dev for pair in read_pairs(corpus, data)]
 
 

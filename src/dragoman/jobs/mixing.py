@@ -106,7 +106,7 @@ def directions_of(run: Run) -> Directions:
 def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) -> DataSettings:
     """Return the corpora of a folder laid out as for the recipe own-files, in the directions of `run`.
 
-    It holds train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and perhaps test. InputError if one is missing.
+    It holds train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and perhaps test. InputError if one is missing or empty.
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; give one with {_expected(run, needed)}")
@@ -121,7 +121,11 @@ def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) 
                 f"needs {_expected(run, needed)}"
             )
     found["train"] = found["train"] or found["dev"]  # which every recipe must have
-    return parse(DataSettings, section(run, found), str(folder))
+    data = parse(DataSettings, section(run, found), str(folder))
+    for part in found:
+        if getattr(data, part) and next(pairs_of(data, part), None) is None:
+            raise InputError(f"{getattr(data, part)[0].name} has no pair that `data.filters` of {run.folder} keeps")
+    return data
 
 
 def general_of(run: Run, folder: Path | None) -> General:
@@ -207,14 +211,12 @@ class Mixer:
     def _held_out(self, domain: DataSettings, general: General) -> Tables:
         """Write the dev sets, as many sentences of the domain as general ones: the loss is that of both."""
         own = draw(pairs_of(domain, "dev"), DEV)
-        if not own:
-            raise InputError(f"{domain.dev[0].name} has no pair that `data.filters` of {self.run.folder} keeps")
         other = [] if general.held is None else draw(pairs_of(general.held, "dev"), DEV)
         count = min(len(own), len(other)) if other else len(own)
         return self._write("domain-dev", own[:count]) + self._write("general-dev", other[:count])
 
     def _measured(self, domain: DataSettings) -> tuple[int, float]:
-        """Return how many pairs the domain has, and the mean number of tokens on their longer sides. InputError if none."""
+        """Return how many pairs the domain has, and the mean number of tokens on their longer sides."""
         count, lengths = 0, list[int]()
         for pair in pairs_of(domain, "train"):
             count += 1
@@ -222,8 +224,6 @@ class Mixer:
                 lengths.append(
                     1 + max(len(self.run.source.encode(pair.source)), len(self.run.target.encode(pair.target)))
                 )
-        if not count:
-            raise InputError(f"{domain.train[0].name} has no pair that `data.filters` of {self.run.folder} keeps")
         return count, sum(lengths) / len(lengths)
 
     def _write(self, name: str, pairs: Sequence[Pair], wanted: int = 0) -> Tables:

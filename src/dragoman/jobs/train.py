@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -309,9 +309,14 @@ def _prepared(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple
 
 
 def _learned(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:
-    """Learn the codecs of a recipe from its training corpora."""
-    listener.say("Reading the corpus and learning the vocabulary.")
-    return codecs_for(recipe, lambda: _pairs(recipe, recipe.data.train))
+    """Learn the codecs of a recipe from its training corpora, unless they are those of the runs that it starts from."""
+    say_once = cache(lambda: listener.say("Reading the corpus and learning the vocabulary."))
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        say_once()
+        return _pairs(recipe, recipe.data.train)
+
+    return codecs_for(recipe, pairs)
 
 
 def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
@@ -326,6 +331,7 @@ def _reopened(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
     run = open_run(folder)
     recipe = settle_as(recipe, run.recipe)
+    check_corpora(recipe)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
     check_rerank(recipe)

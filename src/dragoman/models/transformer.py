@@ -75,25 +75,26 @@ def _shared_relative(settings: BlockSettings, *, causal: bool) -> Relative | Non
 
 def _self_attention(settings: BlockSettings, relative: Relative | None, *, causal: bool) -> MultiHead:
     """Build one self-attention; `relative` are the positions that it shares with other layers."""
-    return MultiHead(
-        settings.width,
-        settings.heads,
-        score=settings.self_score,
-        kind=LookupOptions(settings.self_weights),
-        relative=_relative(settings, causal=causal) if relative is None else relative,
-        projections=ProjectionOptions(settings.head_size, settings.biases),
-        positions=settings.max_positions,
-        dropout=settings.attention_dropout,
-    )
+    own = _relative(settings, causal=causal) if relative is None else relative
+    return _attention(settings, settings.self_score, LookupOptions(settings.self_weights), relative=own)
 
 
 def _cross_attention(settings: TransformerSettings) -> MultiHead:
     """Build one attention to the source."""
+    kind = LookupOptions(settings.cross_weights, settings.window, settings.hard)
+    return _attention(settings, settings.cross_score, kind)
+
+
+def _attention(
+    settings: BlockSettings, score: str, kind: LookupOptions, *, relative: Relative | None = None
+) -> MultiHead:
+    """Build one attention."""
     return MultiHead(
         settings.width,
         settings.heads,
-        score=settings.cross_score,
-        kind=LookupOptions(settings.cross_weights, settings.window, settings.hard),
+        score=score,
+        kind=kind,
+        relative=relative,
         projections=ProjectionOptions(settings.head_size, settings.biases),
         positions=settings.max_positions,
         dropout=settings.attention_dropout,

@@ -3,12 +3,14 @@
 Nothing in it is ever executed: weights are read as safetensors or, in old files, by torch's reader of plain tensors.
 """
 
-import json
 import os
+import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from errno import ENOSPC
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from dragoman.errors import ImportModelError
+from dragoman.json_files import read_object
 
 CONFIG = "config.json"
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
@@ -26,8 +29,12 @@ INDEX = ".index.json"
 """Ending of the file that says which shard holds which tensor."""
 CODE = "auto_map"
 """Entry of a configuration whose model is Python code beside it."""
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError)
+"""What reading a damaged archive raises."""
 UNREAD = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "*.tflite", "flax_model*", "tf_model*", "rust_model*")
 """Files of a repository that an import does not need."""
+KEPT = (".json", ".model", ".spm", ".txt", ".yml", ".md", "")
+"""Endings of the files that an imported run keeps, so that it can be handed back: all but weights and code."""
 
 
 @contextmanager
@@ -62,17 +69,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object. Raises ImportModelError if the file is missing or holds anything else."""
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ImportModelError(f"{path} is missing; copy the whole folder of the model") from None
-    except OSError as error:
-        raise ImportModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
-    except (ValueError, RecursionError):
-        raise ImportModelError(f"{path} is damaged; download it again") from None
-    if not isinstance(table, dict):
-        raise ImportModelError(f"{path} is damaged; download it again")
-    return table
+    missing = f"{path} is missing; copy the whole folder of the model"
+    return read_object(path, ImportModelError, missing=missing, damaged="download it again")
 
 
 class TensorFiles(Mapping[str, Tensor]):
@@ -99,9 +97,18 @@ class TensorFiles(Mapping[str, Tensor]):
         """What each tensor is read from: an open safetensors file, or the tensors of an old file."""
         readers: dict[str, Any] = {}
         for path in self.files:
-            reader = _unpickled(path) if path.suffix == ".bin" else _safe(path)
+            reader = _plain_tensors(path) if path.suffix == ".bin" else _safe(path)
             readers |= dict.fromkeys(reader.keys(), reader)
         return readers
+
+
+def is_kept(name: str) -> bool:
+    """Tell whether an imported run keeps a file of the original.
+
+    >>> is_kept("LICENSE"), is_kept("source.spm"), is_kept("modeling.py"), is_kept("model.safetensors.index.json")
+    (True, True, False, False)
+    """
+    return Path(name).suffix in KEPT and not name.endswith(INDEX)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -131,7 +138,7 @@ def _safe(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
 
 
 def _tensor(reader: Any, name: str) -> Tensor:
@@ -140,25 +147,23 @@ def _tensor(reader: Any, name: str) -> Tensor:
     return tensor
 
 
-def _unpickled(path: Path) -> dict[str, Tensor]:
+def _plain_tensors(path: Path) -> dict[str, Tensor]:
     """Read the tensors of an old file, without running any code in it."""
     try:
         table = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except (RuntimeError, EOFError, OSError, ValueError) as error:
-        raise _damaged(path, error) from None
-    except Exception as error:  # torch raises pickle's own error, whose module is not imported here
-        if type(error).__name__ != "UnpicklingError":
-            raise
+        raise damaged(path, error) from None
+    except Exception:  # whatever else a file of unknown origin leads to, mostly that it asks to run code
         raise ImportModelError(
-            f"{path} can only be read by running code in it, which could do anything on this machine; get the model as "
-            f"{SAFETENSORS}"
+            f"{path} is damaged, or can only be read by running code in it, which could do anything on this machine; get the "
+            f"model as {SAFETENSORS}"
         ) from None
     if not isinstance(table, dict) or not all(isinstance(value, Tensor) for value in table.values()):
         raise ImportModelError(f"{path} does not hold the tensors of a model; download it again")
     return table
 
 
-def _damaged(path: Path, error: Exception) -> ImportModelError:
+def damaged(path: Path, error: Exception) -> ImportModelError:
     """Describe a file that cannot be read."""
     reason = str(error).strip().split("\n")[0].rstrip(".")
     return ImportModelError(f"{path} is damaged or incomplete ({reason}); download it again")
@@ -166,13 +171,18 @@ def _damaged(path: Path, error: Exception) -> ImportModelError:
 
 def _unpacked(path: Path, place: Path) -> Path:
     """Unpack a .zip into an empty folder; return the folder that holds the model."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(place)
-    except zipfile.BadZipFile:
+    if not zipfile.is_zipfile(path):
         raise ImportModelError(
             f"{path} is neither a folder nor a .zip; give the folder that holds the model's {CONFIG}"
-        ) from None
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size, free = sum(member.file_size for member in archive.infolist()), shutil.disk_usage(place).free
+            if size > free:
+                raise OSError(ENOSPC, f"it holds {size:,} bytes, and {free:,} are free")
+            archive.extractall(place)
+    except (*DAMAGE, RuntimeError) as error:  # a RuntimeError if it is encrypted, or compressed in an unknown way
+        raise damaged(path, error) from None
     except OSError as error:
         raise ImportModelError(
             f"{path} cannot be unpacked into {place} ({error.strerror}); make room, or choose another place with TMPDIR"

@@ -4,7 +4,7 @@ Source: the forms are those of `models/marian` and `models/pegasus` of that libr
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import copymode
@@ -21,7 +21,7 @@ from dragoman.errors import ExportError, RunError
 from dragoman.inference.ctranslate2.folder import EXPORTS
 from dragoman.models.build import ModelSettings
 from dragoman.models.transformer_settings import TransformerSettings
-from dragoman.pretrained.huggingface_proof import Proof, can_be_proved, prove
+from dragoman.pretrained.huggingface_proof import prove_export, require
 from dragoman.pretrained.huggingface_weights import (
     Layout,
     config_of,
@@ -32,7 +32,7 @@ from dragoman.pretrained.huggingface_weights import (
 from dragoman.pretrained.model_card import model_card
 from dragoman.pretrained.original import is_original, write_original
 from dragoman.pretrained.own_export import MARK, mark_of
-from dragoman.pretrained.proof import prove as prove_original
+from dragoman.pretrained.proof import Proof, can_prove, prove
 from dragoman.pretrained.tokenizer_json import tokenizer_config, tokenizer_json
 from dragoman.runs.folder import Run, open_run
 from dragoman.special_ids import SPECIAL_IDS
@@ -73,11 +73,13 @@ ANY = (
 """Settings whose values do not matter; all others must have their default."""
 
 
-def export(run: Path, out: Path | None = None, *, licence: str | None = None) -> tuple[Path, Proof | None]:
+def export(
+    run: Path, out: Path | None = None, *, licence: str | None = None, say: Callable[[str], object] = lambda _: None
+) -> tuple[Path, Proof | None]:
     """Export a run for `transformers`; return the folder, by default inside the run, and the proof that it is the run.
 
-    There is no proof where that library is not installed. `licence` goes into the model card. ExportError says what cannot be
-    expressed, or that the export was not kept because it computes something else.
+    There is no proof where that library is not installed. `licence` goes into the model card, which imported models bring along.
+    ExportError says what cannot be expressed, or that the export was not kept because it computes something else.
     """
     opened = open_run(run)
     opened.require("translate")
@@ -100,6 +102,12 @@ def export(run: Path, out: Path | None = None, *, licence: str | None = None) ->
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RunError(f"{place} cannot be written ({reason}); choose another folder, or make room") from None
+    if proof is None:
+        say("Not verified, because `transformers` is not installed: install it and export again, to be sure.")
+    else:
+        say(f"Verified with {proof.reader}: {proof}.")
+    if licence is None and not is_original(opened):
+        say("The model card says that no licence was given; `--license` gives one.")
     return place, proof
 
 
@@ -149,7 +157,7 @@ def _write(run: Run, folder: Path, licence: str | None) -> Proof | None:
     for name, content in _tables(run, settings, layout).items():
         (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     copymode(folder / "config.json", weights)  # safetensors lets nobody else read its files
-    proof = prove(run, folder, layout, pairs=sample(run, settings)) if can_be_proved() else None
+    proof = prove_export(run, folder, layout, pairs=sample(run, settings)) if can_prove() else None
     (folder / "README.md").write_text(model_card(run, layout, licence, proof=proof), encoding="utf-8")
     return proof
 
@@ -157,10 +165,11 @@ def _write(run: Run, folder: Path, licence: str | None) -> Proof | None:
 def _write_back(run: Run, folder: Path) -> Proof | None:
     """Write an imported run as what it was, and compare their logits where that is possible."""
     write_original(run, folder)
-    if not can_be_proved():
+    if not can_prove():
         return None
-    found = prove_original(run, folder)
-    return Proof(f"transformers {found.version}", 0, found.logits)
+    proof = prove(run, folder)
+    require(proof)
+    return proof
 
 
 def _tables(run: Run, settings: TransformerSettings, layout: Layout) -> dict[str, dict[str, Any]]:

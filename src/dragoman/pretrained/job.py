@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ from dragoman.errors import ExportError, ImportModelError, RunError
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import own_export
 from dragoman.pretrained.families import Description, describe
-from dragoman.pretrained.folder import TensorFiles, opened, read_config, read_json
-from dragoman.pretrained.huggingface_proof import prove as prove_export
+from dragoman.pretrained.folder import TensorFiles, is_kept, opened, read_config, read_json
+from dragoman.pretrained.huggingface_proof import prove_export
 from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
-from dragoman.pretrained.proof import Proof, can_prove, prove
-from dragoman.pretrained.tokenizers import Prefixes, load_codecs
+from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
+from dragoman.pretrained.tokenizers import CALLED, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
 from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
@@ -32,12 +32,8 @@ from dragoman.text.frames import near
 
 EXPORTED = "exported"
 """Entry of a manifest on the export that a run was made from."""
-KEPT = (".json", ".model", ".spm", ".txt", ".yml", ".md")
-"""Endings of the files that are kept: all but weights and code."""
 BEAM = 5
 """Size of the beam, where a model does not say it."""
-LARGEST_KEPT = 64 << 20
-"""Bytes of the largest file that is kept."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ def import_model(
     """
     check_new(out, resumable=False)
     with opened(source) as folder, tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
-        found = _read(folder, Path(place), Path(source).name.removesuffix(".zip"))
+        found = _read(folder, Path(place), Path(source).absolute().name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
         codecs = _codecs(found, _prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
@@ -132,7 +128,7 @@ def _read(folder: Path, place: Path, name: str) -> Found:
     if is_marian(folder):
         config, tensors = read_marian(folder, place)
         return Found(name, config, tensors, place, raw=True)
-    config = read_config(folder)
+    config = read_config(folder) | {CALLED: _from_name(name)[1]}
     for more in ("generation_config.json", "tokenizer_config.json"):
         if (folder / more).exists():
             table = read_json(folder / more)
@@ -173,8 +169,8 @@ def _write(
     if not found.own:
         kept = folder / ORIGINAL
         kept.mkdir()
-        for path in {*found.text.iterdir(), *found.text.glob("*.json")}:
-            if path.suffix in KEPT and path.is_file() and path.stat().st_size <= LARGEST_KEPT:
+        for path in found.text.iterdir():
+            if is_kept(path.name) and path.is_file():
                 shutil.copyfile(path, kept / path.name)
     return sum(tensor.numel() for tensor in state.values())
 
@@ -190,7 +186,12 @@ def _proved(folder: Path, original: Path, found: Found, *, say: Callable[[str], 
         return None
     run, entry = open_run(folder), EXPORTED if found.own else ORIGINAL
     proof = _proof_of_own(run, original) if found.own else prove(run, original)
-    replace(run, manifest={**run.manifest, entry: {**run.manifest[entry], "proof": proof.table()}}).save()
+    if not proof.holds:
+        raise ImportModelError(
+            f"{original} was not imported: logits differ by {proof.logits:.2g} of the largest from those of {proof.reader}, more "
+            f"than {ROUNDING:g}; this is a bug, please report it with the name of the model"
+        )
+    replace(run, manifest={**run.manifest, entry: {**run.manifest[entry], "proof": asdict(proof)}}).save()
     return proof
 
 
@@ -200,10 +201,9 @@ def _proof_of_own(run: Run, folder: Path) -> Proof:
     assert isinstance(settings, TransformerSettings)
     layout = layout_of(settings, len(run.source), len(run.target))
     try:
-        found = prove_export(run, folder, layout, pairs=sample(run, settings))
+        return prove_export(run, folder, layout, pairs=sample(run, settings))
     except ExportError as error:
         raise ImportModelError(f"{folder} was not imported: {str(error).partition('because ')[2]}") from None
-    return Proof(found.difference, 1.0, 1.0, found.library.removeprefix("transformers "))
 
 
 def _checksums(folder: Path) -> dict[str, str]:
@@ -257,11 +257,15 @@ def _languages(
     sources = frames.languages("source")
     targets = starts.languages("target") or frames.languages("target")
     if source is None:
-        source = _one_of(found.config, ("source_lang", "src_lang"), sources) or _from_name(found.name)[0]
+        source = _first(
+            sources, _from_name(found.name)[0], found.config.get("source_lang"), found.config.get("src_lang")
+        )
     if not sources and source is None:
         raise ImportModelError(f"{found.name} does not say its source language; name it with `--from`")
     if target is None:
-        target = _one_of(found.config, ("target_lang", "tgt_lang"), targets) or _from_name(found.name)[1]
+        target = _first(
+            targets, _from_name(found.name)[1], found.config.get("target_lang"), found.config.get("tgt_lang")
+        )
     if not frames and not starts:
         if target is None:
             raise ImportModelError(f"{found.name} does not say its target language; name it with `--to`")
@@ -278,10 +282,9 @@ def _languages(
     }
 
 
-def _one_of(config: Mapping[str, Any], names: tuple[str, ...], known: tuple[str, ...]) -> str | None:
-    """Return the language that a configuration names, if it is a known one."""
-    found = next((config[name] for name in names if isinstance(config.get(name), str) and config[name]), None)
-    return found if not known or found in known else None
+def _first(known: tuple[str, ...], *names: object) -> str | None:
+    """Return the first name of a language, which is a known one if any are known."""
+    return next((one for one in names if isinstance(one, str) and one and (not known or one in known)), None)
 
 
 def _from_name(name: str) -> tuple[str | None, str | None]:

@@ -7,6 +7,7 @@ embeddings, which differ: Marian's grow from 1 to 1/10000 over exactly half of t
 
 import json
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import ImportModelError, SettingsError
+from dragoman.pretrained.folder import DAMAGE, damaged
 from dragoman.settings import read_yaml
 
 DECODER = "decoder.yml"
@@ -151,16 +153,28 @@ def _paths(folder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
 def _arrays(path: Path) -> Any:
     """Open an .npz, whose arrays are read when they are asked for."""
     try:
+        with zipfile.ZipFile(path):  # numpy would leave a damaged file open
+            pass
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ImportModelError(f"{path} is damaged or incomplete ({error}); download it again") from None
+    except (*DAMAGE, OSError, ValueError) as error:
+        raise damaged(path, error) from None
+
+
+def _array(path: Path, arrays: Any, name: str) -> Any:
+    """Read one array."""
+    if name not in arrays:
+        raise ImportModelError(f"{path} lacks the array `{name}`; it is incomplete, or no Transformer")
+    try:
+        return arrays[name]
+    except (*DAMAGE, OSError, ValueError) as error:
+        raise damaged(path, error) from None
 
 
 def _settings(path: Path, arrays: Any) -> dict[str, Any]:
     """Return the settings of training that a model holds; ImportModelError for one that cannot be followed."""
     if SETTINGS not in arrays:
         raise ImportModelError(f"{path} does not hold its settings (`{SETTINGS}`); it was not written by Marian")
-    text = arrays[SETTINGS].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    text = _array(path, arrays, SETTINGS).tobytes().rstrip(b"\0").decode("utf-8", "replace")
     settings = _parsed(path, text)
     for name, values in NEEDED.items():
         value = settings.get(name)
@@ -250,7 +264,8 @@ def _pieces(path: Path) -> dict[str, int]:
 def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, sizes: list[int]) -> dict[str, Any]:
     """Return the configuration of a model in the terms of Hugging Face."""
     shared = bool(settings.get("tied-embeddings-all"))
-    rows = [arrays[name].shape[0] + 1 for name in (("Wemb", "Wemb") if shared else ("encoder_Wemb", "decoder_Wemb"))]
+    embeddings = ("Wemb", "Wemb") if shared else ("encoder_Wemb", "decoder_Wemb")
+    rows = [len(_array(path, arrays, name)) + 1 for name in embeddings]
     if rows != sizes:
         raise ImportModelError(
             f"{path} has {rows[0] - 1} and {rows[1] - 1} rows of embeddings, but its vocabularies have {sizes[0] - 1} and "
@@ -281,9 +296,7 @@ def _tensors(path: Path, settings: Mapping[str, Any], arrays: Any) -> Iterator[t
     """Yield the tensors of a model by the names of Hugging Face; the row of the added padding is 0, as is Marian's start."""
 
     def read(name: str) -> Tensor:
-        if name not in arrays:
-            raise ImportModelError(f"{path} lacks the array `{name}`; it is incomplete, or no Transformer")
-        return torch.from_numpy(arrays[name]).float()
+        return torch.from_numpy(_array(path, arrays, name)).float()
 
     def padded(name: str) -> Tensor:
         return torch.nn.functional.pad(read(name), (0, 0, 0, 1))

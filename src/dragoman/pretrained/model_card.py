@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from dragoman.pretrained.huggingface_proof import Proof
 from dragoman.pretrained.huggingface_weights import Layout
+from dragoman.pretrained.proof import Proof
 from dragoman.pretrained.tokenizer_json import is_unigram
 from dragoman.runs.folder import Run
 from dragoman.text.tags import tag_piece
@@ -65,10 +65,7 @@ def _about(run: Run, layout: Layout, proof: Proof | None) -> str:
     )
     if proof is None:
         return f"{about} Not verified: `transformers` was not installed where it was exported."
-    return (
-        f"{about} Verified with {proof.library} on {proof.sentences} sentences: the same tokens and the same greedy "
-        f"translations, logits equal up to {proof.difference:.1e} of the largest one."
-    )
+    return f"{about} Verified with {proof.reader}: {proof}."
 
 
 def _use(run: Run) -> str:

@@ -11,10 +11,11 @@ import torch
 from safetensors.torch import save_file
 from torch import device
 
+from dragoman.data.checksums import Checksums
 from dragoman.errors import ExportError
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained.families import Description, describe
-from dragoman.pretrained.folder import CONFIG, SAFETENSORS, read_json
+from dragoman.pretrained.folder import CONFIG, SAFETENSORS, is_kept, read_json
 from dragoman.pretrained.tokenizers import unused
 from dragoman.pretrained.weights import from_state
 from dragoman.runs.folder import GROWN, ORIGINAL, Run
@@ -45,6 +46,7 @@ def write_original(run: Run, folder: Path) -> None:
             f"{run.folder} was imported from Marian's own form, whose position embeddings `transformers` computes differently; "
             "translate with Dragoman, or export with `--to ctranslate2`"
         )
+    _check_kept(kept, about["files"])
     config = read_json(kept / CONFIG)
     grown = _larger(run, config)
     if grown:
@@ -62,6 +64,16 @@ def write_original(run: Run, folder: Path) -> None:
     if halved or grown:
         table = config | ({entry: "float32" for entry in TYPES if entry in config} if halved else {})
         (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _check_kept(kept: Path, files: Mapping[str, str]) -> None:
+    """Raise ExportError for the first file of the original that a run should have kept, and has not, or not as it was."""
+    checksums = Checksums()
+    for name in filter(is_kept, files):
+        if not (kept / name).is_file() or checksums.of(kept / name) != files[name]:
+            raise ExportError(
+                f"{kept / name} is missing or has changed since the import; restore it from an intact copy, or import again"
+            )
 
 
 def _larger(run: Run, config: Mapping[str, Any]) -> dict[str, bytes]:

@@ -28,6 +28,8 @@ Prefixes = Mapping[tuple[str, str], tuple[str, str]]
 
 CONTROL = frozenset({"<s>", "</s>", "<pad>", "<mask>"})
 """Tokens that stand for no text in any family."""
+CALLED = "called"
+"""Entry of the settings that the import adds: the target language as the name of the model has it, say `vi` for `vie`."""
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
 """Names of files with a SentencePiece model."""
 
@@ -78,9 +80,10 @@ def _marian(folder: Path, config: Config) -> tuple[Codec, Codec]:
         tables[1] = Numbered(ids, size, languages=_marked(ids))
     languages = tables[0].languages
     rules = {Between(target=name): Frame((index,)) for name, index in languages.items()}
-    plain = config.get("target_lang")
-    if languages and isinstance(plain, str) and plain not in languages:
-        rules[Between(target=plain)] = Frame()  # many models of one target have such tokens too, and need none
+    usual = Between(target=config.get("target_lang"))
+    if languages and isinstance(usual.target, str):
+        rules.setdefault(usual, Frame())  # many models of one target have such tokens too, and need none
+        rules.setdefault(Between(target=config.get(CALLED) or usual.target), rules[usual])
     source, target = (
         _table(folder, config, one, starts_with=one.ids["<pad>"], frames=Frames(own))
         for one, own in zip(tables, (rules, {}), strict=True)

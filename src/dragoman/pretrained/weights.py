@@ -263,4 +263,8 @@ def _part(name: str, tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> T
             f"`{name}` is of the type {str(tensor.dtype).removeprefix('torch.')}, so the weights are quantised; import the "
             "model that they were made from"
         )
+    if tensor.isnan().any():
+        raise ImportModelError(
+            f"`{name}` has values that are no numbers, so the weights are damaged; download it again"
+        )
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

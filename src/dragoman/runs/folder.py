@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -71,7 +71,7 @@ class Run:
     def directions(self) -> Directions:
         """Return the directions that the run was trained on, or in which it translates if it was imported or has grown."""
         new = tuple(self.manifest.get(GROWN, {}).get("languages", ()))
-        return imported_directions(self.source, self.target, self.recipe.data.directions, new)
+        return imported_directions(self.source, self.target, self.recipe.data.directions, new=new)
 
     @property
     def weights(self) -> Path:
@@ -92,6 +92,14 @@ class Run:
         if own != purpose:
             raise InputError(
                 f"{self.folder} is {_NAMES[own]}, but {_NAMES[purpose]} is needed here; use it with `dragoman {own}`"
+            )
+
+    def require_corpora(self, part: Literal["train", "dev"]) -> None:
+        """Raise InputError for an imported run, which has no corpora of its own."""
+        if not getattr(self.recipe.data, part):
+            raise InputError(
+                f"{self.folder} was imported, so it names no corpora (`data.{part}`), which are needed here; give a run that was "
+                "trained or adapted with Dragoman"
             )
 
     def load_model(self, device: torch.device, weights: Path | None = None) -> Seq2Seq:
@@ -161,7 +169,7 @@ class Run:
     def save(self) -> None:
         """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
-        if self.origin is not None and not (self.folder / ORIGINAL).exists():
+        if self.origin is not None and (self.origin / ORIGINAL).is_dir() and not (self.folder / ORIGINAL).exists():
             with replacing(self.folder / ORIGINAL) as temporary:
                 shutil.copytree(self.origin / ORIGINAL, temporary)
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, get_args, runtime_checkable
 
 from dragoman.atomic import write_text
 from dragoman.errors import InputError, TextError
+from dragoman.json_files import read_object
 from dragoman.special_ids import SpecialIds
 from dragoman.text import imported
 from dragoman.text.frames import Between, Frame, Frames
@@ -356,15 +357,9 @@ def _fingerprint(description: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     """Read the table in a codec's file."""
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise TextError(f"there is no tokeniser {path}; give the folder of a trained run") from None
-    except OSError as error:
-        raise TextError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
-    except (ValueError, RecursionError):
-        raise TextError(f"{path} is damaged; restore it from an intact copy") from None
-    if not isinstance(table, dict) or not isinstance(table.get("format"), int):
+    missing = f"there is no tokeniser {path}; give the folder of a trained run"
+    table = read_object(path, TextError, missing=missing, damaged="restore it from an intact copy")
+    if not isinstance(table.get("format"), int):
         raise TextError(f"{path} is not a tokeniser; give the folder of a trained run")
     if table["format"] > FORMAT:
         raise TextError(f"{path} was written by a newer Dragoman; update this one to read it")

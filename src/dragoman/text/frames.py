@@ -95,7 +95,7 @@ class Frames:
     def _refusal(self, given: Between) -> str:
         """Return what is wrong with a direction that no rule is for, and what to do."""
         if any(None not in rule for rule in self.rules):
-            known = ", ".join("-".join(str(one) for one in rule) for rule in self.rules)
+            known = shortened(["-".join(map(str, rule)) for rule in self.rules])
             return f"this model does not translate from `{given.source}` to `{given.target}`; it knows {known}"
         side = "source" if any(rule.source is not None for rule in self.rules) else "target"
         language, known_languages = getattr(given, side), self.languages(side)

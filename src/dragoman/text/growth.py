@@ -121,12 +121,12 @@ def _larger(table: Table, characters: Sequence[str], languages: Sequence[str]) -
             raise TextError(f"the vocabulary has the token `{piece}` already; choose another code")
         tags[tag_piece(language)] = len(pieces)
         silent.add(len(pieces))
-        frames, starts = (_with_language(one, known, language, len(pieces)) for one in (frames, starts))
+        frames, starts = (_with_language(one, known, language, index=len(pieces)) for one in (frames, starts))
         pieces.append(piece)
     return replace(table, pieces=tuple(pieces), tags=tags, silent=frozenset(silent), frames=frames, starts=starts)
 
 
-def _with_language(frames: Frames, known: Mapping[str, int], language: str, index: int) -> Frames:
+def _with_language(frames: Frames, known: Mapping[str, int], language: str, *, index: int) -> Frames:
     """Return frames with those of a new language, which are those of the first with its own code in them; the same if none is."""
     for rule, frame in frames.rules.items():
         name = next((one for one in rule if one in known), "")

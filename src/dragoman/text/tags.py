@@ -9,6 +9,8 @@ or normalised away.
 import re
 from collections.abc import Iterable, Mapping
 
+from dragoman.text.frames import shortened
+
 _TAG = re.compile(r"<to (\S+)>")
 
 SYNTHETIC = "<synthetic source>"
@@ -56,5 +58,5 @@ def refusal(piece: str, known: Mapping[str, int]) -> str:
             "the vocabulary has no tag of sources that a machine wrote, because it is that of another run; remove "
             "`tagged: true` from the corpora, or start without that run"
         )
-    others = f"only of {', '.join(languages)}" if languages else "nor of any other language"
+    others = f"only of {shortened(languages)}" if languages else "nor of any other language"
     return f"the vocabulary has no tag of `{language}`, {others}; learn it from a recipe whose `data.languages` has them all"
