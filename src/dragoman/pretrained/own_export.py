@@ -118,7 +118,7 @@ def _marked(config: Mapping[str, Any]) -> Mapping[str, Any]:
     whole = isinstance(mark, Mapping) and all(isinstance(mark.get(name), Mapping) for name in tables)
     if not whole or type(mark.get("offset")) is not int or "guided" not in mark:
         raise ImportModelError(f"the entry `{MARK}` of the model's configuration is damaged; export the run again")
-    return mark  # type: ignore[no-any-return]
+    return mark
 
 
 def _pieces(model: Mapping[str, Any]) -> list[tuple[str, float]]:

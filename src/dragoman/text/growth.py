@@ -129,8 +129,8 @@ def _larger(table: Table, characters: Sequence[str], languages: Sequence[str]) -
 def _with_language(frames: Frames, known: Mapping[str, int], language: str, *, index: int) -> Frames:
     """Return frames with those of a new language, which are those of the first with its own code in them; the same if none is."""
     for rule, frame in frames.rules.items():
-        name = next((one for one in rule if one in known), "")
-        if known.get(name) in (*frame.before, *frame.after):
+        name = next((one for one in rule if one is not None and one in known), None)
+        if name is not None and known[name] in (*frame.before, *frame.after):
             own = Between._make(language if one == name else one for one in rule)
             ids = (tuple(index if one == known[name] else one for one in part) for part in frame)
             return Frames({**frames.rules, own: Frame._make(ids)})
