@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.errors import SettingsError
-from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.checks import check_corpora, check_recipe
 from dragoman.models.build import purpose_of
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of
 from dragoman.settings import merge, nearest, parse
@@ -78,6 +78,7 @@ def make_plan(arena: ArenaSettings) -> Plan:
                 f"the system `{name}` is a model of the kind `{checked.model.kind}`, which does not translate; remove it"
             )
         try:
+            check_corpora(checked)
             check_recipe(checked)
         except SettingsError as error:
             raise SettingsError(f"the system `{name}`: {error}") from None

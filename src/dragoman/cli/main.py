@@ -29,6 +29,7 @@ COMMANDS = (
     "plan",
     "adapt",
     "merge",
+    "grow",
     "distill",
     "backtranslate",
     "diversify",

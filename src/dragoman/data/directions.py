@@ -1,13 +1,14 @@
 """From which languages into which ones a model translates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, permutations
 
 from dragoman.errors import InputError
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between, near, shortened
+from dragoman.text.tags import language_of
 
 Direction = tuple[str, str]
 """Codes of the source and the target language."""
@@ -138,14 +139,19 @@ class Directions:
 
 
 @lru_cache(maxsize=4)
-def imported_directions(source: Codec, target: Codec, own: Directions) -> Directions:
+def imported_directions(source: Codec, target: Codec, own: Directions, *, new: tuple[str, ...] = ()) -> Directions:
     """Return all directions in which an imported model translates, as its vocabularies tell; `own` if they do not.
 
-    The only direction of `own`, those of a recipe, is the usual one.
+    A model with tags has the directions to and from its `new` languages too, and all where its recipe names no corpora. The only
+    direction of `own`, those of a recipe, is the usual one.
     """
     frames, starts = source.frames, target.starts
     if not frames and not starts:
-        return own
+        tags = source.tokenizer.vocabulary.tags
+        known = [language for piece in tags if (language := language_of(piece)) is not None]
+        new = new if own.trained else tuple(known)
+        more = (way for way in permutations(dict.fromkeys((*own.languages, *new)), 2) if {*way} & {*new})
+        return replace(own, trained=(*own.trained, *more)) if new else own
     both = [(rule.source, rule.target) for rule in frames.rules if rule.source is not None and rule.target is not None]
     sources = frames.languages("source") or tuple(source for source, _ in own.trained[:1]) or ("source",)
     targets = starts.languages("target") or frames.languages("target") or sources

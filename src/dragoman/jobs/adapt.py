@@ -8,12 +8,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.data.checksums import Checksums
+from dragoman.data.corpus import corpus_files
 from dragoman.data.ledger import record
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
-from dragoman.jobs.mixing import FOLDER, Mixer, Mixture, directions_of, files_of, general_of, in_folder, section_of
+from dragoman.jobs.grow import remark
+from dragoman.jobs.mixing import (
+    FOLDER,
+    Mixer,
+    Mixture,
+    directions_of,
+    files_of,
+    general_of,
+    in_folder,
+    pairs_of,
+    section_of,
+)
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
@@ -29,6 +41,7 @@ from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
+from dragoman.runs.warm_start import check_rows
 from dragoman.settings import override, parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
@@ -107,6 +120,8 @@ def adapt(
         record(out, [place / "origin.json"])
         mixture = Mixture.load(place)
         if mixture is None:
+            if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
+                listener.say(f"Warning: {unknown}.")
             mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
             if translations:
                 listener.say("Its own corpus is gone, so the base translates sentences of the domain, not to forget.")
@@ -205,6 +220,7 @@ def _check_folder(out: Path) -> None:
 
 def _check_model(out: Path, recipe: Recipe, base: Run) -> None:
     """Raise SettingsError for adapters that do not fit the model, before hours of work rather than after."""
+    check_rows(recipe)
     model, adapters = new_run(out, recipe, (base.source, base.target), metadata={}).fresh_model(), recipe.model.adapters
     if adapters is not None:
         Adapters(model, adapters)

@@ -57,11 +57,11 @@ def _refusals(recipe: Settings) -> list[str]:
 
 
 def check_corpora(recipe: Recipe) -> None:
-    """Raise SettingsError for the recipe of an imported run, which names nothing to train on."""
+    """Raise SettingsError for a recipe that names nothing to train on, as that of an imported run."""
     for name in ("train", "dev"):
         if not getattr(recipe.data, name):
             raise SettingsError(
-                f"`data.{name}` names no corpus, because the run was imported; name one, or train on with `dragoman adapt`"
+                f"`data.{name}` names no corpus; name one, or, if the run was imported, train on with `dragoman adapt`"
             )
 
 

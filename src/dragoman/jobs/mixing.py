@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class Mixture:
     """Tokens of a pair of the domain, on its longer side."""
     tested: str
     """Which part of the domain's folder is the final test: `test`, or else `dev`."""
+    directions: Sequence[Sequence[str]] = field(default_factory=list)
+    """The directions that files are numbered by, from 1 on: those of the base, which may be in another order in the new run."""
 
     def without_empty(self) -> "Mixture":
         """Return it without corpora of translations that have all turned out to be empty."""
@@ -101,9 +103,9 @@ def pairs_of(data: DataSettings, part: str) -> Iterator[Pair]:
 
 
 def directions_of(run: Run) -> Directions:
-    """Return the directions in which a run is adapted: those of its recipe, since imported models have thousands."""
-    own = run.recipe.data.directions
-    return Directions(own.trained, tagged=own.tagged or bool(run.source.frames or run.target.starts))
+    """Return the directions in which a run is adapted: those of its recipe where it was imported, which may have thousands."""
+    framed = bool(run.source.frames or run.target.starts)
+    return Directions(run.recipe.data.directions.trained, tagged=True) if framed else run.directions
 
 
 def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) -> DataSettings:
@@ -208,7 +210,8 @@ class Mixer:
         self._write("domain-test", draw(pairs_of(domain, tested), TEST))
         if general.held is not None:
             self._write("general-test", draw(pairs_of(general.held, "test" if general.held.test else "dev"), TEST))
-        return Mixture(section(self.run, corpora), pairs, tokens, tested), translations
+        ways = [list(one) for one in directions_of(self.run).trained]
+        return Mixture(section(self.run, corpora), pairs, tokens, tested, ways), translations
 
     def _held_out(self, domain: DataSettings, general: General) -> Tables:
         """Write the dev sets, as many sentences of the domain as general ones: the loss is that of both."""

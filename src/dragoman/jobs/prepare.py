@@ -21,9 +21,9 @@ from dragoman.jobs.checks import (
 from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.machine.devices import choose_device
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import base_of, checksums, codecs_for
+from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.contracts import Listener
@@ -60,6 +60,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
     check_corpora(recipe)
     check_rerank(recipe)
     check_new(folder)
+    check_rows(recipe)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
     examined = check_data(recipe, folder.parent / ".cache", listener.say)
@@ -122,6 +123,10 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} was merged from adapters, so there is no training to resume; start a new run from it with "
             "`model.start_from.whole`"
+        )
+    if GROWN in run.manifest:
+        raise RunError(
+            f"{folder} has got new characters or languages, so there is no training to resume; adapt it with `dragoman adapt`"
         )
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))

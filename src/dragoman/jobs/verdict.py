@@ -98,7 +98,7 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
         raise RunError(
             f"{folder} was not made by `dragoman adapt`, so there is nothing to compare it with; give one that was"
         )
-    tests = {name: _test_pairs(run, folder, name) for name in ("domain", "general")}
+    tests = {name: _test_pairs(run, mixture, name) for name in ("domain", "general")}
     every = [pair for pairs in tests.values() for pair in pairs]
     before, after = (_translated(place, every, device) for place in (run.base().folder, folder))
     first = len(tests["domain"])
@@ -110,13 +110,13 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
     return verdict
 
 
-def _test_pairs(run: Run, folder: Path, name: str) -> list[Pair]:
+def _test_pairs(run: Run, mixture: Mixture, name: str) -> list[Pair]:
     """Read a test set in all directions."""
     pairs: list[Pair] = []
     ways = directions_of(run)
-    for number, direction in enumerate(ways.trained, 1):
-        path = (folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
-        check(folder, path)
+    for number, direction in enumerate(mixture.directions or ways.trained, 1):
+        path = (run.folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
+        check(run.folder, path)
         if path.exists():
             languages = {"languages": list(direction)} if ways.tagged else {}
             corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}

@@ -142,7 +142,7 @@ def _bart(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] 
     """Describe a model with BART's code."""
     kind = BARTS[family]
     width, source = _number(config, "d_model"), _number(config, "vocab_size")
-    shared = family != "marian" or bool(config.get("share_encoder_decoder_embeddings", True))
+    shared = bool(config.get("share_encoder_decoder_embeddings", True))
     target = source if shared else _number(config, "decoder_vocab_size", source)
     tied = {(True, True): "all", (True, False): "embeddings", (False, True): "target", (False, False): "none"}
     positions = config.get("positions", kind.positions)

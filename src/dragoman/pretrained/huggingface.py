@@ -32,6 +32,7 @@ from dragoman.pretrained.huggingface_weights import (
 )
 from dragoman.pretrained.model_card import model_card
 from dragoman.pretrained.original import is_original, write_original
+from dragoman.pretrained.own_export import MARK, mark_of
 from dragoman.pretrained.proof import Proof, can_prove, prove
 from dragoman.pretrained.tokenizer_json import tokenizer_config, tokenizer_json
 from dragoman.runs.folder import Run, open_run
@@ -46,7 +47,7 @@ EXPRESSED: Mapping[str, tuple[Any, ...]] = {
     "kind": ("transformer",),
     "gated": (False,),
     "experts": (None,),
-    "positions": ("sinusoidal",),
+    "positions": ("sinusoidal", "sinusoidal_halves"),
     "relative": ("none",),
     "self_score": ("scaled_dot", "dot", "general"),
     "cross_score": ("scaled_dot", "dot", "general"),
@@ -177,7 +178,7 @@ def _tables(run: Run, settings: TransformerSettings, layout: Layout) -> dict[str
     """Return the JSON files of an export by name."""
     special = run.target.special
     return {
-        "config.json": config_of(settings, layout, special),
+        "config.json": {**config_of(settings, layout, special), MARK: mark_of(run, layout)},
         "generation_config.json": generation_config_of(run.recipe.decoding, layout, special),
         "tokenizer.json": tokenizer_json(run.source, run.target, layout.offset),
         "tokenizer_config.json": tokenizer_config(layout.offset, POSITIONS),

@@ -126,7 +126,7 @@ def tensors_of(model: Seq2Seq, settings: TransformerSettings, layout: Layout) ->
     """Return the model's weights under Hugging Face's names, in float32, their features in its order."""
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, TransformerEncoder) and isinstance(decoder, TransformerDecoder)
-    order = sines_first(settings.width)
+    order = sines_first(settings.width) if settings.positions == "sinusoidal" else torch.arange(settings.width)
     found = _embeddings(encoder, decoder, layout)
     found = {name: matrix[:, order] for name, matrix in found.items()}
     bias = torch.zeros(1, layout.rows)
@@ -137,7 +137,9 @@ def tensors_of(model: Seq2Seq, settings: TransformerSettings, layout: Layout) ->
     for side, stack in (("encoder", encoder), ("decoder", decoder)):
         place = f"model.{side}"
         if layout.form == "pegasus":
-            found[f"{place}.embed_positions.weight"] = sinusoids(0, POSITIONS, settings.width)[:, order]
+            found[f"{place}.embed_positions.weight"] = sinusoids(0, POSITIONS, settings.width)[
+                :, sines_first(settings.width)
+            ]
             found |= _norm(f"{place}.layer_norm", stack.norm, order)
     for index, layer in enumerate(encoder.layers):
         assert isinstance(layer, EncoderLayer)

@@ -12,21 +12,28 @@ from typing import Any
 from torch import Tensor
 
 from dragoman.atomic import replacing
+from dragoman.conversion.job import sample
 from dragoman.data.checksums import Checksums
 from dragoman.data.ledger import record
-from dragoman.errors import ImportModelError, RunError
+from dragoman.errors import ExportError, ImportModelError, RunError
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.pretrained import own_export
 from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import TensorFiles, is_kept, opened, read_config, read_json
+from dragoman.pretrained.huggingface_proof import prove_export
+from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
 from dragoman.pretrained.tokenizers import CALLED, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
-from dragoman.runs.folder import ORIGINAL, check_new, new_run, open_run
+from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.frames import near
 
+EXPORTED = "exported"
+"""Entry of a manifest on the export that a run was made from."""
 BEAM = 5
 """Size of the beam, where a model does not say it."""
 
@@ -42,6 +49,8 @@ class Found:
     """Folder with the files of its tokeniser."""
     raw: bool = False
     """Whether it is in Marian's own form."""
+    own: bool = False
+    """Whether Dragoman exported it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,7 @@ def import_model(
     with opened(source) as folder, _converted(folder) as place:
         found = _read(folder, Path(place), Path(source).absolute().name.removesuffix(".zip"))
         description = describe(found.config, found.tensors)
-        codecs = load_codecs(found.text, found.config, prefixes=_prefixes(languages, prefixes))
+        codecs = _codecs(found, _prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
         recipe = _recipe(found, description, codecs, languages=languages)
         say(f"{found.name} is of the family {description.family}: reading its weights.")
@@ -100,6 +109,17 @@ def _converted(folder: Path) -> AbstractContextManager[str]:
     return tempfile.TemporaryDirectory(prefix="dragoman-import-") if is_marian(folder) else nullcontext("")
 
 
+def _codecs(found: Found, prefixes: Prefixes | None) -> tuple[Codec, Codec]:
+    """Read the codecs of a model."""
+    if not found.own:
+        return load_codecs(found.text, found.config, prefixes=prefixes)
+    if prefixes:
+        raise ImportModelError(
+            f"a prefix of words is only for T5, not for {found.name}, which Dragoman exported; remove it"
+        )
+    return own_export.read_codecs(found.text, found.config)
+
+
 def _prefixes(languages: tuple[str | None, str | None], prefixes: tuple[str, str]) -> Prefixes | None:
     """Return the prefixes of a direction, if there are any. Raises ImportModelError if the direction is not known."""
     source, target = languages
@@ -121,6 +141,8 @@ def _read(folder: Path, place: Path, name: str) -> Found:
             table = read_json(folder / more)
             config |= {key: value for key, value in table.items() if more.startswith("gen") or key not in config}
     describe(config)  # refuses what it names before weights are looked for
+    if own_export.MARK in config:
+        return Found(name, *own_export.apart(config, TensorFiles(folder)), folder, own=True)
     return Found(name, config, TensorFiles(folder), folder)
 
 
@@ -147,16 +169,17 @@ def _write(
 ) -> int:
     """Write a run into a new folder; return its number of parameters."""
     folder.mkdir(parents=True)
-    run = new_run(folder, recipe, codecs, metadata={"data": {}, ORIGINAL: about})
+    run = new_run(folder, recipe, codecs, metadata={"data": {}, EXPORTED if found.own else ORIGINAL: about})
     run.save()
     state = to_state(found.tensors, description)
     run.files.save(run.weights, state, {"step": 0})
-    kept = folder / ORIGINAL
-    kept.mkdir()
-    for path in found.text.iterdir():
-        if is_kept(path.name) and path.is_file():
-            shutil.copyfile(path, kept / path.name)
-    record(folder, kept.iterdir())
+    if not found.own:
+        kept = folder / ORIGINAL
+        kept.mkdir()
+        for path in found.text.iterdir():
+            if is_kept(path.name) and path.is_file():
+                shutil.copyfile(path, kept / path.name)
+        record(folder, kept.iterdir())
     return sum(tensor.numel() for tensor in state.values())
 
 
@@ -169,16 +192,26 @@ def _proved(folder: Path, original: Path, found: Found, *, say: Callable[[str], 
             else "Not compared with the original, because transformers is not installed (`pip install transformers`)."
         )
         return None
-    run = open_run(folder)
-    proof = prove(run, original)
+    run, entry = open_run(folder), EXPORTED if found.own else ORIGINAL
+    proof = _proof_of_own(run, original) if found.own else prove(run, original)
     if not proof.holds:
         raise ImportModelError(
             f"{original} was not imported: logits differ by {proof.logits:.2g} of the largest from those of {proof.reader}, more "
             f"than {ROUNDING:g}; this is a bug, please report it with the name of the model"
         )
-    about = {**run.manifest[ORIGINAL], "proof": asdict(proof)}
-    replace(run, manifest={**run.manifest, ORIGINAL: about}).save()
+    replace(run, manifest={**run.manifest, entry: {**run.manifest[entry], "proof": asdict(proof)}}).save()
     return proof
+
+
+def _proof_of_own(run: Run, folder: Path) -> Proof:
+    """Compare a run with the export that it was made from: tokens, logits and greedy translations."""
+    settings = run.recipe.model
+    assert isinstance(settings, TransformerSettings)
+    layout = layout_of(settings, len(run.source), len(run.target))
+    try:
+        return prove_export(run, folder, layout, pairs=sample(run, settings))
+    except ExportError as error:
+        raise ImportModelError(f"{folder} was not imported: {str(error).partition('because ')[2]}") from None
 
 
 def _checksums(folder: Path) -> dict[str, str]:
@@ -195,16 +228,32 @@ def _recipe(
     languages: tuple[str | None, str | None],
 ) -> Recipe:
     """Return the recipe of an imported run, which names no corpora."""
+    about = f"Imported from {found.name}, a model of the family {description.family}."
+    model = {"model": description.settings.model_dump(mode="json")}
+    if found.own:
+        table = {"about": about, **model, **own_export.sections(found.config)}
+        return _checked(parse(Recipe, table, where="the imported model"), found, languages)
     beam = found.config.get("num_beams")
     table = {
-        "about": f"Imported from {found.name}, a model of the family {description.family}.",
+        "about": about,
         "data": _languages(found, codecs, languages),
         "text": {"kind": "imported", "joint": description.shared},
-        "model": description.settings.model_dump(mode="json"),
+        **model,
         "training": {"minutes": 30},
         "decoding": {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM},
     }
     return parse(Recipe, table, where="the imported model")
+
+
+def _checked(recipe: Recipe, found: Found, given: tuple[str | None, str | None]) -> Recipe:
+    """Return the recipe of an exported run. ImportModelError for languages that are not its own."""
+    own = (recipe.data.source, recipe.data.target)
+    for name, language, known in zip(("--from", "--to"), given, own, strict=True):
+        if language not in (None, known, *recipe.data.tags):
+            raise ImportModelError(
+                f"{found.name} does not know `{name} {language}`; leave it out, it says its languages"
+            )
+    return recipe
 
 
 def _languages(

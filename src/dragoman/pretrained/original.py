@@ -16,8 +16,10 @@ from dragoman.errors import ExportError
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained.families import Description, describe
 from dragoman.pretrained.folder import CONFIG, SAFETENSORS, is_kept, read_json
+from dragoman.pretrained.tokenizers import unused
 from dragoman.pretrained.weights import from_state
-from dragoman.runs.folder import ORIGINAL, Run
+from dragoman.runs.folder import GROWN, ORIGINAL, Run
+from dragoman.text.imported import Imported
 from dragoman.training.checkpoint import own_tensors
 
 HALVES: Mapping[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -34,8 +36,9 @@ def is_original(run: Run) -> bool:
 def write_original(run: Run, folder: Path) -> None:
     """Write an imported run, or one that started from it, into an empty folder in the form that it was imported from.
 
-    The weights have the type that they had, if that changes none of them, otherwise float32. Raises ExportError for a model in
-    Marian's own form, which only Marian can write.
+    The weights have the type that they had, if that changes none of them, otherwise float32. A run that has grown has its new
+    tokens in the files of its tokeniser. Raises ExportError for a model in Marian's own form, which only Marian can write, and
+    for one that has grown and is of a family whose tokeniser could not give these ids.
     """
     about, kept = run.manifest[ORIGINAL], run.folder / ORIGINAL
     if about.get("raw"):
@@ -45,6 +48,9 @@ def write_original(run: Run, folder: Path) -> None:
         )
     _check_kept(kept, about["files"])
     config = read_json(kept / CONFIG)
+    grown = _larger(run, config)
+    if grown:
+        config |= {"vocab_size": len(run.source), "decoder_vocab_size": len(run.target)}
     tensors = from_state(own_tensors(run.load_model(device("cpu"))), description_of(run, config))
     name = next((str(config[entry]) for entry in TYPES if config.get(entry) is not None), "float32")
     rounded = {one: tensor.to(HALVES.get(name, torch.float32)) for one, tensor in tensors.items()}
@@ -52,8 +58,11 @@ def write_original(run: Run, folder: Path) -> None:
     save_file(rounded if exact else tensors, folder / SAFETENSORS, {"format": "pt"})
     for path in kept.iterdir():
         shutil.copyfile(path, folder / path.name)
-    if not exact and name in HALVES:
-        table = config | {entry: "float32" for entry in TYPES if entry in config}
+    for written, content in grown.items():
+        (folder / written).write_bytes(content)
+    halved = not exact and name in HALVES
+    if halved or grown:
+        table = config | ({entry: "float32" for entry in TYPES if entry in config} if halved else {})
         (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -65,6 +74,30 @@ def _check_kept(kept: Path, files: Mapping[str, str]) -> None:
             raise ExportError(
                 f"{kept / name} is missing or has changed since the import; restore it from an intact copy, or import again"
             )
+
+
+def _larger(run: Run, config: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the files of the tokeniser of a run that has grown since its import, by their names; none for any other run.
+
+    Marian's ids are a table, to which any may be added. Others give ids by counting, so that new ones would move old ones.
+    """
+    if GROWN not in run.manifest[ORIGINAL]:
+        return {}
+    source, target = run.source.tokenizer, run.target.tokenizer
+    assert isinstance(source, Imported) and isinstance(target, Imported)
+    if config.get("model_type") != "marian":
+        raise ExportError(
+            f"{run.folder} has got new characters or languages, which the tokeniser of `{config.get('model_type')}` in "
+            "`transformers` cannot number; translate with Dragoman, or export with `--to ctranslate2`"
+        )
+    tables = {"vocab.json": source, "target_vocab.json": target}
+    kept = {name: one for name, one in tables.items() if (run.folder / ORIGINAL / name).exists()}
+    ids = {
+        name: {piece: index for index, piece in enumerate(one.table.pieces) if piece != unused(index)}
+        for name, one in kept.items()
+    }
+    written = {name: json.dumps(table, ensure_ascii=False).encode() for name, table in ids.items()}
+    return {"source.spm": source.model, "target.spm": target.model, **written}
 
 
 def description_of(run: Run, config: Mapping[str, Any]) -> Description:

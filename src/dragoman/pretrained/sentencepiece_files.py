@@ -1,28 +1,16 @@
 """Find the SentencePiece model of a pretrained model, or make it from the `tokenizer.json` that newer releases write instead."""
 
 import base64
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.errors import ImportModelError
 from dragoman.pretrained.folder import read_json
+from dragoman.text.sentencepiece_models import BPE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, Piece, model_of
 
 TOKENIZER = "tokenizer.json"
 """File of the library `tokenizers` with pieces, rules and special tokens."""
-NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5
-"""Types of pieces in SentencePiece's format (sentencepiece_model.proto)."""
-UNIGRAM, BPE = 1, 2
-"""Types of models in the same format."""
-
-
-class Piece(NamedTuple):
-    """A token of a SentencePiece model."""
-
-    text: str
-    score: float
-    type: int = NORMAL
 
 
 class Added(NamedTuple):
@@ -71,18 +59,6 @@ def added_tokens(folder: Path) -> dict[str, Added]:
         for text, index in read_json(folder / "added_tokens.json").items():
             found.setdefault(text, Added(int(index), special=text.startswith("<") or text.startswith("__")))
     return found
-
-
-def model_of(pieces: Sequence[Piece], *, type_: int, rules: bytes = b"") -> bytes:
-    """Return a serialised SentencePiece model of some pieces, with compiled `rules` of normalisation.
-
-    It puts a space before the text, and drops superfluous ones, as all models of the families here do.
-    """
-    unknown = next(index for index, piece in enumerate(pieces) if piece.type == UNKNOWN)
-    trainer = _number(3, type_) + _number(40, unknown)
-    normalizer = _field(1, b"precompiled" if rules else b"identity") + (_field(2, rules) if rules else b"")
-    normalizer += _number(3, 1) + _number(4, 1) + _number(5, 1)
-    return b"".join(_field(1, _piece(one)) for one in pieces) + _field(2, trainer) + _field(3, normalizer)
 
 
 def _model(table: Mapping[str, Any], path: Path) -> bytes:
@@ -153,31 +129,3 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ImportModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
-
-
-def _piece(piece: Piece) -> bytes:
-    """Serialise a token."""
-    return _field(1, piece.text.encode("utf-8")) + b"\x15" + struct.pack("<f", piece.score) + _number(3, piece.type)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """Serialise a field of bytes in the format of Protocol Buffers."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _number(number: int, value: int) -> bytes:
-    """Serialise a field with a number of at least 0."""
-    return _varint(number << 3) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    """Serialise a number in groups of 7 bits, the lowest first.
-
-    >>> _varint(300).hex()
-    'ac02'
-    """
-    groups = bytearray()
-    while value > 0x7F:
-        groups.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*groups, value])

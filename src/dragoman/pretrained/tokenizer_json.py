@@ -160,8 +160,8 @@ def _model(source: Codec, target: Codec, offset: int) -> dict[str, Any]:
     tokenizer, names = source.tokenizer, _names(source)
     others = [TARGET + name for name in _names(target)] if offset else []
     if is_unigram(source):
-        assert isinstance(tokenizer, SentencePiece)
-        pieces = [*zip(names, scores(tokenizer), strict=True), *((name, 0.0) for name in others)]
+        assert isinstance(tokenizer, SentencePiece) and isinstance(target.tokenizer, SentencePiece)
+        pieces = [*zip(names, scores(tokenizer), strict=True), *zip(others, scores(target.tokenizer), strict=False)]
         return {"type": "Unigram", "unk_id": source.special.unk, "vocab": pieces, "byte_fallback": False}
     return {
         "type": "BPE",

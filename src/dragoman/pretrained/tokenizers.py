@@ -221,7 +221,7 @@ def _table(
     starts: Frames | None = None,
 ) -> Table:
     """Return the table of a vocabulary. ImportModelError for ids that are given twice or that the model has no rows for."""
-    pieces = [f"<unused {index}>" for index in range(numbered.size)]
+    pieces = [unused(index) for index in range(numbered.size)]
     given: set[int] = set()
     for piece, index in numbered.ids.items():
         if type(index) is not int or not 0 <= index < numbered.size:
@@ -255,6 +255,11 @@ def _table(
         frames or Frames(),
         starts or Frames(),
     )
+
+
+def unused(index: int) -> str:
+    """Name a row of the embeddings that no token has."""
+    return f"<unused {index}>"
 
 
 def _with_added(folder: Path, numbered: Numbered, added: Mapping[str, Added]) -> Numbered:

@@ -43,6 +43,8 @@ CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 ORIGINAL = "imported"
 """Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
+GROWN = "grown"
+"""Entry of a manifest with what has been added to the vocabularies of a run, which no training has seen yet."""
 BEFORE_A_RUN = CODECS | {DICTIONARY, LEDGER, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
 """Files that may be in a folder before it contains a run: those of a half-written run, and the corpus of a student or an
 adapted run."""
@@ -69,8 +71,9 @@ class Run:
 
     @property
     def directions(self) -> Directions:
-        """Return the directions that the run was trained on, or in which it translates if it was imported."""
-        return imported_directions(self.source, self.target, self.recipe.data.directions)
+        """Return the directions that the run was trained on, or in which it translates if it was imported or has grown."""
+        new = tuple(self.manifest.get(GROWN, {}).get("languages", ()))
+        return imported_directions(self.source, self.target, self.recipe.data.directions, new=new)
 
     @property
     def weights(self) -> Path:
@@ -261,7 +264,7 @@ def new_run(
     manifest = {"format": FORMAT, "seed": recipe.seed, IDENTITY: identity, COMPARED: LEDGER, **versions(), **metadata}
     if before is None or ORIGINAL not in before.manifest:
         return Run(folder, recipe, *codecs, manifest, dictionary or {})
-    manifest[ORIGINAL] = before.manifest[ORIGINAL]
+    manifest.setdefault(ORIGINAL, before.manifest[ORIGINAL])
     return Run(folder, recipe, *codecs, manifest, dictionary or {}, before.folder)
 
 

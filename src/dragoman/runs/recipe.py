@@ -90,9 +90,9 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _check_corpora(self) -> "Recipe":
-        """Raise ValueError where there is nothing to train on; an imported run was trained elsewhere."""
+        """Raise ValueError for half of what training needs; an imported run, which was trained elsewhere, names no corpora."""
         for name in ("train", "dev"):
-            if not getattr(self.data, name) and self.text.kind != "imported":
+            if not getattr(self.data, name) and (self.data.train or self.data.dev):
                 raise ValueError(f"`data.{name}` names no corpus; add one")
         return self
 

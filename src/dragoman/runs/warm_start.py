@@ -10,7 +10,7 @@ from dragoman.data.checksums import Checksums, weights_digest
 from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
-from dragoman.runs.folder import Run, open_run
+from dragoman.runs.folder import GROWN, Run, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec, learn_codec, learn_codecs
 
@@ -63,6 +63,20 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
     target = target or learn_codec(recipe.text, (target for _, target in pairs()))
     return source.directed(False), target.directed(recipe.text.right_to_left)
+
+
+def check_rows(recipe: Recipe) -> None:
+    """Raise SettingsError where rows that were added to a run's vocabularies would never be trained."""
+    adapters = getattr(recipe.model, "adapters", None) is not None
+    if not adapters and recipe.training.frozen != "embeddings":
+        return
+    for run in _runs(recipe.model).values():
+        if GROWN in run.manifest:
+            what = "`model.adapters` trains no embeddings" if adapters else "`training.frozen` keeps the embeddings"
+            raise SettingsError(
+                f"{what}, but {run.folder} has new characters or languages, whose embeddings must be learned first; train all "
+                "weights (`dragoman adapt --method full`), then adapt that run"
+            )
 
 
 def checksums(recipe: Recipe) -> dict[str, dict[str, str]]:

@@ -102,14 +102,18 @@ class Imported:
         decoder = getincrementaldecoder("utf-8")("replace")
         found: list[str] = []
         for piece in pieces:
-            if piece in self._bytes:
-                found.append(decoder.decode(bytes([self._bytes[piece]])))
+            if piece in self.byte_pieces:
+                found.append(decoder.decode(bytes([self.byte_pieces[piece]])))
             else:
                 unfinished = decoder.decode(b"", final=True)
                 found.append(unfinished + ("" if piece in self._silent else piece.replace(SPACE, " ")))
         if found:
             found[-1] += decoder.decode(b"", final=True)
         return found
+
+    def finds(self, piece: str) -> bool:
+        """Tell whether the SentencePiece model has a piece, so that it finds it in text."""
+        return bool(self._processor.piece_to_id(piece) != self._processor.unk_id())
 
     def _cut(self, text: str) -> tuple[list[str], list[str]]:
         """Return the language that is written before a text as a token, if it is a known one, and the pieces of the text."""
@@ -120,7 +124,7 @@ class Imported:
         return tags, self._processor.encode(text, out_type=str)
 
     @cached_property
-    def _bytes(self) -> dict[str, int]:
+    def byte_pieces(self) -> dict[str, int]:
         """Return the byte of each piece that stands for one."""
         processor = self._processor
         return {

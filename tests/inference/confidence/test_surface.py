@@ -45,3 +45,4 @@ def test_names_match_with_other_endings_and_accents() -> None:
 
 def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:
     assert capitalised(["He", "met", "Anna.", "She", "left.", "NATO,", "too"]) == ["Anna.", "NATO,"]
+    assert capitalised([]) == []

@@ -102,10 +102,10 @@ def capitalised(words: Sequence[str]) -> list[str]:
     >>> capitalised("Yesterday Anna said: She knows the NATO.".split())
     ['Anna', 'NATO.']
     """
-    starts = [True, *(bool(_SENTENCE_END.search(word)) for word in words[:-1])]
+    starts = [True, *(bool(_SENTENCE_END.search(word)) for word in words)]
     return [
         word
-        for word, first in zip(words, starts, strict=True)
+        for word, first in zip(words, starts, strict=False)
         if looks_like_a_name(word) or (not first and len(bare(word)) > 1 and word.lstrip("(\"'„“«")[:1].isupper())
     ]
 
