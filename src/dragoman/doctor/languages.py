@@ -78,7 +78,7 @@ class Trigrams:
         buckets, inside = _trigrams(codes)
         nats = np.zeros(len(codes.units), np.float32)
         nats[: len(buckets)] = self.odds[buckets] * inside
-        return np.add.reduceat(nats, codes.starts) / np.float32(3)
+        return (np.add.reduceat(nats, codes.starts) / 3).astype(np.float32)
 
 
 def _trigrams(codes: Codes) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
