@@ -10,6 +10,7 @@ KINDS = [
     errors.TextError,
     errors.InputError,
     errors.RunError,
+    errors.DamagedError,
     errors.ExportError,
     errors.ImportModelError,
     errors.TrainingError,

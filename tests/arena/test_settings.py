@@ -54,7 +54,7 @@ def test_arenas_are_no_recipes_and_recipes_are_no_arenas(tmp_path: Path):
         load_arena("arena-phrasbook")
 
 
-@pytest.mark.parametrize("name", shipped_arenas())
+@pytest.mark.parametrize("name", ["arena-multi30k", "arena-phrasebook"])
 def test_shipped_arenas_compare_the_same_systems(name):
     found = load_arena(name)
     assert len(found.about) > 20

@@ -191,7 +191,7 @@ def commands_that_load_a_run() -> list[str]:
     found = dict(CommandFiles())
     found |= {f"classify {name}": command for name, command in found.pop("classify").commands.items()}
     loading = [name for name, command in found.items() if any(param.metavar == "RUN" for param in command.params)]
-    return [name for name in loading if name not in ("average", "export", "grow", "merge", "shortlist")]
+    return [name for name in loading if name not in ("average", "export", "grow", "merge", "shortlist", "verify")]
 
 
 @pytest.mark.parametrize("name", commands_that_load_a_run())

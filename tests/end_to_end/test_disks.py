@@ -66,7 +66,6 @@ COMMANDS: dict[str, Command] = {
     "calibrate": calibrate,
     "shortlist": lambda trained, place: ("shortlist", copied(trained, place)),
     "attend": lambda trained, place: ("attend", copied(trained, place), "I love cats.", "-o", place / "a.svg"),
-    "report": lambda trained, place: ("translate", copied(trained, place), "--alarms", "--report", place / "a.html"),
 }
 
 

@@ -53,6 +53,7 @@ SMALL: dict[str, Any] = {"heads": 2, "width": 8, "feed_forward": 12, "dropout": 
 LINES = {"source": "a.en", "target": "a.vi"}
 DECODING = ("decoding.",)
 SETTABLE = {
+    "plan",
     "train",
     "check",
     "demo",

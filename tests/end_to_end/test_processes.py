@@ -28,7 +28,7 @@ def losses(folder: Path) -> list[float]:
     return [record[name] for record in records for name in ("loss", "dev_loss") if name in record]
 
 
-@pytest.mark.parametrize("model", ["transformer", "rnn"])
+@pytest.mark.parametrize("model", ["transformer", pytest.param("rnn", marks=pytest.mark.slow)])
 def test_two_processes_have_the_losses_of_one(tmp_path: Path, model: str) -> None:
     settings = (*PLAIN, *(["training.replicas=1"] if model == "transformer" else []))
     one = trained(tmp_path / "one", 1, *settings, model=model)
@@ -38,6 +38,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path: Path, model: str) -> Non
     assert sorted(path.name for path in two.iterdir()) == sorted(path.name for path in one.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes_is_resumed_by_one_and_by_two(tmp_path: Path) -> None:
     settings = (*PLAIN, "training.replicas=1", "training.save_minutes=0.001")
     for size in (1, 2):
@@ -47,6 +48,7 @@ def test_a_run_of_two_processes_is_resumed_by_one_and_by_two(tmp_path: Path) -> 
     assert losses(tmp_path / "part1") == pytest.approx(losses(tmp_path / "part2"), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_with_dropout_the_same_number_of_processes_repeats_a_run_bit_for_bit(tmp_path: Path) -> None:
     first, second = (trained(tmp_path / name, 2, "model.dropout=0.3") for name in ("first", "second"))
     for name, tensor in load_tensors(first / "model.safetensors")[0].items():
@@ -61,6 +63,7 @@ def test_what_cannot_share_a_batch_is_refused_unless_steps_have_several(tmp_path
     trained(tmp_path / "steps", 2, experts, "training.tokens_per_step=800")
 
 
+@pytest.mark.slow
 def test_torchrun_goes_on_after_the_death_of_a_process(tmp_path: Path) -> None:
     """`dragoman train` under torchrun itself: one worker is killed once, and the end is that of the unbroken run."""
     recipe = recipe_file(tmp_path, "transformer", "training.save_minutes=0.001", "training.threads=1")

@@ -198,7 +198,7 @@ def test_the_command_says_that_it_was_verified(trained: Trained, tmp_path: Path)
     assert "100% of 20 sentences have the same tokens, 100% the same translation" in found.errors
     names = {path.name for path in (tmp_path / "out").iterdir()}
     tables = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
-    assert names == {"README.md", "model.safetensors"} | tables
+    assert names == {"README.md", "model.safetensors", "checksums.json"} | tables
     assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1
 
 

@@ -58,7 +58,7 @@ def test_shards_come_back_as_one_file_and_all_else_as_it_was(tmp_path: Path) -> 
     import_model(str(folder), tmp_path / "run")
     out, _ = export(tmp_path / "run", tmp_path / "out")
     expected = {path.name for path in folder.iterdir() if not path.name.startswith("model") and path.suffix != ".py"}
-    assert {path.name for path in out.iterdir()} == expected | {"model.safetensors"}
+    assert {path.name for path in out.iterdir()} == expected | {"model.safetensors", "checksums.json"}
     after = transformers.AutoModelForSeq2SeqLM.from_pretrained(out).state_dict()
     assert all(torch.equal(tensor, after[name]) for name, tensor in model.state_dict().items())
 

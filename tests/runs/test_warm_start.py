@@ -126,7 +126,7 @@ def test_learning_goes_on_where_the_run_stood(trained: Trained, tmp_path: Path) 
         fit(recipe("masked_lm", "training.steps=10", *more), tmp_path / name, listener=listener)
     losses = [[record["dev_loss"] for record in listener.records if "dev_loss" in record][-1] for listener in ears]
     assert losses[0] < losses[1] - 0.1
-    assert ears[0].said[1] == f"Starting from {first}."
+    assert f"Starting from {first}." in ears[0].said
 
 
 def test_a_resumed_run_needs_nothing_of_where_it_started(trained: Trained, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def plan(
     ] = False,
     as_json: JsonObject = False,
 ) -> None:
-    """Say what a training will take: memory, time, disk, and what `auto` chooses.
+    """Say what a training will take: memory, time, disk.
 
     Nothing is written. A few real steps are taken, for about 20 seconds."""
     from dragoman.jobs.plan import make_plan

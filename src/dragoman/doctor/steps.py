@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dragoman.data.findings import EXAMPLES, Example, Finding
+from dragoman.data.findings import EXAMPLES, Example, Finding, Severity
 from dragoman.doctor.check import Check, Patient, line_of
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.shifts import Misfit, Shift, ShiftDetector
@@ -43,18 +43,18 @@ class Shifted(Check):
         if report.shifts:
             blocks = [self._shift(shift, other) for shift in report.shifts]
             what = f"and others do not belong to the same lines of {other}: {listed(blocks)}"
-            yield self._found(what, report.shifts, blocks, "error")
+            yield self._found(what, report.shifts, blocks, severity="error")
         if report.misfits:
             blocks = [f"lines {self._range(one.first_line, one.last_line)}" for one in report.misfits]
             what = f"and others fit no line of {other}: {listed(blocks)}"
-            yield self._found(what, report.misfits, blocks, "warning")
+            yield self._found(what, report.misfits, blocks, severity="warning")
 
-    def _found(self, what: str, found: list[Shift] | list[Misfit], blocks: list[str], severity: str) -> Finding:
+    def _found(self, what: str, found: list[Shift] | list[Misfit], blocks: list[str], *, severity: Severity) -> Finding:
         """Return a finding about blocks of lines."""
         lines = [self._line(one.first_line) for one in found]
         return Finding(
             self.name,
-            "error" if severity == "error" else "warning",
+            severity,
             what,
             self.advice,
             self.patient.files[0],

@@ -9,6 +9,7 @@ import pytest
 from tests.tiny import Trained
 
 from dragoman.data.checksums import weights_digest
+from dragoman.data.ledger import record
 from dragoman.errors import RunError
 from dragoman.inference.confidence import calibration
 from dragoman.inference.confidence.alarms import AlarmLimits
@@ -108,6 +109,7 @@ def test_what_does_not_fit_is_refused(
     made(folder).write(folder)
     table = json.loads((folder / FILE).read_text())
     (folder / FILE).write_text(json.dumps(table | change))
+    record(folder, [folder / FILE])
     with pytest.raises(RunError, match=message) as error:
         read_calibration(folder)
     assert f"dragoman calibrate {folder}" in str(error.value)
