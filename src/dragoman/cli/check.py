@@ -39,9 +39,9 @@ def check(
     ] = None,
     as_json: JsonObject = False,
 ) -> None:
-    """Examine parallel text before you train on it; the exit code is 1 if there are errors.
+    """Examine parallel text before you train on it.
 
-    Every fault has a name, a place, a number, examples, and what to do. Training does the same by itself, and stops at errors.
+    The exit code is 1 if there are errors. Every fault has a name, a place, a number, examples, and what to do. Training does the same by itself, and stops at errors.
     """
     from dragoman.atomic import check_output
     from dragoman.doctor.cleaning import Cleaning
