@@ -41,7 +41,8 @@ def check(
 ) -> None:
     """Examine parallel text before you train on it.
 
-    The exit code is 1 if there are errors. Every fault has a name, a place, a number, examples, and what to do. Training does the same by itself, and stops at errors.
+    Every fault has a name, a place, a number, examples, and what to do. The exit code is 1 if there are errors. Training does the
+    same by itself, and stops at errors.
     """
     from dragoman.atomic import check_output
     from dragoman.doctor.cleaning import Cleaning
