@@ -62,6 +62,10 @@ class Profiled:
             return self.translator.load(message)
         self.trainer = dragoman.Peer()
         answer = self.trainer.load(message)
+        trainer = self.trainer.listener.trainer
+        if trainer.replicas is not None:  # the profiler does not see what their threads compute
+            trainer.replicas.close()
+            trainer.replicas = None
         self.batches, self.work = self.trainer.listener.stream.batches, self._train
         return answer
 
