@@ -55,6 +55,7 @@ def test_with_dropout_the_same_number_of_processes_repeats_a_run_bit_for_bit(tmp
         assert tensor.equal(load_tensors(second / "model.safetensors")[0][name])
 
 
+@pytest.mark.slow
 def test_what_cannot_share_a_batch_is_refused_unless_steps_have_several(tmp_path: Path) -> None:
     experts = "model.experts={experts: 4, active: 2}"
     found = run_together(2, MODULE, str(tmp_path / "refused"), "new", "transformer", experts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES
+from tests.laws.architectures import ARCHITECTURES, FAMILIES
 from torch import nn
 from torch.optim import SGD
 
@@ -30,6 +30,8 @@ SPLITTABLE = [
     for name, model in ARCHITECTURES.items()
     if splittable(SimpleNamespace(model=model, training=TrainingSettings(steps=1)))
 ]
+EACH = [pytest.param(name, marks=[] if name in FAMILIES else [pytest.mark.slow]) for name in SPLITTABLE]
+"""All of them, but most in `make slow`."""
 OBJECTIVE = partial(translation_loss, smoothing=0.1)
 FULL = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes. Error code 12")
 
@@ -101,7 +103,7 @@ def test_almost_every_architecture_can_be_split() -> None:
     assert not whole & set(SPLITTABLE)
 
 
-@pytest.mark.parametrize("name", SPLITTABLE)
+@pytest.mark.parametrize("name", EACH)
 def test_a_step_in_parts_is_the_step_of_the_whole_batch(name: str) -> None:
     said: list[str] = []
     splitter = Splitter(said.append)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.end_to_end.processes import run_together
 from tests.laws.architectures import FAMILIES
-from tests.training.test_splitting import MORE, PAIRS, SPLITTABLE, gradients, without_dropout
+from tests.training.test_splitting import EACH, MORE, PAIRS, SPLITTABLE, gradients, without_dropout
 from torch.optim import SGD
 
 from dragoman.models.seq2seq import Seq2Seq
@@ -41,7 +41,7 @@ def stepped(model: Seq2Seq, world: World = ALONE) -> tuple[list[float], dict[str
     return [result.total, result.plain, result.tokens, result.norm], gradients(model)
 
 
-@pytest.mark.parametrize("name", SPLITTABLE)
+@pytest.mark.parametrize("name", EACH)
 def test_the_gradients_of_all_shares_are_those_of_the_step(name: str) -> None:
     _, wanted = stepped(without_dropout(name))
     model = without_dropout(name)
