@@ -111,7 +111,7 @@ def writes_of(name: str, trained: Trained, tmp_path: Path) -> int:
     return disk.writes
 
 
-@pytest.mark.parametrize("name", ["train", "average", "shortlist"])
+@pytest.mark.parametrize("name", ["average", "shortlist"])
 def test_a_disk_that_fails_ends_a_command_in_a_sentence(name: str, trained: Trained, tmp_path: Path):
     writes = writes_of(name, trained, tmp_path)
     for write, number in zip({0, writes // 2, writes - 1}, FAULTS, strict=False):
@@ -125,6 +125,7 @@ def test_a_disk_that_fails_at_any_write_ends_a_command_in_a_sentence(name: str, 
         fail_at(name, trained, tmp_path, write, FAULTS[write % 3])
 
 
+@pytest.mark.slow
 def test_no_room_for_temporary_files_is_no_obstacle(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def full() -> str:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")

@@ -87,7 +87,7 @@ def try_damages(
 @pytest.mark.parametrize(("kind", "count"), [("transformer", 12), ("rnn", 8), ("adapters", 4)])
 def test_a_damage_is_named_or_changes_nothing(make, kind: str, count: int, caplog, tmp_path: Path):
     outcomes = try_damages(make, kind, count, 1, caplog, tmp_path)
-    assert outcomes["refused"] and outcomes["the same"]
+    assert sum(outcomes.values()) == count and outcomes["refused"]
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ CASES = {
         "training.consistency.kind=simcut",
     ),
 }
+LONGER = [name for name in CASES if name != "transformer"]
 ENDS = 120
 """Seconds after which a process hangs."""
 
@@ -59,7 +60,7 @@ def wait_for(running: "subprocess.Popen[bytes]", text: bytes) -> bytes:
     raise AssertionError(read.decode())
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["transformer", *(pytest.param(one, marks=pytest.mark.slow) for one in LONGER)])
 def test_a_run_stopped_by_ctrl_c_ends_as_an_unbroken_one(tmp_path: Path, case):
     path = recipe_file(tmp_path, *CASES[case], *LONG)
     running = process("train", path, "--out", "broken", folder=tmp_path)
@@ -104,6 +105,7 @@ def test_a_run_killed_before_it_was_saved_begins_again(tmp_path: Path):
     assert (weights(tmp_path / "run"), steps(tmp_path / "run")) == whole
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_with_a_larger_budget(tmp_path: Path):
     path = recipe_file(tmp_path, "transformer", "training.schedule=constant")
     short, long = ("--set", "training.steps=4"), ("--set", "training.steps=8")

@@ -248,6 +248,7 @@ def test_weights_are_shown_when_asked_for() -> None:
     torch.testing.assert_close(shown.logits, native(batch.source, batch.inputs).logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{}, {"decoder": "luong", "input_feeding": True}, {"cell": "lstm", "layers": 2}], ids=str
 )

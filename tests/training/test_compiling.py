@@ -37,6 +37,7 @@ def scene(name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_compiled_transformer_trains_as_the_plain_one_with_few_programs() -> None:
     found = scene("transformer")
     assert found["names"] == [] and found["said"] == []
