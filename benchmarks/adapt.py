@@ -1,0 +1,164 @@
+"""What adaptation gains and loses on real text: a base is trained, then adapted to talks by each method.
+
+    python -m benchmarks.adapt MULTI30K TALKS WORK [--minutes N] [--cores 0 1] [--variant NAME=SETTING ...] [--write]
+
+MULTI30K is a folder with Multi30k, TALKS one with the dev sets of IWSLT 2017 (`dev2010.raw.en`, `tst2010.raw.en` and so on, and
+the same in French). The base is the recipe `multi30k-en-fr-fast`; the domain is the talks of 2010 to 2012, whose last 700 pairs
+are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those that are finished are not made again. Each
+adaptation is bound to one of the cores with one thread, so that as many run at once as there are cores. With --write the table
+goes into docs/adapt.md.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+from benchmarks.schedule import ROOT, WAITING
+
+from dragoman.atomic import write_text
+from dragoman.jobs.verdict import FILE
+from dragoman.machine.provenance import commit, machine
+
+LEARN = ("dev2010.raw", "tst2010.raw", "tst2011.raw", "tst2012.raw")
+TEST = "tst2013.raw"
+DEV_PAIRS = 700
+METHODS = ("full", "frozen-embeddings", "adapters")
+PAGE = ROOT / "docs" / "adapt.md"
+MARKS = ("<!-- measured by benchmarks.adapt -->", "<!-- end -->")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One adaptation: BLEU before and after, with the interval of the difference, and what it cost."""
+
+    name: str
+    domain: Mapping[str, float]
+    general: Mapping[str, float]
+    minutes: float
+    memory: int
+    size: int
+
+    def __str__(self) -> str:
+        cells = (self.name, _change(self.domain), _change(self.general), f"{self.minutes:.1f}")
+        return f"| {' | '.join(cells)} | {self.memory / 1e6:,.0f} | {self.size / 1e6:.1f} |"
+
+
+def lay_out(talks: Path, folder: Path) -> None:
+    """Write the domain's train, dev and test files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for language in ("en", "fr"):
+        lines = [line for name in LEARN for line in _lines(talks / f"{name}.{language}")]
+        write_text(folder / f"train.{language}", "\n".join(lines[:-DEV_PAIRS]) + "\n")
+        write_text(folder / f"dev.{language}", "\n".join(lines[-DEV_PAIRS:]) + "\n")
+        write_text(folder / f"test.{language}", "\n".join(_lines(talks / f"{TEST}.{language}")) + "\n")
+
+
+def row(name: str, folder: Path) -> Row:
+    """Read what an adaptation has written."""
+    verdict = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    cost = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["cost"]
+    size = (folder / "model.safetensors").stat().st_size
+    return Row(name, verdict["domain"], verdict["general"], cost["seconds"] / 60, cost["peak_memory"], size)
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield "| method | domain, BLEU | general, BLEU | minutes | peak memory, MB | weights, MB |"
+    yield "| --- | --- | --- | ---: | ---: | ---: |"
+    yield from map(str, rows)
+
+
+def _lines(path: Path) -> list[str]:
+    """Read the lines of a file, which end at line feeds alone."""
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def _change(change: Mapping[str, float]) -> str:
+    """Return a difference of BLEU."""
+    before, after, difference, low, high = (change[name] for name in ("before", "after", "difference", "low", "high"))
+    return f"{before:.1f} → {after:.1f}: {difference:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def _dragoman(*arguments: str, log: Path, core: int | None = None) -> None:
+    """Run a command, with all threads or bound to a core, and keep what it prints."""
+    environment = {**os.environ, **WAITING, "PYTHONPATH": str(ROOT / "src")}
+    bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
+    if core is not None:
+        environment["OMP_NUM_THREADS"] = "1"
+    with log.open("ab") as output:
+        subprocess.run(
+            [*bound, sys.executable, "-m", "dragoman", *arguments],
+            stdout=output,
+            stderr=output,
+            env=environment,
+            check=True,
+        )
+
+
+def _adapt(options: argparse.Namespace, name: str, settings: Sequence[str], cores: "Queue[int]") -> Row:
+    """Adapt the base on a free core, unless that is done."""
+    folder, core = options.work / name, cores.get()
+    try:
+        if not (folder / FILE).exists():
+            begun = ["--resume"] if folder.exists() else []
+            about = ["--data", str(options.work / "talks"), "--out", str(folder), "--minutes", str(options.minutes)]
+            log = options.work / f"{name}.log"
+            _dragoman("adapt", str(options.work / "base"), *about, *settings, *begun, log=log, core=core)
+    finally:
+        cores.put(core)
+    done = row(name, folder)
+    print(done, file=sys.stderr, flush=True)
+    return done
+
+
+def _train_base(options: argparse.Namespace) -> None:
+    """Train the base, unless that is done."""
+    folder = options.work / "base"
+    if (folder / "model.safetensors").exists() and not (folder / "training").exists():
+        return
+    recipe = ("multi30k-en-fr-fast", "--set", f"data.root={options.multi30k.absolute()}")
+    _dragoman("train", *recipe, "--out", str(folder), log=options.work / "base.log")
+
+
+def main() -> None:
+    """Train, adapt, and print or write the table."""
+    parser = argparse.ArgumentParser(description="Adaptation on real text.")
+    parser.add_argument("multi30k", type=Path)
+    parser.add_argument("talks", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--cores", type=int, nargs="+", default=[0, 1])
+    parser.add_argument(
+        "--variant", action="append", default=[], help="NAME=OPTIONS of `dragoman adapt`, instead of all methods"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table into docs/adapt.md")
+    options = parser.parse_args()
+    lay_out(options.talks, options.work / "talks")
+    _train_base(options)
+    wanted = {name: ["--method", name] for name in METHODS}
+    if options.variant:
+        wanted = {name: given.split() for name, _, given in (one.partition("=") for one in options.variant)}
+    cores: Queue[int] = Queue()
+    for core in options.cores:
+        cores.put(core)
+    begin = time.monotonic()
+    with ThreadPoolExecutor(len(options.cores)) as pool:
+        rows = list(pool.map(lambda one: _adapt(options, one[0], one[1], cores), wanted.items()))
+    text = "\n".join([*table(rows), "", f"{machine()}, commit `{commit()}`."])
+    print(f"{text}\n{(time.monotonic() - begin) / 60:.0f} minutes in all")
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        before, after = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
+        write_text(PAGE, f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
+
+
+if __name__ == "__main__":
+    main()
