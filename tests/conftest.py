@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import jaxtyping
 import pytest
 from hypothesis import settings
-from tests.shapes import modules_with_shapes
+from tests.shapes import check_shapes, forget
 
-jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
+check_shapes()
 
 # Tests send signals to their own process, so these must do what they do in a terminal: a shell lets jobs in the background
 # ignore Ctrl-C, nohup ignores SIGHUP, and coverage handles SIGTERM.
@@ -25,6 +24,12 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
 settings.load_profile("dragoman")
+
+
+@pytest.fixture(autouse=True)
+def _check_shapes_again() -> None:
+    """Check each shape once in every test."""
+    forget()
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,32 @@
-"""Which modules have shapes in their signatures. Nothing of Dragoman is imported here: the tests check what comes after."""
+"""Checks the shapes of tensors against signatures while tests run.
 
-from collections.abc import Iterator
+Nothing of Dragoman is imported here: the tests check what comes after. The checks cost twice as much as the models that are
+tested, so each function is checked once for the same shapes in a test, and functions without shapes in their signature are not.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any, get_args
+
+import jaxtyping
+import torch
 
 SOURCE = Path(__file__).parents[1] / "src"
+_checked = jaxtyping.jaxtyped
+_seen: set[Any] = set()
+
+
+def check_shapes() -> None:
+    """Check the modules with shapes in their signatures that are imported from now on."""
+    jaxtyping.jaxtyped = _checked_once
+    jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
+
+
+def forget() -> None:
+    """Check all shapes again, as each test does."""
+    _seen.clear()
 
 
 def modules_with_shapes() -> Iterator[str]:
@@ -11,3 +34,44 @@ def modules_with_shapes() -> Iterator[str]:
     for path in sorted((SOURCE / "dragoman").rglob("*.py")):
         if "from jaxtyping import" in path.read_text(encoding="utf-8"):
             yield ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def _checked_once(function: Any = None, *, typechecker: Any) -> Any:
+    """Decorate a function, as jaxtyping's hook does, so that it is checked once for the same shapes."""
+    if function is None:
+        return partial(_checked_once, typechecker=typechecker)
+    if not inspect.isfunction(function):
+        return _checked(function, typechecker=typechecker)
+    if not any(map(_has_shape, inspect.get_annotations(function).values())):
+        return function
+    return _once(function, _checked(function, typechecker=typechecker))
+
+
+def _once(function: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls `checked` for shapes not seen in this test, and `function` otherwise."""
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            return function(*arguments, **named)
+        shapes = (function, *map(_shape, arguments), *((name, _shape(value)) for name, value in named.items()))
+        if shapes in _seen:
+            return function(*arguments, **named)
+        result = checked(*arguments, **named)
+        _seen.add(shapes)
+        return result
+
+    return call
+
+
+def _shape(value: Any) -> Any:
+    """Return what is checked of an argument: shape and type of a tensor, the class of anything else."""
+    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
+
+
+def _has_shape(annotation: Any) -> bool:
+    """Say whether an annotation, or a part of it, has a shape."""
+    if isinstance(annotation, str):
+        return "[Tensor" in annotation
+    shaped = isinstance(annotation, type) and issubclass(annotation, jaxtyping.AbstractArray)
+    return shaped or any(map(_has_shape, get_args(annotation)))
