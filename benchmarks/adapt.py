@@ -1,15 +1,18 @@
 """What adaptation gains and loses on real text: a base is trained, then adapted to talks by each method.
 
-    python -m benchmarks.adapt MULTI30K TALKS WORK [--minutes N] [--cores 0 1] [--variant NAME=SETTING ...] [--write]
+    python -m benchmarks.adapt TATOEBA TALKS WORK [--minutes N] [--cores 0 1] [--variant NAME=SETTING ...] [--write]
 
-MULTI30K is a folder with Multi30k, TALKS one with the dev sets of IWSLT 2017 (`dev2010.raw.en`, `tst2010.raw.en` and so on, and
-the same in French). The base is the recipe `multi30k-en-fr-fast`; the domain is the talks of 2010 to 2012, whose last 700 pairs
-are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those that are finished are not made again. Each
-adaptation is bound to one of the cores with one thread, so that as many run at once as there are cores. With --write the table
-goes into docs/adapt.md.
+TATOEBA is a file of everyday sentences, `tatoeba.tsv.gz`, English and French. TALKS is a folder with the dev sets of IWSLT 2017
+(`dev2010.raw.en`, `tst2010.raw.en` and so on, and the same in French). The base is the recipe `own-files` with 20 minutes on the
+everyday sentences, of which one in 100 is kept for dev and one for test, with all its translations. The domain is the talks of
+2010 to 2012, whose last 700 pairs are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those that are
+finished are not made again. Each adaptation is bound to one of the cores with one thread, so that as many run at once as there
+are cores. With --write the table goes into docs/adapt.md.
 """
 
 import argparse
+import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -30,6 +33,8 @@ from dragoman.machine.provenance import commit, machine
 LEARN = ("dev2010.raw", "tst2010.raw", "tst2011.raw", "tst2012.raw")
 TEST = "tst2013.raw"
 DEV_PAIRS = 700
+HELD_OUT = 100
+BASE_MINUTES = 20
 METHODS = ("full", "frozen-embeddings", "adapters")
 PAGE = ROOT / "docs" / "adapt.md"
 MARKS = ("<!-- measured by benchmarks.adapt -->", "<!-- end -->")
@@ -59,6 +64,22 @@ def lay_out(talks: Path, folder: Path) -> None:
         write_text(folder / f"train.{language}", "\n".join(lines[:-DEV_PAIRS]) + "\n")
         write_text(folder / f"dev.{language}", "\n".join(lines[-DEV_PAIRS:]) + "\n")
         write_text(folder / f"test.{language}", "\n".join(_lines(talks / f"{TEST}.{language}")) + "\n")
+
+
+def lay_out_general(tatoeba: Path, folder: Path) -> None:
+    """Write train, dev and test files of everyday sentences; a side of dev or test is in no pair of train."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: dict[str, list[tuple[str, str]]] = {"dev": [], "test": [], "train": []}
+    with gzip.open(tatoeba, "rt", encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            source, target = line.rstrip("\n").split("\t")[:2]
+            digest = int.from_bytes(hashlib.sha256(source.encode()).digest()[:8])
+            parts[{0: "dev", 1: "test"}.get(digest % HELD_OUT, "train")].append((source, target))
+    held = {side for name in ("dev", "test") for pair in parts[name] for side in pair}
+    parts["train"] = [pair for pair in parts["train"] if not held & set(pair)]
+    for name, pairs in parts.items():
+        for language, sentences in zip(("en", "fr"), zip(*pairs, strict=True), strict=True):
+            write_text(folder / f"{name}.{language}", "\n".join(sentences) + "\n")
 
 
 def row(name: str, folder: Path) -> Row:
@@ -124,14 +145,19 @@ def _train_base(options: argparse.Namespace) -> None:
     folder = options.work / "base"
     if (folder / "model.safetensors").exists() and not (folder / "training").exists():
         return
-    recipe = ("multi30k-en-fr-fast", "--set", f"data.root={options.multi30k.absolute()}")
-    _dragoman("train", *recipe, "--out", str(folder), log=options.work / "base.log")
+    general = options.work / "general"
+    lay_out_general(options.tatoeba, general)
+    test = "data.test=[{source: 'test.{source}', target: 'test.{target}'}]"
+    given = [f"data.root={general.absolute()}", test, f"training.minutes={BASE_MINUTES}"]
+    settings = [word for setting in given for word in ("--set", setting)]
+    begun = ["--resume"] if folder.exists() else []
+    _dragoman("train", "own-files", *settings, "--out", str(folder), *begun, log=options.work / "base.log")
 
 
 def main() -> None:
     """Train, adapt, and print or write the table."""
     parser = argparse.ArgumentParser(description="Adaptation on real text.")
-    parser.add_argument("multi30k", type=Path)
+    parser.add_argument("tatoeba", type=Path)
     parser.add_argument("talks", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--minutes", type=float, default=30.0)

@@ -20,7 +20,7 @@ _seen: set[Any] = set()
 
 def check_shapes() -> None:
     """Check the modules with shapes in their signatures that are imported from now on."""
-    jaxtyping.jaxtyped = _checked_once
+    vars(jaxtyping)["jaxtyped"] = _checked_once
     jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
 
 
@@ -54,7 +54,8 @@ def _once(function: Callable[..., Any], checked: Callable[..., Any]) -> Callable
     def call(*arguments: Any, **named: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return function(*arguments, **named)
-        shapes = (function, *map(_shape, arguments), *((name, _shape(value)) for name, value in named.items()))
+        sizes: dict[int, int] = {0: 0, 1: 1}
+        shapes = (function, *(_shape(value, sizes) for value in (*arguments, *named, *named.values())))
         if shapes in _seen:
             return function(*arguments, **named)
         result = checked(*arguments, **named)
@@ -64,9 +65,11 @@ def _once(function: Callable[..., Any], checked: Callable[..., Any]) -> Callable
     return call
 
 
-def _shape(value: Any) -> Any:
-    """Return what is checked of an argument: shape and type of a tensor, the class of anything else."""
-    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
+def _shape(value: Any, sizes: dict[int, int]) -> Any:
+    """Return what tells arguments apart: of a tensor its type, and which sizes are 0, 1 or as others; else the class or name."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, *(sizes.setdefault(size, len(sizes)) for size in value.shape)
+    return value if isinstance(value, str) else type(value)
 
 
 def _has_shape(annotation: Any) -> bool:

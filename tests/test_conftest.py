@@ -17,6 +17,8 @@ def test_the_modules_with_shapes_are_found() -> None:
 
 def test_a_wrong_shape_is_refused() -> None:
     scores, mask = torch.zeros(2, 3, 4), torch.ones(2, 3, 4, dtype=torch.bool)
-    normalize(scores, mask)
-    with pytest.raises(jaxtyping.TypeCheckError):
-        normalize(scores[0], mask)
+    for _ in range(2):
+        normalize(scores, mask)
+    for wrong in (scores[0], scores[:, :2], scores.long()):
+        with pytest.raises(jaxtyping.TypeCheckError):
+            normalize(wrong, mask)
