@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry, shape_wrapper
 
 from dragoman.native import recurrence
 
@@ -38,15 +40,12 @@ def counting() -> Iterator[Count]:
     cells), embedding lookups, and the optimiser. Recomputation in the backward pass is counted again.
     """
     count = Count()
-    counter = FlopCounterMode(display=False, custom_mapping=_formulas())
-    counter.mod_tracker = _NoModules()  # type: ignore[assignment]
     token = _counts.set(True)
     try:
-        with counter:
+        with _Counter(count):
             yield count
     finally:
         _counts.reset(token)
-    count.flops = counter.get_total_flops()
 
 
 def is_counting() -> bool:
@@ -57,17 +56,33 @@ def is_counting() -> bool:
 _counts: ContextVar[bool] = ContextVar("counts", default=False)
 
 
-class _NoModules:
-    """Replacement for torch's module tracker, whose hooks fail if a module returns a tensor without gradient."""
+class _Counter(TorchDispatchMode):
+    """Adds the FLOPs of each operation to a count.
 
-    parents = frozenset({"Global"})
+    torch's own FlopCounterMode also counts by module, and looks for a decomposition of every operation: a step of a small
+    model then takes three times as long.
+    """
 
-    def __enter__(self) -> "_NoModules":
-        """Begin."""
-        return self
+    def __init__(self, count: Count) -> None:
+        super().__init__()
+        self._count = count
+        self._formulas = {**flop_registry, **{name: shape_wrapper(formula) for name, formula in _formulas().items()}}
 
-    def __exit__(self, *_: object) -> None:
-        """End."""
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+    ) -> Any:
+        """Run an operation and count it."""
+        named = named or {}
+        formula = self._formulas.get(function.overloadpacket)
+        if formula is None and torch.is_inference_mode_enabled():
+            with self:
+                result = function.decompose(*arguments, **named)
+            if result is not NotImplemented:
+                return result
+        result = function(*arguments, **named)
+        if formula is not None:
+            self._count.flops += formula(*arguments, **named, out_val=result)
+        return result
 
 
 @dataclass
@@ -120,8 +135,15 @@ def estimate(seconds: float, devices: int, rate: float) -> float:
 def sustained_rate(device: torch.device, dtype: torch.dtype = torch.float32) -> float:
     """Measure the FLOPs per second of large matrix products on `device` with torch's current threads, in about 0.2 s.
 
-    For a GPU in the paper's list, return the paper's rate.
+    It is measured once in a process for the same arguments and threads. For a GPU in the paper's list, return the paper's rate.
     """
+    return _sustained_rate(device, dtype, torch.get_num_threads())
+
+
+@cache
+def _sustained_rate(device: torch.device, dtype: torch.dtype, threads: int) -> float:
+    """Measure, or look up, a rate."""
+    del threads
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
         known = next((rate for model, rate in SUSTAINED.items() if model in name.split()), None)
