@@ -5,6 +5,9 @@ Other modules go without: mypy knows their types, and the checks would double th
 finds are the same in every run, on slow machines too.
 """
 
+import fcntl
+import hashlib
+import os
 import signal
 from collections.abc import Callable
 from functools import cache
@@ -34,17 +37,26 @@ def _check_shapes_again() -> None:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Return a function that trains a tiny model (see tests/tiny.py), once for the same arguments, and gives its run."""
-    folder = tmp_path_factory.mktemp("runs")
+    """Return a function that trains a tiny model (see tests/tiny.py), once for the same arguments, and gives its run.
+
+    The processes of pytest-xdist share the runs.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "runs"
+    shared.mkdir(exist_ok=True)
 
     @cache
     def train(model: str, *assignments: str) -> Path:
-        from tests.tiny import recipe
+        name = f"{model}-{hashlib.sha256(repr(assignments).encode()).hexdigest()[:12]}"
+        with (shared / f"{name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (shared / f"{name}.done").exists():
+                from tests.tiny import recipe
 
-        from dragoman.jobs.train import fit
+                from dragoman.jobs.train import fit
 
-        run = folder / f"{model}-{len(list(folder.iterdir()))}"
-        fit(recipe(model, *assignments), run)
-        return run
+                fit(recipe(model, *assignments), shared / name)
+                (shared / f"{name}.done").touch()
+        return shared / name
 
     return train

@@ -6,7 +6,7 @@ tested, so each function is checked once for the same shapes in a test, and func
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,11 +44,11 @@ def _checked_once(function: Any = None, *, typechecker: Any) -> Any:
         return _checked(function, typechecker=typechecker)
     if not any(map(_has_shape, inspect.get_annotations(function).values())):
         return function
-    return _once(function, _checked(function, typechecker=typechecker))
+    return _once(function, cache(lambda: _checked(function, typechecker=typechecker)))
 
 
-def _once(function: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls `checked` for shapes not seen in this test, and `function` otherwise."""
+def _once(function: Callable[..., Any], checked: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a function that calls what `checked` gives for shapes not seen in this test, and `function` otherwise."""
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -58,7 +58,7 @@ def _once(function: Callable[..., Any], checked: Callable[..., Any]) -> Callable
         shapes = (function, *(_shape(value, sizes) for value in (*arguments, *named, *named.values())))
         if shapes in _seen:
             return function(*arguments, **named)
-        result = checked(*arguments, **named)
+        result = checked()(*arguments, **named)
         _seen.add(shapes)
         return result
 
