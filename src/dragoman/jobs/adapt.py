@@ -15,6 +15,7 @@ from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.grow import remark
+from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
     FOLDER,
     Mixer,
@@ -72,7 +73,7 @@ class AdaptationSettings:
     """Time of training; it may end earlier."""
     method: MethodName = "full"
     mix: float = 0.3
-    """Share of general pairs among those trained on."""
+    """Share of general pairs among those trained on; with 0 nothing is done against forgetting."""
     general: Path | None = None
     """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
     assignments: Sequence[str] = ()
@@ -101,7 +102,8 @@ def adapt(
     `data` holds train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and perhaps test. General pairs are mixed in so that
     the run does not forget (Chu et al. 2017, mixed fine-tuning): of the base's own corpora, if their files are unchanged, or
     else its own translations of the domain's sources (Dakwale and Monz 2017). The best weights are those of the smallest loss
-    on as many dev sentences of the domain as general ones. Everything is checked before anything is translated; with
+    on as many dev sentences of the domain as general ones; at the end `interpolate` takes back what would be forgotten, unless
+    `mix` is 0. Everything is checked before anything is translated; with
     `resume`, translation and training continue where they were stopped.
     """
     chosen, listener = settings or AdaptationSettings(), listener or Silent()
@@ -134,7 +136,10 @@ def adapt(
                 listener.say("There is no general dev set, so only that of the domain chooses the best weights.")
             mixture.save(place)
         recipe = adapted_recipe(base, mixture, chosen)
-    return fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
+    progress = fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
+    if progress.finished and chosen.mix:
+        interpolate(out, say=listener.say)
+    return progress
 
 
 def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) -> Recipe:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.directions import Directions
 from dragoman.data.ledger import check, write_recorded
 from dragoman.data.settings import DataSettings
@@ -88,6 +88,21 @@ class Mixture:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError, DamagedError):
             raise RunError(f"{path} is damaged; remove {folder} to mix the texts again") from None
+
+
+def written_pairs(run: Run, mixture: Mixture, name: str) -> list[Pair]:
+    """Read a dev or test set of a mixture, such as `general-dev`, in all directions; none if there is no such set."""
+    pairs: list[Pair] = []
+    ways = directions_of(run)
+    for number, direction in enumerate(mixture.directions or ways.trained, 1):
+        path = (run.folder / FOLDER / f"{name}-{number}.jsonl").absolute()
+        check(run.folder, path)
+        if path.exists():
+            languages = {"languages": list(direction)} if ways.tagged else {}
+            corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}
+            data = parse(DataSettings, section(run, {"train": [corpus], "dev": [corpus]}), str(path))
+            pairs += read_pairs(data.train[0], data)
+    return pairs
 
 
 def files_of(data: DataSettings, *parts: str) -> list[Path]:

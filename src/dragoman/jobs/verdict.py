@@ -5,17 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.data.corpus import Pair, read_pairs
-from dragoman.data.ledger import check, write_recorded
-from dragoman.data.settings import DataSettings
+from dragoman.data.corpus import Pair
+from dragoman.data.ledger import write_recorded
 from dragoman.errors import RunError
 from dragoman.inference.translator import Translator
-from dragoman.jobs.mixing import FOLDER, Mixture, directions_of, section
-from dragoman.jobs.translate_corpus import FIELDS
+from dragoman.jobs.mixing import FOLDER, Mixture, written_pairs
 from dragoman.metrics.scores import bleu
 from dragoman.metrics.significance import bleu_difference
-from dragoman.runs.folder import Run, open_run
-from dragoman.settings import parse
+from dragoman.runs.folder import open_run
 
 FILE = "adaptation.json"
 """File of an adapted run with the verdict."""
@@ -98,7 +95,7 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
         raise RunError(
             f"{folder} was not made by `dragoman adapt`, so there is nothing to compare it with; give one that was"
         )
-    tests = {name: _test_pairs(run, mixture, name) for name in ("domain", "general")}
+    tests = {name: written_pairs(run, mixture, f"{name}-test") for name in ("domain", "general")}
     every = [pair for pairs in tests.values() for pair in pairs]
     before, after = (_translated(place, every, device) for place in (run.base().folder, folder))
     first = len(tests["domain"])
@@ -108,21 +105,6 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
     table: dict[str, Any] = {**asdict(verdict), "advice": verdict.advice}
     write_recorded(folder, folder / FILE, json.dumps(table, indent=2) + "\n")
     return verdict
-
-
-def _test_pairs(run: Run, mixture: Mixture, name: str) -> list[Pair]:
-    """Read a test set in all directions."""
-    pairs: list[Pair] = []
-    ways = directions_of(run)
-    for number, direction in enumerate(mixture.directions or ways.trained, 1):
-        path = (run.folder / FOLDER / f"{name}-test-{number}.jsonl").absolute()
-        check(run.folder, path)
-        if path.exists():
-            languages = {"languages": list(direction)} if ways.tagged else {}
-            corpus = {"jsonl": str(path), "fields": list(FIELDS), **languages}
-            data = parse(DataSettings, section(run, {"train": [corpus], "dev": [corpus]}), str(path))
-            pairs += read_pairs(data.train[0], data)
-    return pairs
 
 
 def _translated(folder: Path, pairs: list[Pair], device: str) -> list[str]:
