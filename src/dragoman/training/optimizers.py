@@ -10,6 +10,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
+from dragoman.training.shards import local
 
 
 def build_optimizer(
@@ -80,13 +81,13 @@ class LowOverheadAdam(Adam):
     def _move(self, group: Mapping[str, Any], parameters: list[Tensor]) -> None:
         """Update the parameters of one group."""
         steps, means, squares = (
-            [self.state[p][name] for p in parameters] for name in ("step", "exp_avg", "exp_avg_sq")
+            [local(self.state[p][name]) for p in parameters] for name in ("step", "exp_avg", "exp_avg_sq")
         )
         torch._foreach_add_(steps, 1)
         operation = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
         operation(
-            parameters,
-            [p.grad for p in parameters if p.grad is not None],
+            [local(p) for p in parameters],
+            [local(p.grad) for p in parameters if p.grad is not None],
             means,
             squares,
             [],
