@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from tests.end_to_end.processes import environment, free_port, run_together
@@ -12,6 +13,7 @@ from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile
 
 PLAIN = ("model.dropout=0", "training.precision=float32", "training.average=1")
+SHARD = "training.shard=true"
 MODULE = "tests.end_to_end.processes"
 
 
@@ -46,6 +48,39 @@ def test_a_run_of_two_processes_is_resumed_by_one_and_by_two(tmp_path: Path) -> 
         trained(part, size, *settings, "training.steps=30", "training.schedule=constant", start="resume")
         assert MetricsFile(part / "metrics.jsonl").read()[-1]["step"] == 30
     assert losses(tmp_path / "part1") == pytest.approx(losses(tmp_path / "part2"), rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["transformer", "rnn"])
+def test_a_run_with_divided_weights_is_that_of_one_process_and_resumed_by_any_number(
+    tmp_path: Path, model: str
+) -> None:
+    """The first half is by two processes with divided weights, and the second by one, by two, or by two that divide them."""
+    settings = (*PLAIN, "training.ema=0.9", "training.schedule=constant")
+    one = trained(tmp_path / "one", 1, *settings, "training.steps=20", model=model)
+    begun = trained(tmp_path / "begun", 2, *settings, SHARD, "training.steps=10", model=model)
+    assert sorted(path.name for path in begun.iterdir()) == sorted(path.name for path in one.iterdir())
+    for size, shard in ((2, SHARD), (1, "training.shard=false")):
+        folder = tmp_path / f"resumed by {size}"
+        copytree(begun, folder)
+        trained(folder, size, *settings, shard, "training.steps=20", start="resume", model=model)
+        assert losses(folder) == pytest.approx(losses(one), rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("model.experts={experts: 4, active: 2}", "training.tokens_per_step=800"),
+        ("training.reward={samples: 2}", "training.tokens_per_step=800"),
+        ("training.phases=[{after: 0.5, optimizer: sgd, dropout: false}]", "training.optimizer=muon"),
+        ("training.guided={links: learned}",),
+        ("training.consistency={kind: r_drop}", "training.word_dropout=0.1"),
+    ],
+)
+def test_what_is_trained_otherwise_can_be_divided(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    folder = trained(tmp_path / "run", 2, SHARD, *settings)
+    assert MetricsFile(folder / "metrics.jsonl").read()[-1]["step"] == 20
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,12 @@ OBJECTIVE = partial(translation_loss, smoothing=0.1)
 BATCHES = [PAIRS, MORE, parts_of(PAIRS, 6)[0]]
 """The last has a single row, so that one of two processes has nothing to do."""
 TOKENS = target_tokens(BATCHES)
-OPTIMIZERS = ("adamw", "adam", "muon", "nesterov")
 OPTIMISED = "transformer pre-norm, sinusoidal"
 AT_ONCE = "transformer, gathered at once"
+WHAT = {
+    "quick": (("gnmt", "transformer, as t5", OPTIMISED), ("adamw", "muon")),
+    "slow": ((*FAMILIES, AT_ONCE), ("adam", "nesterov")),
+}
 STEPS = 3
 
 
@@ -94,17 +98,31 @@ def optimised(model: Any, kind: str, step: Callable[[Any], object], files: RunFi
     save_state(files, model, optimizer, progress=Progress(), stream=Place(), average=average, writes=writes)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@dataclass(frozen=True)
+class Written:
+    """What two processes have computed, and where it is."""
+
+    place: Path
+    families: Sequence[str]
+    optimizers: Sequence[str]
+
+
+@pytest.fixture(scope="module", params=["quick", pytest.param("slow", marks=pytest.mark.slow)])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Let two processes compute everything that the tests look at."""
     place = tmp_path_factory.mktemp("shards")
-    found = run_together(2, "tests.training.test_shards", str(place))
+    found = run_together(2, "tests.training.test_shards", str(place), request.param)
     assert [one.returncode for one in found] == [0, 0], [one.stderr[-3000:] for one in found]
-    return place
+    return Written(place, *WHAT[request.param])
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, AT_ONCE])
-def test_loss_and_gradient_are_those_of_one_process(written: Path, name: str) -> None:
+def test_loss_and_gradient_are_those_of_one_process(written: Written) -> None:
+    for name in written.families:
+        compare_steps(written.place, name)
+
+
+def compare_steps(written: Path, name: str) -> None:
+    """Compare a step with that of one process."""
     model = OPTIMISED if name == AT_ONCE else name
     wanted, gradient = of_one_process(model)
     found = [json.loads((written / f"{name} {rank}.json").read_text()) for rank in range(2)]
@@ -116,10 +134,13 @@ def test_loss_and_gradient_are_those_of_one_process(written: Path, name: str) ->
         torch.testing.assert_close(tensors[part], value, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_weights_optimiser_and_average_are_saved_as_by_one_process(
-    written: Path, tmp_path: Path, optimizer: str
-) -> None:
+def test_weights_optimiser_and_average_are_saved_as_by_one_process(written: Written, tmp_path: Path) -> None:
+    for optimizer in written.optimizers:
+        compare_states(written.place, tmp_path / optimizer, optimizer)
+
+
+def compare_states(written: Path, tmp_path: Path, optimizer: str) -> None:
+    """Compare what two processes have saved with what one saves."""
     model, files = without_dropout(OPTIMISED), RunFiles(tmp_path)
     optimised(model, optimizer, partial(stepped, model, OBJECTIVE, clip=0.1), files)
     wanted, found = (load_tensors(one.last)[0] for one in (files, RunFiles(written / optimizer)))
@@ -129,9 +150,14 @@ def test_weights_optimiser_and_average_are_saved_as_by_one_process(
         torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_what_was_saved_is_divided_again(written: Path, optimizer: str) -> None:
+def test_what_was_saved_is_divided_again(written: Written) -> None:
     """The processes went on for a step from what one of them had written, and so does one."""
+    for optimizer in written.optimizers:
+        compare_next_step(written.place, optimizer)
+
+
+def compare_next_step(written: Path, optimizer: str) -> None:
+    """Compare the weights after one more step."""
     model, files = without_dropout(OPTIMISED), RunFiles(written / optimizer)
     _, tensors = load_state(files, model, Place())  # type: ignore[arg-type]
     restored = build_optimizer(model, settings(optimizer))
@@ -142,8 +168,8 @@ def test_what_was_saved_is_divided_again(written: Path, optimizer: str) -> None:
         torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-9)
 
 
-def test_a_model_that_gave_its_weights_away_keeps_shapes_alone(written: Path) -> None:
-    found = json.loads((written / "hollow.json").read_text())
+def test_a_model_that_gave_its_weights_away_keeps_shapes_alone(written: Written) -> None:
+    found = json.loads((written.place / "hollow.json").read_text())
     assert found == {"shapes": True, "bytes": 8, "whole": True, "emptied": True, "others": False}
 
 
@@ -161,9 +187,9 @@ def test_nothing_has_no_loss_and_no_gradient() -> None:
     assert all(not gradient.any() for gradient in gradients(model).values())
 
 
-def compute_families(place: Path, world: World) -> None:
+def compute_families(place: Path, world: World, families: Sequence[str]) -> None:
     """Take a step of each family, and of a Transformer whose blocks are gathered at once."""
-    for name in (*FAMILIES, AT_ONCE):
+    for name in families:
         model = OPTIMISED if name == AT_ONCE else name
         own = World(world.rank, world.size, by_rows=model in SPLITTABLE)
         shards = Shards(without_dropout(model), by_blocks=name != AT_ONCE)
@@ -176,9 +202,9 @@ def compute_families(place: Path, world: World) -> None:
             save_tensors(place / f"{name}.safetensors", full)
 
 
-def compute_optimisers(place: Path, world: World) -> None:
+def compute_optimisers(place: Path, world: World, optimizers: Sequence[str]) -> None:
     """Take some steps with each optimiser, save, and go on from what was saved."""
-    for kind in OPTIMIZERS:
+    for kind in optimizers:
         files = RunFiles(place / kind)
         shards = Shards(without_dropout(OPTIMISED), by_blocks=True)
         step = partial(stepped, None, shards.computing(OBJECTIVE), world=world, clip=0.1)
@@ -218,5 +244,7 @@ def look_into(place: Path, world: World) -> None:
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     with joined(torch.device("cpu")) as together:
-        for part in (compute_families, compute_optimisers, look_into):
-            part(Path(sys.argv[1]), together)
+        folder, what = Path(sys.argv[1]), WHAT[sys.argv[2]]
+        compute_families(folder, together, what[0])
+        compute_optimisers(folder, together, what[1])
+        look_into(folder, together)
