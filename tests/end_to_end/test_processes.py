@@ -83,17 +83,19 @@ def test_a_run_with_divided_weights_is_that_of_one_process_and_resumed_by_any_nu
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings",
+    ("model", "settings"),
     [
-        ("model.experts={experts: 4, active: 2}", "training.tokens_per_step=800"),
-        ("training.reward={samples: 2}", "training.tokens_per_step=800"),
-        ("training.phases=[{after: 0.5, optimizer: sgd, dropout: false}]", "training.optimizer=muon"),
-        ("training.guided={links: learned}",),
-        ("training.consistency={kind: r_drop}", "training.word_dropout=0.1"),
+        ("transformer", ("model.experts={experts: 4, active: 2}", "training.tokens_per_step=800")),
+        ("transformer", ("training.reward={samples: 2}", "training.tokens_per_step=800")),
+        ("transformer", ("training.phases=[{after: 0.5, optimizer: sgd, dropout: false}]", "training.optimizer=muon")),
+        ("transformer", ("training.guided={links: learned}",)),
+        ("transformer", ("training.consistency={kind: r_drop}", "training.word_dropout=0.1")),
+        ("rnn", ("model.hard={training: reinforce}", "training.tokens_per_step=800")),
+        ("masked_lm", ("training.tokens_per_step=600",)),
     ],
 )
-def test_what_is_trained_otherwise_can_be_divided(tmp_path: Path, settings: tuple[str, ...]) -> None:
-    folder = trained(tmp_path / "run", 2, SHARD, *settings)
+def test_what_is_trained_otherwise_can_be_divided(tmp_path: Path, model: str, settings: tuple[str, ...]) -> None:
+    folder = trained(tmp_path / "run", 2, SHARD, *settings, model=model)
     assert MetricsFile(folder / "metrics.jsonl").read()[-1]["step"] == 20
 
 
