@@ -25,9 +25,12 @@ def environment(rank: int, size: int, port: int) -> dict[str, str]:
     return os.environ | {name: str(value) for name, value in own.items()} | {"OMP_NUM_THREADS": "1"}
 
 
-def run_together(size: int, module: str, *arguments: str) -> list[subprocess.CompletedProcess[str]]:
-    """Run a module in so many processes to the end, and return what became of each."""
-    command, port = [sys.executable, "-m", module, *arguments], free_port()
+def run_together(
+    size: int, module: str, *arguments: str, path: Path | None = None
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run a module, which may be in a folder `path`, in so many processes to the end, and return what became of each."""
+    program = ["-m", module] if path is None else [str(path / f"{module}.py")]
+    command, port = [sys.executable, *program, *arguments], free_port()
     started = [
         subprocess.Popen(
             command, env=environment(rank, size, port), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -19,9 +19,11 @@ from dragoman.jobs.checks import (
     check_machine,
     check_recipe,
     check_rerank,
+    check_shared,
     remarks,
     smallest_outline,
 )
+from dragoman.jobs.memory import static_memory
 from dragoman.jobs.train import fit
 from dragoman.laws.examples import fresh_model
 from dragoman.layers.mixture import MixtureHead
@@ -156,6 +158,33 @@ def test_replicas_are_refused_on_a_gpu() -> None:
     check_machine(several, CPU)
     with pytest.raises(SettingsError, match=r"`training.replicas` .* training is on a GPU"):
         check_machine(several, GPU)
+
+
+def test_one_process_divides_no_weights_but_goes_on_with_a_run_of_several() -> None:
+    divided = recipe("transformer", "training.shard=true")
+    with pytest.raises(SettingsError, match=r"`training\.shard` .* only one; .*torchrun"):
+        check_shared(divided, 1)
+    check_shared(divided, 1, begun=True)
+    check_shared(divided, 2)
+
+
+def test_a_model_is_refused_for_its_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    divided, whole = recipe("rnn", "training.shard=true"), recipe("rnn")
+    needed = static_memory(checks.smallest_outline(whole), whole.training).total
+    monkeypatch.setattr(checks, "free_memory", lambda _: needed // 2)
+    check_machine(divided, CPU, 2)
+    for refused, processes in ((divided, 1), (whole, 2)):
+        with pytest.raises(SettingsError, match=r"memory are free"):
+            check_machine(refused, CPU, processes)
+
+
+def test_what_cannot_share_is_refused_before_a_model_is_assembled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.jobs.train.assemble", None)
+    with pytest.raises(SettingsError, match=r"`training\.shard`"):
+        fit(recipe("transformer", "training.shard=true"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_package_that_is_not_installed_is_asked_for_with_the_command_that_installs_it(

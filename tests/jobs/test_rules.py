@@ -50,6 +50,23 @@ LOOP = ["model.input_feeding=true"]
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
         ("rnn", ["training.padding=packed"], ["`training.padding: packed`"]),
         ("transformer", ["training.padding=packed", "model.attention_dropout=0.1"], ["attention dropout"]),
+        (
+            "transformer",
+            ["training.shard=true", "training.replicas=2"],
+            ["`training.shard: true`", "`training.replicas`"],
+        ),
+        (
+            "transformer",
+            ["training.shard=true", "training.compile=model"],
+            ["`training.shard: true`", "`training.compile`"],
+        ),
+        ("rnn", ["training.shard=true", "model.score=cosine"], ["`training.shard: true`", "`cosine`"]),
+        ("transformer", ["training.shard=true", "model.self_score=cosine"], ["`training.shard: true`", "`cosine`"]),
+        (
+            "transformer",
+            ["training.shard=true", "model.adapters.rank=2"],
+            ["`training.shard: true`", "`model.adapters`"],
+        ),
         ("transformer", ["training.guided.layer=2"], ["`training.guided`", "`links`"]),
         (
             "rnn",
@@ -110,6 +127,8 @@ def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy
         ("transformer", ["training.compile=model"]),
         ("rnn", ["training.recurrence=plain"]),
         ("transformer", ["training.padding=packed"]),
+        ("transformer", ["training.shard=true", "training.reward.samples=2"]),
+        ("rnn", ["training.shard=true"]),
         ("transformer", ["training.optimizer=sgd", "training.momentum=0.5"]),
         ("transformer", ["training.momentum=0.5", "training.phases=[{after: 0.5, optimizer: sgd}]"]),
         ("transformer", ["training.optimizer=sgd", "training.phases=[{after: 0.5, optimizer: sgd, momentum: 0.9}]"]),

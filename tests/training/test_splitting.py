@@ -20,7 +20,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 from dragoman.training.replicas import Replicas
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.splitting import Size, Splitter, size_of
+from dragoman.training.splitting import DEPENDS, Size, Splitter, size_of
 from dragoman.training.step import Compute, StepResult, train_step
 
 PAIRS = batch([5, 3, 4, 7, 2, 6], [6, 3, 5, 4, 7, 2])
@@ -158,7 +158,7 @@ def test_a_single_pair_that_does_not_fit_ends_training_with_what_can_be_done() -
 
 
 def test_a_loss_of_the_whole_batch_is_not_cut() -> None:
-    splitter = Splitter(lambda _: None, whole=True)
+    splitter = Splitter(lambda _: None, whole=DEPENDS)
     with pytest.raises(TrainingError, match=r"6 sentences .*cannot be computed in parts.*training\.batch_tokens"):
         stepped(without_dropout("gnmt"), short_of_memory(4), splitter=splitter)
 

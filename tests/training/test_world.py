@@ -13,11 +13,12 @@ from tests.laws.architectures import FAMILIES
 from tests.training.test_splitting import EACH, MORE, PAIRS, SPLITTABLE, gradients, without_dropout
 from torch.optim import SGD
 
+from dragoman.errors import TrainingError
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.objectives import translation_loss
 from dragoman.training.replicas import add_gradient
 from dragoman.training.step import Compute, target_tokens, train_step
-from dragoman.training.world import ALONE, World, joined
+from dragoman.training.world import ALONE, World, connection_named, joined
 
 OBJECTIVE = partial(translation_loss, smoothing=0.1)
 BATCHES = [PAIRS, MORE]
@@ -62,6 +63,29 @@ def test_each_row_is_in_one_share(by_rows: bool) -> None:
     assert target_tokens([batch for share in shares for batch in share]) == TOKENS
     if not by_rows:
         assert [len(share) for share in shares] == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("by_rows", "size", "turns"), [(True, 4, 2), (False, 1, 2), (False, 2, 1), (False, 4, 1)])
+def test_no_process_computes_more_often_than_the_first(by_rows: bool, size: int, turns: int) -> None:
+    assert World(0, size, by_rows).turns(BATCHES) == turns == len(World(0, size, by_rows).share(BATCHES))
+
+
+def test_others_are_told_that_the_first_process_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(World, "agree", lambda _, value=None: told.append(value))
+    with World(0, 2).warned_of_failure():
+        pass
+    assert told == []
+    with pytest.raises(KeyError, match=r"mine"), World(0, 2).warned_of_failure():
+        raise KeyError("mine")
+    assert told == [None]
+
+
+def test_an_error_between_processes_is_told_from_others() -> None:
+    with pytest.raises(TrainingError, match=r"connection .* was lost \(.*pair.cc.*--resume"), connection_named():
+        raise RuntimeError("[/torch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer")
+    with pytest.raises(RuntimeError, match=r"shapes"), connection_named():
+        raise RuntimeError("shapes do not match")
 
 
 def test_one_process_alone_changes_nothing() -> None:

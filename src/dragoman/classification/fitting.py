@@ -28,6 +28,7 @@ from dragoman.interfaces import Batch, Loss
 from dragoman.jobs.checks import check_machine, check_recipe
 from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import choose_training_precision
+from dragoman.machine.processes import for_one_process
 from dragoman.machine.threads import threads_restored
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import check_new
@@ -49,6 +50,7 @@ BATCH = 64
 """Dev documents per batch."""
 
 
+@for_one_process
 def fit_classifier(
     recipe: ClassifierRecipe, folder: Path, *, resume: bool = False, listener: Listener | None = None
 ) -> Progress:

@@ -20,7 +20,7 @@ from dragoman.errors import DragomanError, InputError
 from dragoman.machine.memory import ran_out_of_memory
 from dragoman.machine.openmp import load_average, set_wait_policy
 from dragoman.machine.private_cache import CacheError, set_compiler_cache
-from dragoman.machine.processes import is_one_of_several
+from dragoman.machine.processes import check_alone
 
 COMMANDS = (
     "demo",
@@ -102,10 +102,8 @@ class Commands(TyperGroup):
         """Return a command by its name or its old name."""
         if cmd_name in RENAMED:
             note(f"dragoman: `{cmd_name}` is now called `{RENAMED[cmd_name]}`; the old name still works")
-        if cmd_name != "train" and is_one_of_several():
-            raise InputError(
-                f"several processes share the work of `dragoman train` alone; run `dragoman {cmd_name}` without torchrun"
-            )
+        if cmd_name != "train":
+            check_alone(f"`dragoman {cmd_name}`")
         return super().get_command(ctx, RENAMED.get(cmd_name, cmd_name))
 
 

@@ -27,6 +27,7 @@ from dragoman.inference.ctranslate2.folder import (
 )
 from dragoman.inference.ctranslate2.translator import DICTIONARY, ExportedTranslator, can_be_used
 from dragoman.inference.translator import Translator
+from dragoman.machine.processes import for_one_process
 from dragoman.machine.provenance import versions
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run, open_run
@@ -38,6 +39,7 @@ SAMPLE = 40
 """Number of sentences on which both engines must agree."""
 
 
+@for_one_process
 def export(run: Path, out: Path | None = None, *, quantization: Quantization = "int8") -> tuple[Path, Agreement]:
     """Export a run for CTranslate2; return the folder, by default inside the run, and how well both engines agree.
 

@@ -38,6 +38,7 @@ from dragoman.jobs.translate_corpus import (
     translate_corpora,
 )
 from dragoman.layers.adapters import Adapters
+from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
@@ -87,6 +88,7 @@ class AdaptationSettings:
             raise SettingsError(f"`minutes` is {self.minutes}, but it must be a number above 0")
 
 
+@for_one_process
 def adapt(
     run: Path,
     data: Path,

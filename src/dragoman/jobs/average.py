@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from dragoman.errors import InputError
+from dragoman.machine.processes import for_one_process
 from dragoman.runs.folder import check_new, new_run, open_run, replacing_run
 from dragoman.training.checkpoint import average
 
 
+@for_one_process
 def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     """Average the last checkpoints of the run `folder` into the run `out` (RUN-average by default), and return that folder.
 

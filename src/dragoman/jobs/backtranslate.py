@@ -23,6 +23,7 @@ from dragoman.jobs.translate_corpus import (
     remember,
     translate_corpora,
 )
+from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
@@ -79,6 +80,7 @@ def folder_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.translations")
 
 
+@for_one_process
 def backtranslate(
     folder: Path,
     text: Path,

@@ -31,6 +31,7 @@ from dragoman.inference.confidence.evidence import Evidence, PassSettings, varie
 from dragoman.inference.confidence.features import sentence_features, word_features
 from dragoman.inference.translator import Translator
 from dragoman.inspection.reliability import draw_reliability
+from dragoman.machine.processes import for_one_process
 from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, reliability
 from dragoman.metrics.scores import sentence_chrf
 from dragoman.runs.folder import Run, open_run
@@ -67,6 +68,7 @@ class Examples:
     """Of each word of each translation; nothing where they are unknown. If all are equal, nothing is learned from them."""
 
 
+@for_one_process
 def calibrate(
     run: Path,
     passes: PassSettings,

@@ -118,7 +118,7 @@ def _about_languages(recipe: Any) -> str:
     return f"No training corpus has {', '.join(unseen)} of `data.languages`, so the model will not translate it."
 
 
-def check_machine(recipe: Settings, device: torch.device) -> None:
+def check_machine(recipe: Settings, device: torch.device, processes: int = 1) -> None:
     """Raise SettingsError for what this machine lacks: memory for the model, packages, threads, a GPU."""
     training = _training(recipe)
     if training.tensorboard and find_spec("tensorboard") is None:
@@ -140,11 +140,19 @@ def check_machine(recipe: Settings, device: torch.device) -> None:
             "`training.replicas` shares a batch among the cores of a CPU, but training is on a GPU; remove it, or set "
             "`training.device: cpu`"
         )
-    _check_memory(recipe, device)
+    _check_memory(recipe, device, processes)
 
 
-def check_shared(recipe: Settings, processes: int) -> None:
-    """Raise SettingsError if several processes cannot share the steps of a training."""
+def check_shared(recipe: Settings, processes: int, *, begun: bool = False) -> None:
+    """Raise SettingsError if several processes cannot share the steps of a training, or there is one for what needs several.
+
+    One process may go on with a run that was `begun` by several.
+    """
+    if processes == 1 and not begun and getattr(recipe.training, "shard", False):  # type: ignore[attr-defined]
+        raise SettingsError(
+            "`training.shard` divides the weights among several processes, but this is the only one; start the training with "
+            "torchrun, or remove it"
+        )
     if processes > 1 and not splittable(recipe) and _training(recipe).tokens_per_step is None:
         raise SettingsError(
             f"the loss of a batch depends on all of it here, so {processes} processes can share only steps of several batches; "
@@ -158,14 +166,16 @@ def _training(recipe: Any) -> OptimisationSettings:
     return training
 
 
-def _check_memory(recipe: Any, device: torch.device) -> None:
-    """Raise SettingsError if the weights, gradients and optimiser state alone exceed the free memory."""
+def _check_memory(recipe: Any, device: torch.device, processes: int) -> None:
+    """Raise SettingsError if the weights, gradients and optimiser state alone exceed the free memory, or the share of them."""
     free = free_memory(device.type)
     try:
         outline = smallest_outline(recipe)
     except (RuntimeError, OverflowError):  # beyond the address space
         raise SettingsError("this `model` is larger than any memory; choose smaller sizes in `model`") from None
-    needed = static_memory(outline, recipe.training).total
+    needed = static_memory(outline, recipe.training).total // (
+        processes if getattr(recipe.training, "shard", False) else 1
+    )
     if free is not None and needed > free:
         weights = sum(weight.numel() for weight in outline.model.parameters())
         raise SettingsError(

@@ -15,6 +15,7 @@ from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.inspection import Report, Sample, Score, links_from_weights, merge_pieces, write_report
 from dragoman.jobs.train import fit
+from dragoman.machine.processes import for_one_process
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.runs.folder import open_run
@@ -43,6 +44,7 @@ def remove_previous_demo(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
+@for_one_process
 def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Listener) -> Report | signal.Signals:
     """Train, measure and write report.html and report.json; return the report, or the signal that stopped training."""
     directions = recipe.data.directions

@@ -29,6 +29,7 @@ from dragoman.jobs.translate_corpus import (
     sentences,
     translate_corpora,
 )
+from dragoman.machine.processes import for_one_process
 from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
@@ -95,6 +96,7 @@ def student_recipe(
     return recipe
 
 
+@for_one_process
 def distill(
     runs: Sequence[Path],
     recipe: str | Path,

@@ -25,6 +25,7 @@ from dragoman.jobs.translate_corpus import (
     sentences,
     translate_corpora,
 )
+from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
@@ -43,6 +44,7 @@ class Diversified:
     files: list[str]
 
 
+@for_one_process
 def diversify(
     runs: Sequence[Path],
     folder: Path,

@@ -15,6 +15,7 @@ from dragoman.data.corpus import Pair
 from dragoman.data.lines import read_lines
 from dragoman.errors import InputError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.machine.processes import for_one_process
 from dragoman.models.build import Model
 from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
@@ -43,6 +44,7 @@ class Grown:
     """How many ids were added to the source and to the target."""
 
 
+@for_one_process
 def grow_run(
     folder: Path,
     out: Path,

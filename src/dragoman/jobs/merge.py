@@ -5,9 +5,11 @@ from pathlib import Path
 import torch
 
 from dragoman.errors import InputError
+from dragoman.machine.processes import for_one_process
 from dragoman.runs.folder import check_new, new_run, open_run, replacing_run
 
 
+@for_one_process
 def merge_run(folder: Path, out: Path | None = None) -> Path:
     """Merge the adapters of the run `folder` into the run `out` (RUN-merged by default), and return that folder.
 

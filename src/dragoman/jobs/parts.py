@@ -39,6 +39,12 @@ def splittable(recipe: Any) -> bool:
     )
 
 
+def same_passes(recipe: Any) -> bool:
+    """Tell whether each process calls each layer equally often: not to sample translations for a reward."""
+    training = recipe.training
+    return all(one.reward is None for one in (training, *training.phases))
+
+
 def replicable(recipe: Any) -> bool:
     """Tell whether copies of the model can compute parts of a batch: it is splittable, and chance is dropout alone."""
     model, training = model_of(recipe), recipe.training

@@ -27,6 +27,7 @@ from dragoman.jobs.train import assemble, with_choices
 from dragoman.jobs.validation import dev_pairs, untrained
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.memory import free_memory, resident_memory
+from dragoman.machine.processes import for_one_process
 from dragoman.machine.provenance import machine
 from dragoman.machine.threads import threads_restored
 from dragoman.runs.folder import Run
@@ -145,6 +146,7 @@ class Plan:
         return self.memory.total + (self.process or 0)
 
 
+@for_one_process
 def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None = None) -> Plan:
     """Plan the training of `recipe`; with `probe`, the trainer takes real steps for about 20 seconds.
 

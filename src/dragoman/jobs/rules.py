@@ -6,12 +6,15 @@ from typing import Any
 from dragoman.data.settings import LinesSettings
 from dragoman.jobs.adapting_rules import ADAPTING
 from dragoman.jobs.parts import model_of, plugged, replicable
+from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
 from dragoman.training.settings import OptimisationSettings
 
 ADAPTIVE = ("adam", "adamw", "muon")
 """Optimisers that use `betas` and `epsilon`; muon does so except for the matrices of layers."""
+SCORES = ("score", "self_score", "cross_score")
+"""Settings of a model that name a score."""
 MOMENTUM = ("sgd", "nesterov")
 """Optimisers that use `momentum`."""
 
@@ -195,6 +198,31 @@ COMPUTING = (
         "training.replicas",
         lambda _, training: training.compile == "none",
         "does not work with `training.compile`",
+    ),
+    Rule(
+        "training.shard",
+        lambda recipe, _: (
+            recipe.model.kind in KINDS and not plugged(recipe) and recipe.training.objective == "translation"
+        ),
+        "divides the weights of built-in models with their own objective, and nothing is known of those of plugins",
+    ),
+    Rule(
+        "training.shard",
+        lambda recipe, _: getattr(recipe.model, "adapters", None) is None,
+        "does not work with `model.adapters`, which train few weights",
+    ),
+    Rule(
+        "training.shard",
+        lambda recipe, _: "cosine" not in (getattr(recipe.model, name, None) for name in SCORES),
+        "cannot divide the strength of the score `cosine`, which is a single number",
+        remedy="choose another score, or remove it",
+    ),
+    *(
+        Rule("training.shard", works, f"does not work with `training.{name}`")
+        for name, works in (
+            ("compile", lambda _, training: training.compile == "none"),
+            ("replicas", lambda _, training: training.replicas in (None, 1)),
+        )
     ),
     Rule(
         "training.recurrence",

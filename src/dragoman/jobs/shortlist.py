@@ -10,12 +10,14 @@ from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.inference.torch_engine import output_layer
+from dragoman.machine.processes import for_one_process
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.text.codec import Codec
 from dragoman.text.unknown import positional_piece
 from dragoman.training.checkpoint import save_tensors
 
 
+@for_one_process
 def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs: int = 100_000) -> Shortlist:
     """Learn, from at most `pairs` training pairs, the `likely` target tokens of each source token, and save them.
 

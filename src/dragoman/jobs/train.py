@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,13 @@ from dragoman.attention.packed import kernel_works
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.variation import Variation
+from dragoman.errors import TrainingError
 from dragoman.jobs.checks import (
     check_corpus,
     check_machine,
     check_shared,
 )
-from dragoman.jobs.parts import replicable, splittable
+from dragoman.jobs.parts import replicable, same_passes, splittable
 from dragoman.jobs.prepare import prepare, reopen
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
@@ -50,6 +52,7 @@ from dragoman.training.reports import Silent
 from dragoman.training.selection import check_learned, value_of
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.splitting import DEPENDS
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
 from dragoman.training.world import World, joined
@@ -79,7 +82,6 @@ def fit(
     with joined(device, seed=recipe.seed) as world, threads_restored():
         if not world.is_first:
             return _take_part(folder, world)
-        resume = resume or _goes_on(folder)
         return _lead(recipe, folder, world, resume=resume, listener=listener or Silent(), codecs=codecs, about=about)
 
 
@@ -102,18 +104,20 @@ def _lead(
 ) -> Progress:
     """Do what `fit` says, as the only process or the first of several."""
     device = choose_device(recipe.training.device)
-    if not recipe.auto:
-        check_machine(recipe, device)
-    known = resume and folder.exists()
-    with run_lock(folder):
-        run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
-        if recipe.auto:
-            check_machine(run.recipe, device)
-        resuming = known and run.files.last.exists()
-        trainer = assemble(run, listener, resuming=resuming)
-        run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})
-        check_shared(run.recipe, world.size)
-        run.save()
+    with ExitStack() as until_the_end:
+        with world.warned_of_failure():
+            known = (resume or _goes_on(folder)) and folder.exists()
+            if not recipe.auto:
+                check_machine(recipe, device, world.size)
+            until_the_end.enter_context(run_lock(folder))
+            run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
+            check_shared(run.recipe, world.size, begun=known)
+            if recipe.auto:
+                check_machine(run.recipe, device, world.size)
+            resuming = known and run.files.last.exists()
+            trainer = assemble(run, listener, resuming=resuming)
+            run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})
+            run.save()
         world.agree(resuming)
         _join(trainer, run, world)
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
@@ -123,7 +127,9 @@ def _lead(
 
 def _take_part(folder: Path, world: World) -> Progress:
     """Train together with the first process, once it has written the run."""
-    resuming = bool(world.agree())
+    resuming = world.agree()
+    if resuming is None:
+        raise TrainingError("the first process could not begin this training; see what it says")
     run = open_run(folder)
     trainer = assemble(run, Silent(), resuming=resuming)
     _join(trainer, run, world)
@@ -134,7 +140,9 @@ def _join(trainer: Trainer, run: Run, world: World) -> None:
     """Let a trainer work with those of the other processes, from the weights of the first."""
     world.copy_weights(trainer.model)
     world.copy_weights(trainer.trained)
-    trainer.join(replace(world, by_rows=splittable(run.recipe)))
+    recipe, world = run.recipe, replace(world, by_rows=splittable(run.recipe))
+    several = recipe.training.shard and world.size > 1
+    trainer.join(world, divided_by_blocks=same_passes(recipe) if several else None)
 
 
 def _conclude(run: Run, trainer: Trainer) -> None:
@@ -179,7 +187,7 @@ def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
         validate=validation,
         listener=listener,
     )
-    trainer.splitter.whole = not splittable(recipe)
+    trainer.splitter.whole = None if splittable(recipe) else DEPENDS
     if adapters is not None:
         trainer.use_adapters(adapters)
     if (count := _replica_count(run, device)) > 1:
@@ -190,7 +198,7 @@ def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
 def _replica_count(run: Run, device: torch.device) -> int:
     """Return how many copies of the model compute parts of a batch; a run that has begun keeps its number."""
     if (run.folder / "manifest.json").exists():
-        return int(run.manifest.get("replicas", 1))
+        return 1 if run.recipe.training.shard else int(run.manifest.get("replicas", 1))
     return replica_count(run.recipe, device)
 
 
@@ -199,7 +207,7 @@ def replica_count(recipe: Recipe, device: torch.device) -> int:
     training = recipe.training
     if training.replicas is not None:
         return training.replicas
-    possible = device.type == "cpu" and training.compile == "none" and replicable(recipe)
+    possible = device.type == "cpu" and training.compile == "none" and not training.shard and replicable(recipe)
     return suitable_count(torch.get_num_threads(), training.batch_tokens) if possible else 1
 
 

@@ -18,6 +18,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
+from dragoman.machine.processes import for_one_process
 from dragoman.settings import parse
 
 CHUNK = 1024
@@ -100,6 +101,7 @@ def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
             files.of(path)
 
 
+@for_one_process
 def translate_corpora(
     translator: Translator, corpora: Sequence[CorpusTranslation], choose: Choose, *, report: Report
 ) -> None:

@@ -15,6 +15,7 @@ from dragoman.inference.checks import lay_over
 from dragoman.inference.noisy_channel import features
 from dragoman.inference.scorers import load_scorers
 from dragoman.inference.translator import Translator
+from dragoman.machine.processes import for_one_process
 from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import open_run
@@ -37,6 +38,7 @@ class Tuned:
     """BLEU without reranking."""
 
 
+@for_one_process
 def tune(
     run: Path,
     others: Sequence[Path],

@@ -1,7 +1,14 @@
 """What torchrun tells the processes that it starts, in their environment."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from dragoman.errors import InputError
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 SET_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -13,6 +20,28 @@ def is_one_of_several(environment: Mapping[str, str] = os.environ) -> bool:
     True
     """
     return all(name in environment for name in SET_BY_TORCHRUN) and int(environment["WORLD_SIZE"]) > 1
+
+
+def check_alone(what: str) -> None:
+    """Raise InputError where torchrun started this process and others, none of which may do `what` without the others.
+
+    >>> check_alone("`adapt`")
+    """
+    if is_one_of_several():
+        raise InputError(
+            f"several processes share the work of `dragoman train` alone (in Python `fit`); run {what} without torchrun"
+        )
+
+
+def for_one_process(job: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Make a function refuse to run in one of several processes that torchrun started: each would do and write the same."""
+
+    @wraps(job)
+    def checked(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        check_alone(f"`{job.__name__}`")
+        return job(*arguments, **options)
+
+    return checked
 
 
 def is_first(environment: Mapping[str, str] = os.environ) -> bool:

@@ -16,6 +16,7 @@ from dragoman.conversion.job import sample
 from dragoman.data.checksums import Checksums
 from dragoman.data.ledger import record
 from dragoman.errors import ExportError, ImportModelError, RunError
+from dragoman.machine.processes import for_one_process
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import own_export
 from dragoman.pretrained.families import Description, describe
@@ -64,6 +65,7 @@ class Imported:
     """None if nothing is installed that could compute the same."""
 
 
+@for_one_process
 def import_model(
     source: str,
     out: Path,

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dragoman.errors import RunError
 from dragoman.layers.adapters import Adapters
+from dragoman.training.shards import local, share_of
 
 
 def decay_at(step: int, decay: float) -> float:
@@ -38,7 +39,8 @@ class WeightAverage:
     def follow(self, step: int) -> None:
         """Take in the weights after `step` steps."""
         share = 1 - decay_at(step, self.decay)
-        torch._foreach_lerp_(list(self.averages.values()), list(self.weights.values()), share)
+        averages, weights = ([local(one) for one in some.values()] for some in (self.averages, self.weights))
+        torch._foreach_lerp_(averages, weights, share)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -57,7 +59,7 @@ class WeightAverage:
                 f"{path} holds no average of this model's weights (`training.ema`); start a new run with --out"
             )
         for name, average in self.averages.items():
-            average.copy_(tensors[name])
+            average.copy_(share_of(tensors[name], average))
 
     def _fill(self, tensors: Mapping[str, Tensor]) -> None:
         """Copy tensors into the model in place."""

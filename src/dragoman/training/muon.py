@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Muon
 
+from dragoman.training.shards import local, share_of, whole
+
 Quintic = tuple[float, float, float]
 """a, b and c of a x + b x^3 + c x^5."""
 QUINTICS: Sequence[Quintic] = (
@@ -26,8 +28,9 @@ class PreciseMuon(Muon):
     """Muon (Jordan et al. 2024) with matrix products in the dtype `products`; torch always uses bfloat16.
 
     Updates are scaled so that a learning rate has the same effect as for Adam (Liu et al. 2025, section 2.2). Many CPUs
-    emulate bfloat16 at a fraction of the speed of float32. On a GPU, matrices of the same shape are batched. Deviation: the
-    polynomials are `quintics`; torch's `ns_coefficients` and `ns_steps` in the parameter groups are ignored.
+    emulate bfloat16 at a fraction of the speed of float32. On a GPU, matrices of the same shape are batched. Where weights are
+    divided among processes, each gathers the whole matrix and updates its share. Deviation: the polynomials are `quintics`;
+    torch's `ns_coefficients` and `ns_steps` in the parameter groups are ignored.
     """
 
     def __init__(
@@ -66,11 +69,13 @@ class PreciseMuon(Muon):
                 state["momentum_buffer"] = torch.zeros_like(parameter.grad)
             average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
             directions.append(parameter.grad.lerp(average, group["momentum"]) if group["nesterov"] else average)
+        directions = [whole(direction) for direction in directions]
         together = directions[0] if len(alike) == 1 else torch.stack(directions)
         turned = orthogonalize(together.to(self.products), self.quintics, group["eps"])
         rate = group["lr"] * 0.2 * max(alike[0].shape) ** 0.5
         for parameter, update in zip(alike, [turned] if len(alike) == 1 else turned, strict=True):
-            parameter.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
+            own = local(share_of(update, parameter))
+            local(parameter).mul_(1 - group["lr"] * group["weight_decay"]).add_(own, alpha=-rate)
 
 
 def orthogonalize(

@@ -10,12 +10,13 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
+from dragoman.training.shards import is_divided, local
 
 
 def build_optimizer(
     model: nn.Module, settings: OptimisationSettings, products: torch.dtype = torch.float32
 ) -> Optimizer:
-    """Build the optimiser, fused; weight decay applies only to matrices of linear and recurrent layers.
+    """Build the optimiser, fused where it can be; weight decay applies only to matrices of linear and recurrent layers.
 
     `muon` updates the matrices of hidden layers, scaled so that a learning rate has the same effect as for Adam (Liu et al.
     2025, section 2.2), with matrix products in the dtype `products`; embeddings, output layers and everything else use
@@ -35,7 +36,11 @@ def build_optimizer(
         return CombinedOptimizer([muon, QuickAdamW(_groups(rest, others, decay), **adam)])
     groups = _groups(decayed, others, decay)
     if settings.optimizer in ("sgd", "nesterov"):
-        return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=settings.optimizer == "nesterov", fused=True)
+        nesterov, fused = (
+            settings.optimizer == "nesterov",
+            not any(map(is_divided, trained)),
+        )  # torch has no fused DTensors here
+        return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=nesterov, fused=fused)
     return (LowOverheadAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
 
 
@@ -80,13 +85,13 @@ class LowOverheadAdam(Adam):
     def _move(self, group: Mapping[str, Any], parameters: list[Tensor]) -> None:
         """Update the parameters of one group."""
         steps, means, squares = (
-            [self.state[p][name] for p in parameters] for name in ("step", "exp_avg", "exp_avg_sq")
+            [local(self.state[p][name]) for p in parameters] for name in ("step", "exp_avg", "exp_avg_sq")
         )
         torch._foreach_add_(steps, 1)
         operation = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
         operation(
-            parameters,
-            [p.grad for p in parameters if p.grad is not None],
+            [local(p) for p in parameters],
+            [local(p.grad) for p in parameters if p.grad is not None],
             means,
             squares,
             [],

@@ -13,6 +13,7 @@ MAY_CHANGE = frozenset(
     "threads",
     "compile",
     "padding",
+    "shard",
 }
 """Settings of the section `training` that may differ when a run is resumed."""
 

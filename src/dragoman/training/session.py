@@ -8,6 +8,7 @@ from dragoman.training.reports import TensorBoard
 from dragoman.training.stopping import stops_when_asked
 from dragoman.training.threads import SpreadThreads
 from dragoman.training.trainer import Trainer
+from dragoman.training.world import connection_named
 
 
 def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progress:
@@ -27,7 +28,7 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
             torch.manual_seed(seed + 1)
             if trainer.world.is_first:
                 trainer.metrics.truncate_after(0)
-        with stops_when_asked(trainer):
+        with stops_when_asked(trainer), connection_named():
             return trainer.run()
     finally:
         watch.close()

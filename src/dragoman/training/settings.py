@@ -202,6 +202,9 @@ class TrainingSettings(OptimisationSettings):
     replicas: int | None = Field(None, ge=1)
     """Copies of a Transformer that compute parts of a batch at the same time, each with its share of the CPU threads; by default
     one for each thread and 500 tokens of a batch."""
+    shard: bool = False
+    """Divide weights, gradients and the optimiser's state among the processes of `torchrun` (FSDP2), for models that are too
+    large for each of them. What is saved does not depend on it."""
     recurrence: Literal["auto", "native", "plain"] = "auto"
     """How the recurrent loops of rnn, gnmt, deep_att and moe run. native: each as one C++ operation, compiled once on this
     machine. plain: position by position. auto: native on a CPU if a C++ compiler is found."""

@@ -14,6 +14,11 @@ from dragoman.training.replicas import parts_of
 
 Result = TypeVar("Result")
 
+DEPENDS = "its loss depends on all of it"
+"""Why a batch cannot be cut where it is more than its rows."""
+DIVIDED = "weights are divided among processes, which must all do the same"
+"""Why it cannot with `training.shard`."""
+
 
 class Size(NamedTuple):
     """The size of a batch; lengths are those of the longest sentences, in tokens."""
@@ -53,8 +58,8 @@ class Splitter:
     """
 
     say: Callable[[str], object]
-    whole: bool = False
-    """Whether the loss depends on all of a batch, so that none can be cut."""
+    whole: str | None = None
+    """Why no batch can be cut, if none can."""
     too_large: list[Size] = field(default_factory=list)
     """Sizes that did not fit."""
 
@@ -77,10 +82,10 @@ class Splitter:
 
     def _note(self, size: Size) -> None:
         """Remember a size that did not fit, and say so the first time. TrainingError if nothing of that size can be cut."""
-        if self.whole:
+        if self.whole is not None:
             raise TrainingError(
                 f"a batch of {size.rows} sentences of at most {size.target} tokens does not fit into memory, and cannot be "
-                "computed in parts, because its loss depends on all of it; set a smaller training.batch_tokens"
+                f"computed in parts, because {self.whole}; set a smaller training.batch_tokens"
             )
         if size.rows == 1:
             raise TrainingError(

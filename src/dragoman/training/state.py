@@ -15,6 +15,7 @@ from dragoman.training.contracts import Stream
 from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
 from dragoman.training.progress import Progress
+from dragoman.training.shards import is_divided, share_of, whole
 
 
 def save_state(
@@ -25,14 +26,23 @@ def save_state(
     progress: Progress,
     stream: Stream,
     average: WeightAverage | None = None,
+    writes: bool = True,
 ) -> None:
-    """Write all that resuming needs into one file."""
+    """Write all that resuming needs into one file.
+
+    Of several processes one `writes`. Where weights are divided, all call this, since what is written is gathered.
+    """
     device = next(model.parameters()).device
     tensors = {f"model.{name}": tensor for name, tensor in own_tensors(model).items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
     if average is not None:
         tensors |= {f"average.{name}": tensor for name, tensor in average.averages.items()}
+    for name in [name for name, tensor in tensors.items() if is_divided(tensor)]:
+        gathered = whole(tensors[name])
+        tensors[name] = gathered.cpu() if writes else gathered.new_empty(0)
+    if not writes:
+        return
     metadata = {"progress": progress.to_json(), "position": stream.position}
     files.save(files.last, tensors | random_state(device), metadata)
     files.metrics.record()
@@ -57,11 +67,12 @@ def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progr
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Load the optimiser state among `tensors` into an optimiser."""
+    """Load the optimiser state among `tensors` into an optimiser; where its parameters are divided, the share of each."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part_of(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
-        state.setdefault(int(index), {})[key] = tensor
+        state.setdefault(int(index), {})[key] = share_of(tensor, parameters[int(index)])
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

@@ -17,6 +17,7 @@ from dragoman.layers.adapters import Adapters
 from dragoman.machine.memory import ran_out_of_memory
 from dragoman.training.contracts import Objective, Stream
 from dragoman.training.replicas import Replicas, add_gradient
+from dragoman.training.shards import nothing, whole
 from dragoman.training.world import ALONE, World
 
 UPDATE_FAILED = (
@@ -48,6 +49,8 @@ class Compute:
     """Adapters that are trained in the place of the model."""
     world: World = ALONE
     """The processes that share the step."""
+    idle: Sequence[Batch] = ()
+    """Batches that this process computes for nothing, because weights are divided and the others compute more than it."""
 
 
 def target_tokens(batches: Sequence[Batch]) -> int:
@@ -96,12 +99,14 @@ def train_step(
             losses.append(add_gradient(model, objective, batch, tokens=tokens, precision=compute.precision))
         else:
             losses += compute.replicas.add_gradient(objective, batch, tokens=tokens)
+    for batch in compute.idle:
+        add_gradient(model, nothing(objective), batch, tokens=tokens, precision=compute.precision)
     if compute.adapters is not None:
         compute.adapters.take_gradients()
     owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     compute.world.sum_gradients(owned)
     gradients = [parameter.grad for parameter in owned if parameter.grad is not None]
-    norm = get_total_norm(gradients, foreach=True).item()
+    norm = whole(get_total_norm(gradients, foreach=True)).item()
     own = [sum(one.total.item() for one in losses), sum(one.plain.item() for one in losses)]
     total, plain = compute.world.sum(own)
     if not (math.isfinite(total) and math.isfinite(norm)):

@@ -1,17 +1,18 @@
 """The training loop: take batches, step, report; periodically validate and save.
 
 On a CPU, copies of the model may share a batch (`replicas.py`). Several processes may run this loop together (`world.py`): each
-computes its share of every step, and the first one watches the clock, validates and writes.
+computes its share of every step, and the first one watches the clock, validates and writes. They may divide the weights
+among themselves (`shards.py`).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dragoman.errors import TrainingError
@@ -26,10 +27,11 @@ from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
 from dragoman.training.optimizers import build_optimizer
 from dragoman.training.progress import Progress, RunningTotals
-from dragoman.training.replicas import Replicas
+from dragoman.training.replicas import Replicas, parts_of
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
 from dragoman.training.settings import OptimisationSettings
-from dragoman.training.splitting import Splitter
+from dragoman.training.shards import Shards
+from dragoman.training.splitting import DIVIDED, Splitter
 from dragoman.training.state import load_state, part_of, restore_optimizer, restore_random_state, save_state
 from dragoman.training.step import (
     Compute,
@@ -84,6 +86,8 @@ class Trainer:
         self.validate = validate
         self.listener = listener
         self.world = ALONE
+        self.divides: bool | None = None
+        self.shards: Shards | None = None
         self.splitter = Splitter(lambda sentence: self.listener.say(sentence))
         self.rates = dropout_rates(model)
         self.average = WeightAverage(model, settings.ema) if settings.ema else None
@@ -91,13 +95,15 @@ class Trainer:
         self.progress = Progress()
         self.stop_requested = False
         self.stop_agreed = False
+        self.saved, self.save_due = time.monotonic(), False
         self.validating = False
         self._start_phase(0)
 
     def run(self) -> Progress:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
-        self.model.train()
-        totals, saved = self._totals(), time.monotonic()
+        self._divide()
+        self._computing.train()
+        totals, self.saved = self._totals(), time.monotonic()
         while not self.progress.finished and not self.stopping:
             if not self.progress.due:
                 begin = time.monotonic()
@@ -116,21 +122,30 @@ class Trainer:
                     self._validate()
                 except ValidationInterrupt:
                     break
-                saved = time.monotonic()
-                totals.began += saved - paused
+                self.saved = time.monotonic()
+                totals.began += self.saved - paused
                 self.progress.due = False
                 self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
                 self.save()
-            elif time.monotonic() - saved > 60 * self.settings.save_minutes:
+            elif self.save_due:
                 self.save()
-                saved = time.monotonic()
+                self.saved = time.monotonic()
         if self.stopping:
             self.save()
+        if self.shards is not None:
+            self.shards.fill(keep=self.world.is_first)
         return self.progress
 
-    def join(self, world: World) -> None:
-        """Train together with other processes, in which everything is as it is here."""
+    def join(self, world: World, *, divided_by_blocks: bool | None = None) -> None:
+        """Train together with other processes, in which everything is as it is here.
+
+        Unless `divided_by_blocks` is None, the weights are divided among them until training ends; then the first has them all
+        again. Blocks of a Transformer are gathered one after the other then, if it is true.
+        """
         self.world = world
+        self.divides = divided_by_blocks
+        if divided_by_blocks is not None:
+            self.splitter.whole = DIVIDED
 
     def use_replicas(self, count: int) -> None:
         """Compute each batch with the model and copies of it, `count` together, which share torch's threads."""
@@ -149,6 +164,11 @@ class Trainer:
         return self.stop_requested if self.world.size == 1 else self.stop_agreed
 
     @property
+    def _computing(self) -> nn.Module:
+        """Return the model that computes steps, which has the weights unless adapters do."""
+        return self.model if self.shards is None else self.shards.model
+
+    @property
     def trained(self) -> nn.Module:
         """Return what is trained, saved and averaged: the model, or its adapters."""
         return self.model if self.adapters is None else self.adapters
@@ -158,21 +178,23 @@ class Trainer:
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
 
     def save(self) -> None:
-        """Write everything needed to resume into one file."""
-        if not self.world.is_first:
+        """Write everything needed to resume into one file; all processes call this."""
+        if not self.world.is_first and self.shards is None:
             return
         save_state(
             self.files,
-            self.trained,
+            self.trained if self.shards is None else self.shards.model,
             self.optimizer,
             progress=self.progress,
             stream=self.stream,
             average=self.average,
+            writes=self.world.is_first,
         )
 
     def restore(self) -> None:
         """Restore what `save` wrote. Raises RunError if it or the best weights are missing, damaged or from another run."""
         self.progress, tensors = load_state(self.files, self.trained, self.stream)
+        self._divide()
         self._start_phase(self.progress.phase)
         restore_optimizer(self.optimizer, tensors)
         restore_random_state(tensors, self.device)
@@ -195,7 +217,19 @@ class Trainer:
         if replaced is not None:
             self.listener.say(replaced)
             if self.progress.best is None and not self.progress.due:
-                self._judge()
+                if self.shards is None:
+                    self._judge()
+                else:  # all processes begin with it
+                    self.progress.due, self.progress.finished = True, False
+
+    def _divide(self) -> None:
+        """Divide weights, their average and the optimiser's state among the processes, if that is wanted."""
+        if self.divides is None or self.shards is not None:
+            return
+        self.shards = Shards(self.model, by_blocks=self.divides)
+        self.rates = dropout_rates(self.shards.model)
+        self.average = WeightAverage(self.shards.model, self.settings.ema) if self.settings.ema else None
+        self._start_phase(self.progress.phase)
 
     def _totals(self) -> RunningTotals:
         """Begin to add up; what is padding, the model knows from its vocabulary."""
@@ -215,15 +249,15 @@ class Trainer:
         set_learning_rate(self.optimizer, rate)
         self.world.draw_differently(self.progress.step)
         cells = sum(side.mask.numel() for batch in batches for side in (batch.source, batch.target))
+        tokens, own = target_tokens(batches), self.world.share(batches)
         step = partial(
             train_step,
-            self.model,
-            self.objective,
+            self._computing,
+            self.objective if self.shards is None else self.shards.computing(self.objective),
             self.optimizer,
             clip=self.settings.clip,
-            compute=Compute(self.precision, self.replicas, self.adapters, self.world),
+            compute=Compute(self.precision, self.replicas, self.adapters, self.world, self._idle(batches, len(own))),
         )
-        tokens, own = target_tokens(batches), self.world.share(batches)
 
         def take(parts: list[Batch]) -> StepResult:
             return step(batches=[part.to(self.device) for part in parts], tokens=tokens)
@@ -243,6 +277,13 @@ class Trainer:
         totals.add(result, batches)
         self.listener.progress(self._numbers(totals, rate))
 
+    def _idle(self, batches: Sequence[Batch], own: int) -> list[Batch]:
+        """Return what this process computes for nothing, to take part in each exchange of a step: as little as can be."""
+        if self.shards is None or own == self.world.turns(batches):
+            return []
+        row = parts_of(batches[0], len(batches[0].source.ids))[0]
+        return [row.to(self.device)] * (self.world.turns(batches) - own)
+
     def _start_phase(self, number: int) -> None:
         """Start a phase of training, or continue it after a restart: its settings, optimiser, objective and dropout."""
         progress = self.progress
@@ -250,7 +291,8 @@ class Trainer:
             progress.phase, progress.began, progress.cuts = number, progress.step, 0
             progress.cost.restart()
         self.now = self.settings.in_phase(number)
-        self.optimizer: Optimizer = build_optimizer(self.trained, self.now, dtype_of(self.precision_name))
+        trained = self.trained if self.shards is None else self.shards.model
+        self.optimizer: Optimizer = build_optimizer(trained, self.now, dtype_of(self.precision_name))
         self.objective = self.objectives(self.now)
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 
@@ -266,11 +308,12 @@ class Trainer:
         self.listener.record(record)
 
     def _meet(self) -> None:
-        """Agree with the other processes on the time, which is the first one's, and on whether to stop."""
+        """Agree with the other processes on the time, which is the first one's, and on whether to save and to stop."""
+        self.save_due = time.monotonic() - self.saved > 60 * self.settings.save_minutes
         if self.world.size > 1:
-            own = self.progress.seconds if self.world.is_first else 0.0
-            self.progress.seconds, asked = self.world.sum([own, float(self.stop_requested)])
-            self.stop_agreed = asked > 0
+            own = [self.progress.seconds, float(self.save_due)] if self.world.is_first else [0.0, 0.0]
+            self.progress.seconds, due, asked = self.world.sum([*own, float(self.stop_requested)])
+            self.save_due, self.stop_agreed = due > 0, asked > 0
 
     def _tell(self, *, interrupted: bool = False) -> None:
         """Give the progress of the first process to the others; ValidationInterrupt in all if its validation was interrupted."""
@@ -283,18 +326,23 @@ class Trainer:
 
     def _validate(self) -> None:
         """Measure on dev and keep the weights, or their average if there is one: the first process does, the others wait."""
-        interrupted = False
-        if self.world.is_first:
-            try:
-                self._judge()
-            except ValidationInterrupt:
-                interrupted = True
+        first, interrupted = self.world.is_first, False
+        with nullcontext() if self.shards is None else self.shards.whole_again(self._averages(), keep=first):
+            if first:
+                try:
+                    self._judge()
+                except ValidationInterrupt:
+                    interrupted = True
         self._tell(interrupted=interrupted)
+
+    def _averages(self) -> Mapping[str, Tensor] | None:
+        """Return the moving average of the weights, if there is one."""
+        return None if self.average is None else self.average.averages
 
     def _judge(self) -> None:
         """Measure on dev and keep the weights, or their average if there is one."""
         begin = time.monotonic()
-        with nullcontext() if self.average is None else self.average.in_use():
+        with nullcontext() if self.average is None or self.shards is not None else self.average.in_use():
             try:
                 self.validating = True
                 scores = measure(self.validate, self.model)

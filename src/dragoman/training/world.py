@@ -9,7 +9,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
 from dragoman.machine.processes import is_one_of_several, restarts
 from dragoman.training.replicas import parts_of
+from dragoman.training.shards import is_divided
 
 PATIENCE = timedelta(hours=12)
 """How long a process waits for the others: the first one may read a corpus or validate in the meantime."""
@@ -53,6 +54,10 @@ class World:
         parts = (parts_of(batch, self.size) for batch in batches)
         return [part[self.rank] for part in parts if self.rank < len(part)]
 
+    def turns(self, batches: Sequence[Batch]) -> int:
+        """Return how often the process with the largest share of the batches of a step computes a gradient."""
+        return len(batches) if self.by_rows else -(-len(batches) // self.size)
+
     def sum(self, numbers: Sequence[float]) -> list[float]:
         """Return the sum of each number over all processes, which all call this."""
         if self.size == 1:
@@ -72,10 +77,13 @@ class World:
             torch.manual_seed(random.Random(f"{self.seed} {step} {self.rank}").getrandbits(63))
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Replace the gradient of each parameter by its sum over all processes; None stays where no process has any."""
-        if self.size == 1:
+        """Replace the gradient of each parameter by its sum over all processes; None stays where no process has any.
+
+        Those of divided parameters are sums already.
+        """
+        trained = [parameter for parameter in parameters if parameter.requires_grad and not is_divided(parameter)]
+        if self.size == 1 or not trained:
             return
-        trained = [parameter for parameter in parameters if parameter.requires_grad]
         present = torch.tensor([parameter.grad is not None for parameter in trained], dtype=torch.uint8)
         with _named():
             distributed.all_reduce(present, distributed.ReduceOp.MAX)
@@ -102,6 +110,16 @@ class World:
             )
             distributed.broadcast(content, 0)
         return json.loads(bytes(content.tolist()))
+
+    @contextmanager
+    def warned_of_failure(self) -> Iterator[None]:
+        """Let the others, which wait in `agree`, get None if a block of the first process fails."""
+        try:
+            yield
+        except BaseException:
+            with suppress(TrainingError):  # the others are gone too
+                self.agree()
+            raise
 
     def copy_weights(self, model: nn.Module) -> None:
         """Give the model of every process the weights and buffers of the first."""
@@ -153,8 +171,24 @@ def _named() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError) as error:
-        first = str(error).strip().split("\n")[0]
-        raise TrainingError(
-            f"the connection to the other processes of this training was lost ({first}); see what they say, and start all of "
-            "them again with --resume"
-        ) from None
+        raise _lost(error) from None
+
+
+@contextmanager
+def connection_named() -> Iterator[None]:
+    """Make one sentence of what goes wrong between processes while they compute with divided weights."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not (isinstance(error, distributed.DistError) or "gloo" in str(error)):
+            raise
+        raise _lost(error) from None
+
+
+def _lost(error: Exception) -> TrainingError:
+    """Say that the connection was lost, and what to do."""
+    first = str(error).strip().split("\n")[0]
+    return TrainingError(
+        f"the connection to the other processes of this training was lost ({first}); see what they say, and start all of "
+        "them again with --resume"
+    )
