@@ -48,7 +48,7 @@ def adapt(
     minutes: Minutes = 30.0,
     method: Method = "full",
     general: General = None,
-    mix: Mix = 0.3,
+    mix: Mix = 0.5,
     settings: RecipeSettings = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
     device: TrainingDevice = None,

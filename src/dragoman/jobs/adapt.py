@@ -73,7 +73,7 @@ class AdaptationSettings:
     minutes: float = 30.0
     """Time of training; it may end earlier."""
     method: MethodName = "full"
-    mix: float = 0.3
+    mix: float = 0.5
     """Share of general pairs among those trained on; with 0 nothing is done against forgetting."""
     general: Path | None = None
     """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
