@@ -27,7 +27,7 @@ def is_divided(tensor: Tensor) -> bool:
 
 def whole(tensor: Tensor) -> Tensor:
     """Return all of a tensor; if it is divided, all processes call this."""
-    return tensor.full_tensor() if is_divided(tensor) else tensor  # type: ignore[operator]
+    return tensor.full_tensor() if is_divided(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def share_of(tensor: Tensor, like: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ def share_of(tensor: Tensor, like: Tensor) -> Tensor:
 
 def local(tensor: Tensor) -> Tensor:
     """Return the memory of a tensor that is in this process."""
-    return tensor.to_local() if is_divided(tensor) else tensor  # type: ignore[operator]
+    return tensor.to_local() if is_divided(tensor) else tensor  # type: ignore[attr-defined]
 
 
 class Shards:
