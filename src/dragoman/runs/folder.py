@@ -23,6 +23,7 @@ from dragoman.data.ledger import LEDGER, check, record, write_recorded
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
+from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
 from dragoman.models.build import Model, build_model, purpose_of
@@ -312,16 +313,16 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         raise RunError(f"{folder} is a file; give the folder of a run")
     if (folder / "export.json").exists():
         raise RunError(f"{folder} is an export, which can only translate; give the run that it was made from")
-    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
+    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).is_file()]
     if missing:
         raise RunError(
             f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
         )
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = load_json(path)
         written = int(manifest["format"])
-    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+    except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{path} is damaged; restore it from an intact copy") from None
     check_format(path, written)
     return unsealed(manifest, path)

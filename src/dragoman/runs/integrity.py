@@ -65,6 +65,9 @@ def check_files(folder: Path, manifest: Mapping[str, Any], *names: str) -> None:
         _notice(
             f"{folder / ledger.LEDGER} is missing, so damage to the other files may not be noticed; copy the run again."
         )
+    odd = next((folder / name for name in names if (folder / name).exists() and not (folder / name).is_file()), None)
+    if odd is not None:
+        raise RunError(f"{odd} is not a file; copy the run again")
     ledger.check(folder, *(folder / name for name in names))
 
 
