@@ -27,6 +27,15 @@ def require_file(path: Path) -> None:
     _require(path.stat().st_mode, path)
 
 
+def is_name(name: str) -> bool:
+    """Tell whether a name can only refer to a file in the folder itself.
+
+    >>> is_name("a.json"), is_name("../a.json"), is_name("/a.json"), is_name("")
+    (True, False, False, False)
+    """
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
+
+
 def _require(mode: int, path: Path) -> None:
     """Raise OSError unless a mode is that of a file."""
     if stat.S_ISDIR(mode):

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,19 @@ def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
         raise RunError(
             f"{path} does not fit the model of its recipe (first difference: {different[0]}); was recipe.yaml edited?"
         )
+
+
+def check_outline(build: Callable[[], nn.Module], tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Raise RunError if the tensors are not those of the model that `build` makes, before memory is taken for it.
+
+    A recipe that was made to do harm may ask for more than there is.
+    """
+    try:
+        with torch.device("meta"):
+            model = build()
+    except (RuntimeError, OverflowError) as error:
+        raise RunError(f"{path} does not fit the model of its recipe ({error}); was recipe.yaml edited?") from None
+    check_fits(model, tensors, path)
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ from dragoman.data.ledger import CHECKSUM, is_sealed
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
 from dragoman.json_files import load_json
+from dragoman.regular_files import is_name
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 
@@ -100,7 +101,7 @@ def _check(manifest: Mapping[str, Any]) -> None:
     trained = [manifest["languages"]] if directions is None else directions
     right = (
         isinstance(files, dict)
-        and all(_is_name(name) and isinstance(value, str) for name, value in files.items())
+        and all(is_name(name) and isinstance(value, str) for name, value in files.items())
         and isinstance(manifest["decoding"], dict)
         and isinstance(trained, list)
         and len(trained) > 0
@@ -112,11 +113,6 @@ def _check(manifest: Mapping[str, Any]) -> None:
     )
     if not right:
         raise ValueError
-
-
-def _is_name(name: str) -> bool:
-    """Tell whether a name can only refer to a file in the folder itself."""
-    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
 
 
 def fresh_exports(run: Path) -> dict[str, Path]:
