@@ -13,6 +13,7 @@ NOUNS = frozenset(
         "settings",
         "yaml_subset",
         "json_files",
+        "regular_files",
         "errors",
         "lazy",
         "atomic",

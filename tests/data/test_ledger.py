@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -220,3 +221,37 @@ def test_a_file_that_is_being_replaced_is_compared_again(run: Path, path: Path, 
     monkeypatch.setattr(ledger, "recorded", first_old)
     check(run, path)
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        *({name: ["ab"]} for name in ("../other", "training/../../other", "/etc/passwd", "", "a\0b", "..\\b", "C:b")),
+        *(
+            {"inside/a.json": sums}
+            for sums in (5, None, "ab", [5], {"a": 1}, ["ab:x"], ["ab:-5"], [f"{'a' * 64}:{'9' * 99}"])
+        ),
+    ],
+    ids=str,
+)
+def test_checksums_that_no_run_has_are_damaged(files: dict[str, Any], run: Path, path: Path):
+    (run / LEDGER).write_text(ledger._text(files))
+    with pytest.raises(RunError, match=rf"{LEDGER} is damaged"):
+        check(run, path)
+
+
+def test_a_beginning_of_more_bytes_than_there_are_takes_no_memory(run: Path, path: Path):
+    (run / LEDGER).write_text(ledger._text({"inside/a.json": [f"{'0' * 64}:{10**17}"]}))
+    with pytest.raises(DamagedError, match=r"a\.json is damaged"):
+        check(run, path)
+
+
+@pytest.mark.parametrize("name", ["inside/a.json", "model.safetensors", "metrics.jsonl"])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_damage(name: str, run: Path):
+    path = run / name
+    write_recorded(run, path, "text", grows=name == "metrics.jsonl")
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        path.unlink()
+        make(path)
+        with pytest.raises(DamagedError, match=rf"{path.name} is damaged, or not the file that was saved there"):
+            check(run, path)

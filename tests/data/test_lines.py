@@ -3,8 +3,11 @@
 import gzip
 import lzma
 import os
+import time
 import tracemalloc
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from dragoman.data import lines as module
 from dragoman.data.lines import read_lines
 from dragoman.errors import CorpusError
 
+Factory = pytest.TempPathFactory
 TEXT = "one\ntwo\u2028still two\x0b\x0c\x85\n\nfour\r\nfi\rve"
 LINES = ["one", "two\u2028still two\x0b\x0c\x85", "", "four", "fi\rve"]
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
@@ -146,6 +150,49 @@ def test_a_small_file_that_becomes_large_is_refused_in_bounded_memory(tmp_path: 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1 << 27
+
+
+@given(content=st.binary(max_size=200), suffix=st.sampled_from(sorted(COMPRESSIONS)), at=st.integers(0, 99))
+def test_any_bytes_are_read_or_refused(content: bytes, suffix: str, at: int, tmp_path_factory: Factory) -> None:
+    whole = COMPRESSIONS[suffix](b"a line\nand another\n" * 9)
+    place = at % len(whole)
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    for damaged in (content, whole + content, whole[:place] + content + whole[place:], whole[:place] + content):
+        path.write_bytes(damaged)
+        with suppress(CorpusError):
+            assert all(isinstance(line, str) and "\n" not in line for line in read_lines(path))
+
+
+def test_a_long_line_in_small_pieces_is_refused_soon(tmp_path: Path) -> None:
+    """Once each piece was added to a copy of all before it: this took a minute and a half."""
+    path = tmp_path / "text.zst"
+    path.write_bytes(zstandard.ZstdCompressor(level=1).compress(os.urandom(17 << 20).replace(b"\n", b" ")))
+    start = time.process_time()
+    with pytest.raises(CorpusError, match=r"text\.zst has a line of more than 16 MiB"):
+        list(read_lines(path))
+    assert time.process_time() - start < 20
+
+
+def test_a_file_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
+    advice = r"needs more than 256 MiB of memory to be decompressed; compress it again, without options"
+    content = bytearray(lzma.compress(b"a\nb\n"))
+    length = (content[12] + 1) * 4
+    content[content.index(b"\x21\x01") + 2] = 40  # the code of a dictionary of 4 GiB
+    content[12 + length - 4 : 12 + length] = zlib.crc32(content[12 : 12 + length - 4]).to_bytes(4, "little")
+    (tmp_path / "text.xz").write_bytes(content)
+    (tmp_path / "text.zst").write_bytes(bytes.fromhex("28b52ffd 00 90 110000") + b"a\n")  # a window of 256 MiB
+    for suffix in ("xz", "zst"):
+        with pytest.raises(CorpusError, match=rf"text\.{suffix} {advice}"):
+            list(read_lines(tmp_path / f"text.{suffix}"))
+
+
+def test_zeros_between_the_parts_of_an_xz_file_are_no_text_and_anything_else_is_damage(tmp_path: Path) -> None:
+    path, parts = tmp_path / "text.xz", (lzma.compress(b"a\n"), lzma.compress(b"b\n"))
+    path.write_bytes(bytes(8).join(parts) + bytes(4))
+    assert list(read_lines(path)) == ["a", "b"]
+    path.write_bytes(parts[0] + b"rubbish" + parts[1])
+    with pytest.raises(CorpusError, match=r"text\.xz is damaged or truncated"):
+        list(read_lines(path))
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

@@ -1,19 +1,25 @@
 """Run folders."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import torch
 from tests.tiny import Trained, recipe
 
+from dragoman import json_files
+from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Directions
-from dragoman.data.ledger import write_recorded
+from dragoman.data.ledger import LEDGER, write_recorded
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.runs import folder as module
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.text import WordsSettings, learn_codecs
+from dragoman.training.checkpoint import own_tensors
+from dragoman.training.files import RunFiles
 
 CPU = torch.device("cpu")
 
@@ -103,13 +109,70 @@ def test_an_older_format_whose_models_computed_otherwise_is_refused(fresh: Run):
 
 
 def test_every_file_of_a_run_is_read_once(trained: Trained, monkeypatch: pytest.MonkeyPatch):
-    folder, opened, read = trained("rnn"), [], Path.read_text
+    folder, opened, read = trained("rnn"), [], json_files.open_file
 
-    def watched(path: Path, *arguments: object, **options: object) -> str:
+    def watched(path: Path) -> BinaryIO:
         opened.append(path)
-        return read(path, *arguments, **options)
+        return read(path)
 
-    monkeypatch.setattr(Path, "read_text", watched)
+    monkeypatch.setattr(json_files, "open_file", watched)
     open_run(folder)
-    assert [path for path in opened if path.parent == folder and opened.count(path) > 1] == []
+    assert [path for path in opened if path.name != LEDGER and opened.count(path) > 1] == []
     assert folder / "manifest.json" in opened
+
+
+def sealed_with(run: Run, **entries: object) -> Run:
+    """Write a run whose manifest holds other entries, with the right checksums, as somebody who means harm would."""
+    manifest = {**run.manifest, **entries}
+    replace(run, manifest=manifest).save()
+    return run
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"data": []},
+        {"data": {"a": 1}},
+        {"start_from": {"whole": 5}},
+        {"start_from": {"whole": {"run": ["a"]}}},
+        {"grown": "yes"},
+        {"grown": {"languages": [5]}},
+        {"imported": {"files": {"../../outside": "ab"}}},
+        {"imported": {"files": {"a": 5}}},
+        {"identity": 5},
+        {"threads": 10**9},
+        {"replicas": "many"},
+    ],
+    ids=str,
+)
+def test_entries_that_no_run_writes_are_damage_though_their_checksum_is_right(entries: dict[str, object], fresh: Run):
+    sealed_with(fresh, **entries)
+    with pytest.raises(RunError, match=r"manifest\.json is damaged \(an entry is not what a run has there\)"):
+        open_run(fresh.folder)
+
+
+@pytest.mark.parametrize("setting", ["model.layers=900", "model.hidden=4000000000000", "model.embedding=4000000000"])
+def test_a_model_that_its_weights_do_not_fit_takes_no_memory(setting: str, fresh: Run):
+    fresh.save()
+    fresh.files.save(fresh.weights, own_tensors(fresh.fresh_model()), {})
+    other = recipe("rnn", "text={kind: words}", setting)
+    replace(fresh, recipe=other).save()
+    with pytest.raises(RunError, match=r"model\.safetensors does not fit the model of its recipe"):
+        open_run(fresh.folder).load_any(torch.device("cpu"))
+
+
+def test_adapters_of_one_another_are_refused(fresh: Run, tmp_path: Path):
+    other = recipe(
+        "rnn", "text={kind: words}", "model.adapters={rank: 1}", f"model.start_from={{whole: {tmp_path / 'a'}}}"
+    )
+    names = ("a", "b")
+    for name in names:
+        RunFiles(tmp_path / name, fresh.manifest["identity"]).save(
+            tmp_path / name / "model.safetensors", {}, {"of": name}
+        )
+    for name, base in zip(names, reversed(names), strict=True):
+        content = weights_digest(tmp_path / base / "model.safetensors")
+        origin = {"run": str(tmp_path / base), "weights": "", "content": content}
+        sealed_with(replace(fresh, folder=tmp_path / name, recipe=other), start_from={"whole": origin})
+    with pytest.raises(RunError, match=r"a holds adapters of a run that holds adapters of it; copy the runs again"):
+        open_run(tmp_path / "a").load_any(torch.device("cpu"))

@@ -1,6 +1,7 @@
 """Damage and edits of a run's own files are noticed; runs of earlier versions, which could not notice them, still open."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,3 +183,18 @@ def test_checksums_that_are_lost_are_missed_once(run: Run, caplog: pytest.LogCap
         assert open_run(run.folder).load_model(CPU)
     (said,) = [record.getMessage() for record in caplog.records]
     assert "checksums.json is missing" in said
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "recipe.yaml", "source.json", "target.json", "dictionary.tsv", LEDGER]
+)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_pipe_or_a_device_in_a_run_is_refused_at_once(name: str, recorded: bool, run: Run):
+    path = run.folder / name
+    if not recorded:
+        (run.folder / LEDGER).unlink()
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        path.unlink(missing_ok=True)
+        make(path)
+        with pytest.raises(RunError, match=rf"{path.name}|not a complete run"):
+            open_run(run.folder)

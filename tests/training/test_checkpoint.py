@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.data.checksums import weights_digest
+from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.training import checkpoint
 from dragoman.training.checkpoint import (
     average,
@@ -203,6 +205,58 @@ def test_a_format_that_is_no_number_is_damage(path: Path, written: str) -> None:
     save_file(TENSORS, path, {"format": written, "about": "{}"})
     with pytest.raises(RunError, match="is damaged"):
         load_tensors(path)
+
+
+HOSTILE = {
+    "nested deeply": b'{"a":' + b"[" * 100_000,
+    "a shape that does not fit into 64 bits": {"a": {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}},
+    "a shape that overflows": {"a": {"dtype": "F32", "shape": [2**40, 2**40, 0], "data_offsets": [0, 0]}},
+    "beyond the file": {"a": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}},
+    "an odd type": {"a": {"dtype": "F6_E2M3", "shape": [4], "data_offsets": [0, 3]}},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_header_that_lies_is_damage(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    header = HOSTILE[what]
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(3 if "odd" in what else 0))
+    assert weights_digest(path) is None
+    with pytest.raises(DamagedError, match=r"a\.safetensors is damaged"):
+        load_tensors(path)
+
+
+@pytest.mark.parametrize("length", [2**30, 2**40, 2**63, 2**64 - 1])
+def test_a_header_is_no_longer_than_its_file(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(struct.pack("<Q", length) + b"{}")
+    assert weights_digest(path) is None
+    with pytest.raises(DamagedError, match=r"a\.safetensors is damaged"):
+        load_tensors(path)
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "5", "[" * 100_000, "1" * 5000], ids=lambda text: text[:3])
+@pytest.mark.parametrize("written", ["2", "9" * 5000], ids=lambda text: text[:2])
+def test_what_a_file_says_of_itself_is_a_table_even_if_the_checksum_fits(
+    text: str, written: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.safetensors"
+    save_file(
+        TENSORS, path, {"format": written, "about": text, "sha256": checkpoint._digest(TENSORS, f"{written} {text}")}
+    )
+    with pytest.raises(DamagedError, match=r"a\.safetensors is damaged \(what it says of itself is no table\)"):
+        load_tensors(path)
+
+
+def test_a_pipe_or_a_device_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        make(path)
+        assert weights_digest(path) is None
+        with pytest.raises(DamagedError, match=r"a\.safetensors is damaged \(.*it is a pipe or a device, not a file"):
+            load_tensors(path)
+        path.unlink()
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1e38])

@@ -9,6 +9,7 @@ from typing import Any
 from dragoman.arena.plan import Job
 from dragoman.atomic import write_text
 from dragoman.errors import RunError, SettingsError
+from dragoman.json_files import load_json, parse_json
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,12 @@ class Folder:
 
 def _planned(job: Job) -> Any:
     """Return everything that determines a job's result, as read back from JSON."""
-    return json.loads(json.dumps({"recipe": job.recipe, "members": job.members, "needs": job.needs}, default=str))
+    return parse_json(json.dumps({"recipe": job.recipe, "members": job.members, "needs": job.needs}, default=str))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a JSON file; None if it is missing or damaged."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(load_json(path))
     except (OSError, ValueError):
         return None

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dragoman.json_files import load_json
+
 STOPPED = 130
 """Exit code of a job that was stopped and can be resumed."""
 
@@ -36,7 +38,7 @@ def run(job: Mapping[str, Any]) -> int:
                 return STOPPED
             write_text(trained, json.dumps(numbers, indent=1) + "\n")
             shutil.rmtree(folder / "training", ignore_errors=True)
-        result = json.loads(trained.read_text(encoding="utf-8"))
+        result = load_json(trained)
     if job["kind"] != "trial":
         members = [Path(member) for member in job["members"]] or [folder]
         result |= measure(members, job["recipe"], folder, sentence=job["sentence"])
@@ -96,7 +98,7 @@ def main() -> None:
     if "--watched" in sys.argv:
         stop_with_parent()
     try:
-        sys.exit(run(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+        sys.exit(run(load_json(Path(sys.argv[1]))))
     except DragomanError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -15,7 +15,7 @@ from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
 from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, run_identity
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, fill
+from dragoman.training.checkpoint import FORMAT, check_outline, fill
 from dragoman.training.files import RunFiles
 from dragoman.training.settings import OptimisationSettings, TrainingSettings
 
@@ -57,8 +57,10 @@ class ClassifierRun:
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
                 "continue it with `dragoman classify train --resume`, or wait"
             )
+        tensors = self.files.load(self.weights)[0]
+        check_outline(self.fresh_model, tensors, self.weights)
         model = self.fresh_model()
-        fill(model, self.files.load(self.weights)[0], self.weights)
+        fill(model, tensors, self.weights)
         return model.to(device).eval()
 
     def save(self) -> None:

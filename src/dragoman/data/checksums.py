@@ -7,6 +7,11 @@ from pathlib import Path
 
 from dragoman.atomic import write_text
 from dragoman.errors import CorpusError
+from dragoman.json_files import load_json, parse_json
+from dragoman.regular_files import open_file
+
+LARGEST_HEADER = 100_000_000
+"""Maximum bytes of the header of a weights file, as the library safetensors has it."""
 
 
 class Checksums:
@@ -17,7 +22,7 @@ class Checksums:
         self._known: dict[str, list[int | str]] = {}
         if memory is not None:
             with suppress(OSError, ValueError, AttributeError):
-                table = json.loads(memory.read_text(encoding="utf-8")).items()
+                table = load_json(memory).items()
                 self._known = {path: entry for path, entry in table if isinstance(entry, list) and len(entry) == 3}
 
     def of(self, path: Path) -> str:
@@ -46,15 +51,16 @@ class Checksums:
 
 def file_checksum(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def weights_digest(path: Path) -> str | None:
     """Return the checksum in the header of a weights file; None if it has none."""
     try:
-        with path.open("rb") as file:
-            head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        with open_file(path) as file:
+            length = int.from_bytes(file.read(8), "little")
+            head = parse_json(file.read(length if length <= LARGEST_HEADER else 0))
         return str(head["__metadata__"]["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None

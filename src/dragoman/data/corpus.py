@@ -1,7 +1,6 @@
 """Sentence pairs from files, one at a time."""
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
@@ -23,6 +22,7 @@ from dragoman.data.settings import (
     TsvSettings,
 )
 from dragoman.errors import CorpusError, shorten
+from dragoman.json_files import parse_json
 from dragoman.text.frames import Between
 from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
@@ -228,8 +228,8 @@ def _read_json(path: Path, fields: tuple[str, str], document: str | None, *, rep
 def _parse_json(line: str) -> Any:
     """Read the object of a line."""
     try:
-        return json.loads(line.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
+        return parse_json(line.removeprefix("\ufeff"))
+    except ValueError:
         raise LineFault("is not valid JSON", "each line must hold one object") from None
 
 

@@ -9,14 +9,17 @@ releases that kept no checksums have no such file, and theirs are read as they a
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from dragoman.atomic import replacing, write_text
 from dragoman.data.checksums import file_checksum, weights_digest
 from dragoman.errors import DamagedError, RunError
+from dragoman.json_files import parse_json, read_text
+from dragoman.regular_files import NotAFileError, open_file
 
 LEDGER = "checksums.json"
 """File of a run folder with the checksums of all others."""
@@ -26,6 +29,9 @@ CHECKSUM = "checksum"
 """Entry of a sealed table: the checksum of all others."""
 ATTEMPTS = 3
 """How often a file is compared that another process may be replacing."""
+
+_SUM = re.compile(r"[^:]*|[0-9a-f]{64}:[0-9]{1,18}")
+"""A checksum of a whole file, or of the beginning of one with its length."""
 
 Sums = dict[str, list[str]]
 """The checksums that each file may have, by its path in the run."""
@@ -54,14 +60,14 @@ def recorded(run: Path) -> Sums | None:
     """Return the checksums of a run's files; None if it has none. Raises RunError if checksums.json is damaged."""
     path = run / LEDGER
     try:
-        text = path.read_text(encoding="utf-8")
-        files = dict(json.loads(text)["files"])
-        if text != _text(files):
+        text = read_text(path)
+        files = dict(parse_json(text)["files"])
+        if text != _text(files) or not all(_is_entry(name, sums) for name, sums in files.items()):
             raise ValueError
         return files
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
         raise RunError(
             f"{path} is damaged; restore it from an intact copy, or delete it: the other files are then read without it"
         ) from None
@@ -150,7 +156,7 @@ def checksum(path: Path) -> str:
     """Return the checksum of a file's content: of weights, the one in their header."""
     try:
         return (weights_digest(path) if _holds_weights(path) else None) or file_checksum(path)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, NotAFileError):
         return ABSENT
 
 
@@ -163,6 +169,17 @@ def name_of(run: Path, path: Path) -> str:
     return path.absolute().relative_to(run.absolute()).as_posix()
 
 
+def _is_entry(name: str, sums: object) -> bool:
+    """Tell whether checksums.json may hold this: a name of a file in the folder itself, and its checksums.
+
+    >>> _is_entry("training/last.safetensors", ["ab"]), _is_entry("training/../../other", ["ab"]), _is_entry("a", ["ab:-1"])
+    (True, False, False)
+    """
+    path = PureWindowsPath(name)  # which knows the separators of all systems
+    inside = path.parts and not path.anchor and ".." not in path.parts and "\0" not in name
+    return bool(inside) and isinstance(sums, list) and all(isinstance(one, str) and _SUM.fullmatch(one) for one in sums)
+
+
 def _holds_weights(path: Path) -> bool:
     """Tell whether a file, or the temporary one that becomes it, holds tensors."""
     return ".safetensors" in path.name
@@ -171,9 +188,10 @@ def _holds_weights(path: Path) -> bool:
 def _beginning(path: Path, length: int | None = None) -> str:
     """Return the checksum of the first bytes of a file, or of all that are there, with their number."""
     try:
-        with path.open("rb") as file:
-            content = file.read(length)
-    except FileNotFoundError:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(size if length is None else min(length, size))
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, NotAFileError):
         return ABSENT
     return f"{hashlib.sha256(content).hexdigest()}:{len(content)}"
 

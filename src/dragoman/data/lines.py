@@ -16,6 +16,9 @@ READ_SIZE = 1 << 18
 ZSTD_READ_SIZE = 1 << 10
 """Bytes of Zstandard data decompressed at a time: a block of 4 bytes may stand for 128 KiB, so this may become 32 MiB."""
 
+MOST_MEMORY = 1 << 28
+"""Bytes that decompressing a file may take: `xz -9` asks for 65 MiB, `zstd --ultra -22` for 128 MiB."""
+
 LONGEST_EXAMPLE = 500
 """Maximum characters of an example of a line that cannot be read."""
 NOT_UTF8 = "convert the file to UTF-8"
@@ -46,15 +49,19 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
     """Read lines, turning what may go wrong into sentences."""
     try:
         with _open(path) as stream:
-            chunks = _decompress(stream) if path.suffix == ".zst" else iter(lambda: stream.read(READ_SIZE), b"")
-            yield from _split(chunks, path)
+            yield from _split(_chunks(stream, path.suffix), path)
     except FileNotFoundError:
         raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a directory; give the path of a file") from None
     except PermissionError:
         raise CorpusError(f"{path} is not readable; check its permissions") from None
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error):
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        if "limit exceeded" in str(error) or "too much memory" in str(error):
+            raise CorpusError(
+                f"{path} needs more than {MOST_MEMORY >> 20} MiB of memory to be decompressed; compress it again, without "
+                "options for a larger dictionary or window"
+            ) from None
         raise CorpusError(
             f"{path} is damaged or truncated and cannot be decompressed; fetch or make it again"
         ) from None
@@ -63,46 +70,74 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
 
 
 def _open(path: Path) -> BufferedIOBase:
-    """Open a file; gzip and xz are decompressed on the way."""
-    match path.suffix:
-        case ".gz":
-            return gzip.open(path, "rb")
+    """Open a file; gzip is decompressed on the way."""
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _chunks(stream: BufferedIOBase, suffix: str) -> Iterator[bytes]:
+    """Read the text of a file in pieces of at most READ_SIZE bytes."""
+    match suffix:
         case ".xz":
-            return lzma.open(path, "rb")
+            return _decompress_xz(stream)
+        case ".zst":
+            return _decompress_zst(stream)
         case _:
-            return path.open("rb")
+            return iter(lambda: stream.read(READ_SIZE), b"")
 
 
-def _decompress(stream: BufferedIOBase) -> Iterator[bytes]:
+def _decompress_xz(stream: BufferedIOBase) -> Iterator[bytes]:
+    """Decompress the streams of an .xz file, between which may be zeros; EOFError if the last one is cut short.
+
+    Python's own reader has no limit of memory, of which a file may ask for 4 GiB, and takes what is no stream for the end.
+    """
+    decoder: lzma.LZMADecompressor | None = None
+    while chunk := stream.read(READ_SIZE):
+        while chunk := chunk if decoder is not None else chunk.lstrip(b"\0"):
+            decoder = decoder or lzma.LZMADecompressor(memlimit=MOST_MEMORY)
+            yield decoder.decompress(chunk, READ_SIZE)
+            while not decoder.eof and not decoder.needs_input:
+                yield decoder.decompress(b"", READ_SIZE)
+            chunk, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
+    if decoder is not None:
+        raise EOFError
+
+
+def _decompress_zst(stream: BufferedIOBase) -> Iterator[bytes]:
     """Decompress Zstandard frames; EOFError if the last one is cut short."""
     import zstandard
 
-    decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
+    unpacker = zstandard.ZstdDecompressor(max_window_size=MOST_MEMORY >> 1)
+    decoder, fresh = unpacker.decompressobj(), True
     try:
         while chunk := stream.read(ZSTD_READ_SIZE):
             while chunk:
                 fresh = False
-                yield decoder.decompress(chunk)
+                text = decoder.decompress(chunk)
+                yield from (text[start : start + READ_SIZE] for start in range(0, len(text), READ_SIZE))
                 chunk = b""
                 if decoder.eof:
                     chunk = decoder.unused_data
-                    decoder, fresh = zstandard.ZstdDecompressor().decompressobj(), True
-    except zstandard.ZstdError:
-        raise EOFError from None
+                    decoder, fresh = unpacker.decompressobj(), True
+    except zstandard.ZstdError as error:
+        raise lzma.LZMAError(str(error)) from None
     if not fresh:
         raise EOFError
 
 
 def _split(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
     """Cut chunks into lines."""
-    rest = b""
+    begun, size = list[bytes](), 0
     for chunk in chunks:
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        yield from lines
-        if len(rest) > LONGEST_LINE:
+        first, *others = chunk.split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if size > LONGEST_LINE:
             raise CorpusError(
                 f"{path} has a line of more than {LONGEST_LINE >> 20} MiB; a corpus is text with one sentence per line"
             )
-    if rest:
-        yield rest
+        if others:
+            yield b"".join(begun)
+            yield from others[:-1]
+            begun, size = [others[-1]], len(others[-1])
+    if size:
+        yield b"".join(begun)

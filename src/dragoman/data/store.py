@@ -31,6 +31,7 @@ from dragoman.data.filters import FilterSummary, PairFilter, mostly_dropped
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, corpus_tags
 from dragoman.errors import CorpusError
+from dragoman.json_files import load_json
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.text.tags import tag_pieces
@@ -58,7 +59,7 @@ class Store:
         import pyarrow
 
         try:
-            table = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+            table = load_json(folder / DESCRIPTION)
             if table.pop("checksum") != _hash(table) or table["crc32"] != _file_checksums(folder):
                 raise ValueError("checksum")
             self._lengths = np.memmap(folder / LENGTHS, dtype="<i4", mode="r").reshape(-1, 2)
@@ -66,7 +67,7 @@ class Store:
             self.summary = FilterSummary.from_table(table["summary"])
             self.linked: bool = table["linked"]
             """Whether word alignments are known of any pair."""
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pyarrow.ArrowInvalid):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, pyarrow.ArrowInvalid):
             raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it rebuilt") from None
         self.folder = folder
         self._rows = lru_cache(maxsize=256)(self._reader.get_batch)

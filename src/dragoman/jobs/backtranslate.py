@@ -1,6 +1,5 @@
 """Back-translation: sentences of the target language alone become training pairs, by a run of the opposite direction."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +22,7 @@ from dragoman.jobs.translate_corpus import (
     remember,
     translate_corpora,
 )
+from dragoman.json_files import parse_json
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
@@ -152,7 +152,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as file:
         try:
             for line in file:
-                row = json.loads(line)
+                row = parse_json(line)
                 if row["target"].strip():
                     yield {name: row[name] for name in ("source", "target", "score")}
         except (ValueError, KeyError, TypeError):

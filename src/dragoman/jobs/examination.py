@@ -22,6 +22,7 @@ from dragoman.doctor.vocabulary import TEXTS, vocabulary_findings
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.jobs.checks import smallest_outline
 from dragoman.jobs.parts import model_of
+from dragoman.json_files import load_json
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec
 
@@ -106,7 +107,7 @@ class _Known:
 def _known(path: Path) -> _Known | None:
     """Read a verdict that was kept; None if there is none, or it is damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = load_json(path)
         pairs = sum(one["pairs"] for one in table["corpora"] if one["part"] == "train")
         return _Known([Finding.from_table(one) for one in table["findings"]], pairs)
     return None

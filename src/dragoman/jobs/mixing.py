@@ -15,6 +15,7 @@ from dragoman.data.ledger import check, write_recorded
 from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, DamagedError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
+from dragoman.json_files import load_json
 from dragoman.runs.folder import Run
 from dragoman.settings import parse
 
@@ -85,7 +86,7 @@ class Mixture:
             return None
         try:
             check(folder.parent, path)
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            return cls(**load_json(path))
         except (ValueError, TypeError, DamagedError):
             raise RunError(f"{path} is damaged; remove {folder} to mix the texts again") from None
 

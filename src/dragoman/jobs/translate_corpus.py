@@ -18,6 +18,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
+from dragoman.json_files import load_json, parse_json
 from dragoman.machine.processes import for_one_process
 from dragoman.settings import parse
 
@@ -151,7 +152,7 @@ def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
         )
     if path.exists():
         try:
-            known = dict(json.loads(path.read_text(encoding="utf-8")))
+            known = dict(load_json(path))
             known["decoding"] = _with_new_settings(known.get("decoding"))
         except (ValueError, TypeError, SettingsError):
             raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
@@ -178,7 +179,7 @@ def count(path: Path) -> str:
     translations, sentences, last = 0, 0, -1
     with path.open("rb") as file:
         for line in file:
-            number = json.loads(line)["sentence"]
+            number = parse_json(line)["sentence"]
             translations, sentences, last = translations + 1, sentences + (number != last), number
     share = translations / max(sentences, 1)
     return f"{path}: {translations:,} translations of {sentences:,} sentences ({share:.2f} per sentence)."

@@ -1,11 +1,11 @@
 """The model card of an export: the `README.md` of a model, as Hugging Face's hub shows it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from dragoman.json_files import load_json
 from dragoman.pretrained.huggingface_weights import Layout
 from dragoman.pretrained.proof import Proof
 from dragoman.pretrained.tokenizer_json import is_unigram
@@ -120,7 +120,7 @@ def _ctranslate2(layout: Layout) -> str:
 def _scores(folder: Path) -> str:
     """Return a table of the run's scores on its test corpora, with their signatures."""
     try:
-        table = json.loads((folder / SCORES).read_text(encoding="utf-8"))
+        table = load_json(folder / SCORES)
         rows = [
             f"| {_name(corpus)} | {name} | {found['score']:.2f} | `{_in_cell(found['signature'])}` |"
             for corpus, scores in table.items()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from dragoman.atomic import replacing
 from dragoman.data.checksums import weights_digest
@@ -23,16 +24,26 @@ from dragoman.data.ledger import LEDGER, check, record, write_recorded
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError
+from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
-from dragoman.models.build import Model, build_model, purpose_of
+from dragoman.models.build import BUILT_IN, Model, build_model, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, check_recipe, run_identity, sealed, unsealed
+from dragoman.runs.integrity import (
+    COMPARED,
+    IDENTITY,
+    check_entries,
+    check_files,
+    check_recipe,
+    run_identity,
+    sealed,
+    unsealed,
+)
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
-from dragoman.training.checkpoint import FORMAT, check_format, fill, load_tensors, own_tensors
+from dragoman.training.checkpoint import FORMAT, check_format, check_outline, fill, load_tensors, own_tensors
 from dragoman.training.files import RunFiles
 
 SHORTLIST = "shortlist.safetensors"
@@ -123,15 +134,32 @@ class Run:
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
                 f"continue it with `dragoman train --resume {self.folder}`, or wait"
             )
-        model, path = self.fresh_model(), weights or self.weights
+        path = weights or self.weights
         tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
         if adapters is None:
-            fill(model, tensors, path)
-        else:
-            base = self.base()
-            fill(model, own_tensors(base.load_any(torch.device("cpu"))), base.weights)
-            fill(Adapters(model, adapters), tensors, path)
+            return self._filled(tensors, path).to(device).eval()
+        base = self._bases()[0]
+        model = self._filled(own_tensors(base.load_any(torch.device("cpu"))), base.weights)
+        fill(Adapters(model, adapters), tensors, path)
         return model.to(device).eval()
+
+    def _filled(self, tensors: Mapping[str, Tensor], path: Path) -> Model:
+        """Build the model with these weights; RunError before memory is taken for a model that they do not fit."""
+        if self.recipe.model.kind in BUILT_IN:
+            check_outline(self.fresh_model, tensors, path)
+        model = self.fresh_model()
+        fill(model, tensors, path)
+        return model
+
+    def _bases(self) -> list["Run"]:
+        """Open the run that this one adapts, the one which that adapts, and so on. RunError if they come back to one of them."""
+        runs = [self]
+        while getattr(runs[-1].recipe.model, "adapters", None) is not None:
+            base = runs[-1].base()
+            if base.folder.resolve() in [run.folder.resolve() for run in runs]:
+                raise RunError(f"{base.folder} holds adapters of a run that holds adapters of it; copy the runs again")
+            runs.append(base)
+        return runs[1:]
 
     def base(self) -> "Run":
         """Open the run that this one adapts, where it was or beside this one. RunError if it is gone or has changed."""
@@ -312,16 +340,18 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
         raise RunError(f"{folder} is a file; give the folder of a run")
     if (folder / "export.json").exists():
         raise RunError(f"{folder} is an export, which can only translate; give the run that it was made from")
-    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).exists()]
+    missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).is_file()]
     if missing:
         raise RunError(
             f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
         )
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = load_json(path)
         written = int(manifest["format"])
-    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+    except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{path} is damaged; restore it from an intact copy") from None
     check_format(path, written)
-    return unsealed(manifest, path)
+    found = unsealed(manifest, path)
+    check_entries(found[0], path)
+    return found

@@ -14,6 +14,7 @@ from typing import Any
 
 from dragoman.data import ledger
 from dragoman.errors import RunError
+from dragoman.regular_files import is_name
 from dragoman.settings import Settings
 from dragoman.training.resuming import MAY_CHANGE, differences
 
@@ -59,12 +60,44 @@ def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], d
     return rest, recipe
 
 
+def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
+    """Raise RunError for a manifest whose entries are not what a run writes, though its checksum is right."""
+    tables = [manifest.get(name, {}) for name in ("data", "start_from", "grown", "imported", "exported")]
+    whole = all(isinstance(table, dict) for table in tables)
+    if whole:
+        data, start_from, grown, imported, _ = tables
+        files, origins = imported.get("files", {}), start_from.values()
+        whole = all(isinstance(one, dict) for one in (files, *origins)) and _all_text(
+            *data.values(),
+            *(value for one in origins for value in one.values()),
+            *files.values(),
+            *grown.get("languages", ()),
+        )
+        whole = whole and all(is_name(name) for name in files)
+    numbers = [manifest.get(name, 1) for name in ("threads", "replicas")]
+    if not whole or not isinstance(manifest.get(IDENTITY, ""), str) or not all(_is_count(one) for one in numbers):
+        raise RunError(f"{path} is damaged (an entry is not what a run has there); restore it from an intact copy")
+
+
+def _all_text(*values: object) -> bool:
+    """Tell whether all values are text."""
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_count(value: object) -> bool:
+    """Tell whether a value may be a number of threads or models; None stands for one that was not chosen."""
+    return value is None or (type(value) is int and 0 < value < 10_000)
+
+
 def check_files(folder: Path, manifest: Mapping[str, Any], *names: str) -> None:
     """Raise DamagedError for a file of a run that is missing, damaged or another one; say so where that can no longer be told."""
     if COMPARED in manifest and not (folder / ledger.LEDGER).exists():
         _notice(
             f"{folder / ledger.LEDGER} is missing, so damage to the other files may not be noticed; copy the run again."
         )
+    odd = next((folder / name for name in names if (folder / name).exists() and not (folder / name).is_file()), None)
+    if odd is not None:
+        raise RunError(f"{odd} is not a file; copy the run again")
     ledger.check(folder, *(folder / name for name in names))
 
 

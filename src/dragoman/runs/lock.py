@@ -17,6 +17,7 @@ from typing import Any
 
 from dragoman.atomic import remove_temporary_files, write_text
 from dragoman.errors import RunError
+from dragoman.json_files import load_json
 
 STALE = 180.0
 """Seconds without a heartbeat after which another machine's lock expires (its clock should be roughly right)."""
@@ -217,9 +218,9 @@ def _write(path: Path, token: str, pids: list[int]) -> None:
 def _read(path: Path) -> dict[str, Any]:
     """Read a lock; empty if it is missing or incomplete."""
     try:
-        table = dict(json.loads(path.read_text(encoding="utf-8")))
+        table = dict(load_json(path))
         return table if {"token", "host", "pids", "time"} <= set(table) else {}
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError):
         return {}
 
 

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shorten
 
-_LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
+_LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ def parse_links(line: str, where: str = "alignment") -> Links:
     for word in line.split():
         parts = _LINK.fullmatch(word)
         if not parts:
-            raise InputError(f"{where}: `{word}` is not a link; write i-j (sure) or ipj (possible), counted from 0")
+            raise InputError(
+                f"{where}: `{shorten(word)}` is not a link; write i-j (sure) or ipj (possible), counted from 0"
+            )
         link = int(parts[1]), int(parts[3])
         possible.add(link)
         if parts[2] == "-":

@@ -3,7 +3,9 @@
 import errno
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,14 @@ from torch import Tensor, nn
 from dragoman.atomic import replacing
 from dragoman.data.ledger import replacing_recorded
 from dragoman.errors import DamagedError, RunError, TrainingError
+from dragoman.json_files import parse_json
 from dragoman.layers.adapters import Adapters
+from dragoman.regular_files import require_file
 
 FORMAT = 2
 """Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
 nonsense here, so it is refused."""
+_VERSION = re.compile("[0-9]{1,9}")
 LARGEST_WEIGHT = 1e18
 """Weights of this size or larger are refused: their squares overflow float32."""
 
@@ -54,6 +59,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises DamagedError if the file is missing, truncated or changed, RunError if it has another format.
     """
     try:
+        require_file(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
@@ -61,16 +67,22 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise DamagedError(
             f"{path} is missing; the run is incomplete: restore it from an intact copy, or train it again"
         ) from None
-    except (SafetensorError, OSError, UnicodeDecodeError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise DamagedError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
     written = metadata.get("format", "")
-    check_format(path, int(written) if written.isdecimal() else FORMAT)
+    check_format(path, int(written) if _VERSION.fullmatch(written) else FORMAT)
     text = metadata.get("about", "")
     if metadata.get("sha256") != _digest(tensors, f"{written} {text}"):
         raise DamagedError(
             f"{path} is damaged (its checksum does not match); restore it from an intact copy, or train again"
         )
-    return tensors, json.loads(text)
+    with suppress(ValueError):
+        about = parse_json(text)
+        if isinstance(about, dict):
+            return tensors, about
+    raise DamagedError(
+        f"{path} is damaged (what it says of itself is no table); restore it from an intact copy, or train again"
+    )
 
 
 def check_format(path: Path, written: int) -> None:
@@ -131,6 +143,19 @@ def check_fits(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
         )
 
 
+def check_outline(build: Callable[[], nn.Module], tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Raise RunError if the tensors are not those of the model that `build` makes, before memory is taken for it.
+
+    A recipe that was made to do harm may ask for more than there is.
+    """
+    try:
+        with torch.device("meta"):
+            model = build()
+    except (RuntimeError, OverflowError) as error:
+        raise RunError(f"{path} does not fit the model of its recipe ({error}); was recipe.yaml edited?") from None
+    check_fits(model, tensors, path)
+
+
 def average(paths: list[Path]) -> dict[str, Tensor]:
     """Average the weights in several files, one in memory at a time. Raises RunError if they are not from one run."""
     mean: dict[str, Tensor] = {}
@@ -153,7 +178,7 @@ def _sort_metadata(path: Path) -> None:
     """
     with path.open("r+b") as file:
         length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length))
         header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8").ljust(length)
         if len(text) == length:

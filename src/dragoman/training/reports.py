@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.ledger import matches, name_of, record_growing, recorded, write_recorded
+from dragoman.json_files import parse_json
 from dragoman.training.contracts import Listener
 
 
@@ -77,8 +78,8 @@ class MetricsFile:
 def _record(line: bytes) -> dict[str, Any] | None:
     """Return the record on a line of metrics.jsonl, a dictionary with an integer `step`; None for anything else."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = parse_json(line)
+    except ValueError:
         return None
     numbers = isinstance(record, dict) and all(isinstance(v, int | float | None) for v in record.values())
     return record if numbers and type(record.get("step")) is int else None

@@ -22,6 +22,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from dragoman.errors import TrainingError
 from dragoman.interfaces import Batch
+from dragoman.json_files import parse_json
 from dragoman.machine.processes import is_one_of_several, restarts
 from dragoman.training.replicas import parts_of
 from dragoman.training.shards import is_divided
@@ -109,7 +110,7 @@ class World:
                 else torch.empty(int(length), dtype=torch.uint8)
             )
             distributed.broadcast(content, 0)
-        return json.loads(bytes(content.tolist()))
+        return parse_json(bytes(content.tolist()))
 
     @contextmanager
     def warned_of_failure(self) -> Iterator[None]:

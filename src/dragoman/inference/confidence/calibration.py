@@ -12,6 +12,7 @@ from dragoman.data.ledger import check, write_recorded
 from dragoman.errors import DamagedError, RunError, SettingsError
 from dragoman.inference.confidence.alarms import AlarmLimits
 from dragoman.inference.confidence.evidence import PassSettings
+from dragoman.json_files import load_json
 from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, fit_logistic, folds
 from dragoman.settings import Settings, parse
 
@@ -98,12 +99,12 @@ def read_calibration(folder: Path) -> Calibration | None:
         return None
     again = f"make it again with `dragoman calibrate {folder}`"
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = load_json(path)
         if not isinstance(table, dict) or table.get("format") != FORMAT:
             raise RunError(f"{path} was not written by this version of Dragoman; {again}")
         found = parse(Calibration, table, str(path))
         check(folder, path)
-    except (ValueError, OSError, RecursionError, SettingsError, DamagedError):
+    except (ValueError, OSError, SettingsError, DamagedError):
         raise RunError(f"{path} is damaged; {again}") from None
     if found.weights != weights_digest(folder / "model.safetensors"):
         raise RunError(f"{path} belongs to other weights than this run's; {again}")

@@ -4,7 +4,6 @@ export.json (what it is made from, decoding settings, checksums), source.json an
 the run has one, and what the engine reads: model.bin, config.json, vocabularies. It can be copied anywhere.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from dragoman.data.directions import Directions
 from dragoman.data.ledger import CHECKSUM, is_sealed
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import RunError
+from dragoman.json_files import load_json
+from dragoman.regular_files import is_name
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 
@@ -78,14 +79,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of an export. Raises RunError if it cannot be read."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = load_json(path)
         written = int(manifest["format"])
         _check(manifest)
         if CHECKSUM in manifest and not is_sealed(manifest):
             raise ValueError
     except FileNotFoundError:
         raise RunError(f"{folder} is not an export: {MANIFEST} is missing; make one with `dragoman export`") from None
-    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+    except (ValueError, KeyError, TypeError, OSError):
         raise RunError(f"{path} is damaged; copy the export again, or export again") from None
     if written > FORMAT:
         raise RunError(
@@ -100,7 +101,7 @@ def _check(manifest: Mapping[str, Any]) -> None:
     trained = [manifest["languages"]] if directions is None else directions
     right = (
         isinstance(files, dict)
-        and all(_is_name(name) and isinstance(value, str) for name, value in files.items())
+        and all(is_name(name) and isinstance(value, str) for name, value in files.items())
         and isinstance(manifest["decoding"], dict)
         and isinstance(trained, list)
         and len(trained) > 0
@@ -112,11 +113,6 @@ def _check(manifest: Mapping[str, Any]) -> None:
     )
     if not right:
         raise ValueError
-
-
-def _is_name(name: str) -> bool:
-    """Tell whether a name can only refer to a file in the folder itself."""
-    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
 
 
 def fresh_exports(run: Path) -> dict[str, Path]:

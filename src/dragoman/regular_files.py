@@ -1,0 +1,44 @@
+"""Open files that end. What a name stands for may be a pipe, on which a reader waits for ever, or a device without an end."""
+
+import os
+import stat
+from errno import EINVAL, EISDIR
+from pathlib import Path
+from typing import BinaryIO
+
+
+class NotAFileError(OSError):
+    """A path that leads to a pipe, a device or a socket."""
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes. Raises OSError for anything else, such as a pipe, a device or a folder."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _require(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def require_file(path: Path) -> None:
+    """Raise OSError unless a path leads to a file, for libraries that open it themselves."""
+    _require(path.stat().st_mode, path)
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a name can only refer to a file in the folder itself.
+
+    >>> is_name("a.json"), is_name("../a.json"), is_name("/a.json"), is_name("")
+    (True, False, False, False)
+    """
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
+
+
+def _require(mode: int, path: Path) -> None:
+    """Raise OSError unless a mode is that of a file."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise NotAFileError(EINVAL, "it is a pipe or a device, not a file", str(path))
