@@ -3,15 +3,15 @@
 import os
 import stat
 from errno import EINVAL, EISDIR
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
 class NotAFileError(OSError):
     """A path that leads to a pipe, a device or a socket."""
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a file to read its bytes. Raises OSError for anything else, such as a pipe, a device or a folder."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
