@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman import yaml_subset
 from dragoman.errors import ImportModelError, SettingsError
 from dragoman.pretrained.folder import DAMAGE, damaged
 from dragoman.settings import read_yaml
@@ -200,11 +201,9 @@ def _settings(path: Path, arrays: Any) -> dict[str, Any]:
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     """Parse the settings in a model."""
-    import yaml
-
     try:
-        table = yaml.safe_load(text)
-    except yaml.YAMLError:
+        table = yaml_subset.read(text)
+    except yaml_subset.YamlProblem:
         table = None
     if not isinstance(table, dict):
         raise ImportModelError(f"{path} holds settings that cannot be read; download it again")
