@@ -114,8 +114,8 @@ class _Computation(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, objective: Objective, batch: Batch) -> tuple[Tensor, int, Tensor]:
-        """Compute the loss of a batch."""
+    def forward(self, objective: Objective, batch: Batch) -> tuple[Any, ...]:
+        """Compute the values of a Loss, in a form in which FSDP finds the tensors."""
         loss = objective(self.model, batch)
         return loss.total, loss.tokens, loss.plain
 
