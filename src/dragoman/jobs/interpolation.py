@@ -16,8 +16,8 @@ from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.training.checkpoint import own_tensors
 
-FORGOTTEN = 0.03
-"""Nats per token by which the loss on general dev sentences may grow: their perplexity grows by at most 3%."""
+FORGOTTEN = 0.02
+"""Nats per token by which the loss on general dev sentences may grow: their perplexity grows by at most 2%."""
 PARTS = 10
 """The share that is kept is a whole number of these parts."""
 SHARE = "share"
