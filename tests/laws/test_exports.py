@@ -30,7 +30,13 @@ def test_what_is_expected_to_be_exported_is():
     assert wanted <= set(law.EXPORTED)
 
 
-@pytest.mark.parametrize("name", law.EXPORTED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if "learned" in name or "dot" in name or "alone" in name else ())
+        for name in law.EXPORTED
+    ],
+)
 def test_exported_models_give_the_same_translations(name: str, tmp_path: Path):
     law.law_12_an_export_translates_the_same(law.EXPORTED[name], tmp_path)
 

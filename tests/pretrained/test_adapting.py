@@ -17,7 +17,7 @@ FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decodin
 WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
 
 
-QUICK = {("marian", "full"), ("nllb", "adapters"), ("t5", "full")}
+QUICK = {("marian", "full"), ("nllb", "adapters")}
 """What is tested every time; the rest is slow."""
 
 

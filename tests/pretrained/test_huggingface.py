@@ -44,6 +44,9 @@ RUNS = {
     "post, characters, target": ("characters", "post", "target"),
 }
 
+QUICK = ("pre, unigram", "post, all", "pre, target, two vocabularies")
+"""What is compared every time; the rest is slow."""
+
 
 @pytest.fixture(autouse=True)
 def short_translations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +96,10 @@ def own_greedy(run: Path, sources: list[str], to: str | None = None) -> list[str
     return [own.target.decode([index for index in one.ids if index != own.target.special.unk]) for one in found]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in RUNS],
+)
 def test_an_export_is_its_run(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     folder, proof = export(run, tmp_path / "out")

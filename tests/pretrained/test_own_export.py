@@ -71,7 +71,7 @@ def test_the_run_comes_back(name: str, trained: Trained, tmp_path: Path) -> None
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("norm", ["pre", pytest.param("post", marks=pytest.mark.slow)])
 def test_commands_look_inside_as_before(norm: str, trained: Trained, tmp_path: Path) -> None:
     run = trained("transformer", f"model.norm={norm}", *GUIDED)
     assert dragoman("export", run, tmp_path / "export", "--to", "huggingface").code == 0

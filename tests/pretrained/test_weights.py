@@ -137,7 +137,7 @@ def test_tied_duplicates_are_read_once_whatever_their_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("marian", "mbart", "t5") else pytest.mark.slow) for name in VARIANTS],
+    [pytest.param(name, marks=() if name == "marian" else pytest.mark.slow) for name in VARIANTS],
 )
 def test_a_missing_an_unexpected_and_a_wrong_tensor_are_named(name: str) -> None:
     model = original_of(name)

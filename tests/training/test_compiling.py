@@ -44,11 +44,13 @@ def test_a_compiled_transformer_trains_as_the_plain_one_with_few_programs() -> N
     assert found["programs after counting"] == 0 and 1 <= found["programs"] <= 3
 
 
+@pytest.mark.slow
 def test_the_loop_of_a_recurrent_decoder_is_one_program_for_each_shape() -> None:
     found = scene("loop")
     assert found["programs"] == 3 and found["said"] == []
 
 
+@pytest.mark.slow
 def test_a_storm_of_programs_is_told_once_and_training_goes_on() -> None:
     found = scene("storm")
     (said,) = found["said"]
