@@ -1,5 +1,9 @@
 """Work that cannot fit into memory is refused before it starts."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from dragoman.errors import InputError
@@ -27,3 +31,14 @@ def test_some_memory_is_free_here() -> None:
 def test_the_memory_of_this_process_is_known() -> None:
     resident = memory.resident_memory()
     assert resident is None or 1e6 < resident < 1e12
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a program's own peak")
+def test_the_peak_is_that_of_this_program_not_of_the_one_that_started_it() -> None:
+    measure = "from dragoman.machine.memory import peak_resident_memory; print(peak_resident_memory())"
+    start = f"import subprocess, sys; much = b'x' * 300_000_000; subprocess.run([sys.executable, '-c', {measure!r}])"
+    small, large = (
+        int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+        for code in (measure, start)
+    )
+    assert 1e6 < small < 200e6 and large < small + 50e6

@@ -165,6 +165,7 @@ def test_adapters_are_merged(trained: Trained, tmp_path: Path) -> None:
         ({"gated": True}, "model.gated: true"),
         ({"scaling": "none"}, "model.scaling: none"),
         ({"norm_kind": "rms"}, "model.norm_kind: rms"),
+        ({"norm_epsilon": 1e-6}, "model.norm_epsilon: 1e-06"),
         ({"embedding_norm": True}, "model.embedding_norm: true"),
         ({"autoregression": "ssru"}, "model.autoregression: ssru"),
         ({"experts": ExpertSettings(experts=3, active=1)}, "model.experts"),

@@ -123,7 +123,7 @@ def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool =
 
     def normed(place: str, states: Any) -> Any:
         centred = states - states.mean(-1, keepdims=True)
-        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
         return centred / spread * wide[f"{place}_ln_scale"] + wide[f"{place}_ln_bias"]
 
     def attended(place: str, queries: Any, keys: Any, causal: bool) -> Any:
@@ -187,8 +187,20 @@ def test_logits_are_those_of_marian(tmp_path: Path, apart: bool, settings: dict[
     with torch.no_grad():
         logits = model(ids, given).logits[0].numpy()
     expected = marian(arrays, source, target, tied=not apart)
-    assert np.abs(logits[:, :-1] - expected).max() < 1e-5 * np.abs(expected).max()
+    assert np.abs(logits[:, :-1] - expected).max() < 1e-6 * np.abs(expected).max()
+    assert np.exp(logits[:, -1] - expected.max(-1)).max() < 1e-30  # padding takes no probability from Marian's tokens
     assert len(run.target) == expected.shape[1] + 1
+
+
+def test_a_model_has_the_name_that_marian_gave_it(tmp_path: Path) -> None:
+    write_raw(tmp_path / "own")
+    (tmp_path / "own" / "decoder.yml").rename(tmp_path / "own" / "model.npz.decoder.yml")
+    assert import_model(str(tmp_path / "own"), tmp_path / "run", languages=("en", "vi")).family == "marian"
+    (tmp_path / "own" / "model.npz.best-bleu.npz.decoder.yml").write_text("", encoding="utf-8")
+    with pytest.raises(
+        ImportModelError, match=r"2 models \(model.npz.best-bleu.npz.decoder.yml, .+; copy the one that"
+    ):
+        import_model(str(tmp_path / "own"), tmp_path / "other", languages=("en", "vi"))
 
 
 def test_text_becomes_marians_ids(tmp_path: Path) -> None:
@@ -215,6 +227,10 @@ def test_text_becomes_marians_ids(tmp_path: Path) -> None:
         ("transformer-ffn-activation", "gelu"),
         ("transformer-tied-layers", [1, 1]),
         ("transformer-train-positions", True),
+        ("transformer-disable-position-embeddings", True),
+        ("transformer-attention-mask", "alibi"),
+        ("transformer-rnn-projection", True),
+        ("right-left", True),
         ("tied-embeddings-all", False),
     ],
 )

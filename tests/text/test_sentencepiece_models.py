@@ -40,3 +40,13 @@ def test_new_characters_are_found_and_all_other_text_is_cut_as_before(kind: str,
     assert larger.encode("ʔəʔ cats", out_type=str) == ["▁", "ʔ", "ə", "ʔ", *larger.encode("cats", out_type=str)]
     assert size + 2 not in larger.encode("say <to lo> now")
     assert larger.is_control(size + 2)
+
+
+@pytest.mark.parametrize("new", ["q", "z"])
+def test_a_new_character_scores_so_that_a_unigram_model_cuts_old_text_as_before(new: str) -> None:
+    """If it scored higher, "q" and "u" would win "qu"; if lower, so would what is unknown, and "qu" and "x" would win "qux"."""
+    scores = {"▁": -1.0, "u": -0.1, "x": -20.0, "qu": -20.0, "ux": -1.0}
+    model = model_of([Piece("<unk>", 0, UNKNOWN), *(Piece(*one) for one in scores.items())], type_=UNIGRAM)
+    for found in (read(model), read(with_pieces(model, [new]))):
+        assert found.encode("qu", out_type=str) == ["▁", "qu"]
+        assert found.encode("qux", out_type=str) == ["▁", "q", "ux"]

@@ -19,7 +19,7 @@ from dragoman.attention.scores import Dot, General
 from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import LearnedPositions, SinusoidalPositions
-from dragoman.layers.residual import Residual, RmsNorm
+from dragoman.layers.residual import EPSILON, Residual, RmsNorm
 from dragoman.models.build import ModelSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.models.transformer import EncoderLayer, TransformerDecoder, TransformerEncoder
@@ -103,7 +103,7 @@ def describe(
     spec.config.bos_token = spec.config.decoder_start_token = names["bos"]
     spec.config.eos_token, spec.config.unk_token = names["eos"], names["unk"]
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = nn.LayerNorm(2).eps if settings.norm_kind == "layer" else RmsNorm.epsilon
+    spec.config.layer_norm_epsilon = settings.norm_epsilon or EPSILON[settings.norm_kind]
     spec.validate()
     return spec
 

@@ -1,6 +1,6 @@
 """A sub-layer with its residual connection and norm (pre-norm or post-norm)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
@@ -11,6 +11,8 @@ from dragoman.layers.dropout import Dropout
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms"]
+EPSILON: Mapping[NormKind, float] = {"layer": 1e-5, "rms": 1e-6}
+"""What norms add to the variance or the mean square of the features, unless a model says otherwise."""
 
 
 class RmsNorm(nn.Module):
@@ -19,10 +21,9 @@ class RmsNorm(nn.Module):
     Deviation: epsilon, as in T5. The mean is computed in float32 whatever the states are, as T5's implementation does.
     """
 
-    epsilon = 1e-6
-
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, epsilon: float = EPSILON["rms"]) -> None:
         super().__init__()
+        self.epsilon = epsilon
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, states: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
@@ -31,9 +32,10 @@ class RmsNorm(nn.Module):
         return self.weight * (states * torch.rsqrt(squares + self.epsilon))
 
 
-def build_norm(kind: NormKind, width: int) -> nn.Module:
+def build_norm(kind: NormKind, width: int, epsilon: float | None = None) -> nn.Module:
     """Build the norm called `kind` over `width` features."""
-    return nn.LayerNorm(width) if kind == "layer" else RmsNorm(width)
+    value = epsilon or EPSILON[kind]
+    return nn.LayerNorm(width, value) if kind == "layer" else RmsNorm(width, value)
 
 
 class Residual(nn.Module):
@@ -42,10 +44,12 @@ class Residual(nn.Module):
     Source: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre). Dropout applies to the sub-layer's output.
     """
 
-    def __init__(self, width: int, norm: NormPlace, dropout: float, *, kind: NormKind = "layer") -> None:
+    def __init__(
+        self, width: int, norm: NormPlace, dropout: float, *, kind: NormKind = "layer", epsilon: float | None = None
+    ) -> None:
         super().__init__()
         self.place = norm
-        self.norm = build_norm(kind, width)
+        self.norm = build_norm(kind, width, epsilon)
         self.dropout = Dropout(dropout)
 
     def forward(

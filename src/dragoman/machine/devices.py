@@ -1,10 +1,9 @@
 """Choose the device to compute on."""
 
-import sys
-
 import torch
 
 from dragoman.errors import InputError
+from dragoman.machine.memory import peak_resident_memory
 
 
 def choose_device(requested: str) -> torch.device:
@@ -20,8 +19,4 @@ def peak_memory(device: torch.device) -> int | None:
     """Return the peak memory in bytes: of torch on a GPU, otherwise of this process; None if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
-    try:
-        import resource
-    except ImportError:
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return peak_resident_memory()

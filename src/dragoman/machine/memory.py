@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from dragoman.errors import InputError
@@ -50,6 +51,25 @@ def resident_memory() -> int | None:
     except (OSError, ValueError, IndexError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_resident_memory() -> int | None:
+    """Return the most memory in bytes that this process has held; None if unknown.
+
+    Linux's own figure of the program is read, since `getrusage` there gives that of the program which has started it, if that
+    was larger.
+    """
+    try:
+        found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+        if found:
+            return int(found[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:

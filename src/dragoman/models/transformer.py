@@ -117,12 +117,14 @@ def _feed_forward(settings: BlockSettings) -> FeedForward | Experts:
 
 def _residual(settings: BlockSettings) -> Residual:
     """Build one residual connection with its norm."""
-    return Residual(settings.width, settings.norm, settings.dropout, kind=settings.norm_kind)
+    return Residual(
+        settings.width, settings.norm, settings.dropout, kind=settings.norm_kind, epsilon=settings.norm_epsilon
+    )
 
 
 def _norm_if(wanted: bool, settings: BlockSettings) -> nn.Module:
     """Build a norm outside the layers, if it is wanted."""
-    return build_norm(settings.norm_kind, settings.width) if wanted else nn.Identity()
+    return build_norm(settings.norm_kind, settings.width, settings.norm_epsilon) if wanted else nn.Identity()
 
 
 class EncoderLayer(nn.Module):

@@ -42,6 +42,8 @@ class BlockSettings(Settings):
     norm_kind: NormKind = "layer"
     """layer: layer normalisation. rms: division by the root mean square, without mean and bias (Zhang and Sennrich 2019), as
     in T5."""
+    norm_epsilon: float | None = Field(None, gt=0)
+    """What norms add to the variance, or to the mean square, before its square root; by default 1e-5, and 1e-6 for rms."""
     embedding_norm: bool = False
     """Normalise embeddings too, after positions have been added, as in BART."""
     positions: PositionsChoice = "sinusoidal"

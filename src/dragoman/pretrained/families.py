@@ -106,8 +106,8 @@ def describe(config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = N
     """Return how to build the model of a `config.json`. Raises ImportModelError for what cannot be expressed.
 
     `tensors` are the model's, if they are at hand: they tell what a configuration does not, which is whether an output layer
-    of T5 is its own, and whether the position embeddings are exactly those of the formula. The entries `positions: marian` and
-    `autoregression: ssru` ask for what models in Marian's own form have, and Hugging Face does not compute.
+    of T5 is its own, and whether the position embeddings are exactly those of the formula. The entries `positions: marian`,
+    `norm_epsilon` and `autoregression: ssru` ask for what models in Marian's own form have, and Hugging Face does not compute.
     """
     family = _family(config)
     return _bart(config, family, tensors) if family in BARTS else _t5(config, family, tensors)
@@ -157,6 +157,7 @@ def _bart(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] 
         "feed_forward": _of_both(config, "ffn_dim"),
         "activation": _activation(config, "activation_function", kind.activation),
         "norm": kind.norm,
+        "norm_epsilon": config.get("norm_epsilon"),
         "embedding_norm": kind.embedding_norm,
         "positions": positions if computed else "learned",
         "tied": tied[shared, bool(config.get("tie_word_embeddings", True))],

@@ -189,7 +189,7 @@ def _proved(folder: Path, original: Path, found: Found, *, say: Callable[[str], 
     """Compare the run with the original, where something is installed that computes it, and note it in the manifest."""
     if found.raw or not can_prove():
         say(
-            "Not compared with Marian itself, which is no library of Python."
+            "Not compared with Marian itself, which Dragoman does not run."
             if found.raw
             else "Not compared with the original, because transformers is not installed (`pip install transformers`)."
         )

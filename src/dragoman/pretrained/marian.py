@@ -22,7 +22,7 @@ from dragoman.pretrained.folder import DAMAGE, damaged
 from dragoman.settings import read_yaml
 
 DECODER = "decoder.yml"
-"""The file that names a model's other files, and how to search."""
+"""The file that names a model's other files, and how to search: its name in OPUS-MT, and the end of it where Marian wrote it."""
 SETTINGS = "special:model.yml"
 """The array of an .npz that holds the settings of training."""
 POSITIONS = "positions"
@@ -39,7 +39,16 @@ NEEDED: Mapping[str, tuple[Any, ...]] = {
     "transformer-decoder-ffn-depth": (2, 0, None),
     "transformer-train-positions": (False, None),
     "transformer-train-position-embeddings": (False, None),
+    "transformer-disable-position-embeddings": (False, None),
+    "transformer-attention-mask": ("default", None),
     "transformer-no-projection": (False, None),
+    "transformer-no-bias": (False, None),
+    "transformer-no-affine": (False, None),
+    "transformer-rnn-projection": (False, None),
+    "transformer-pool": (False, None),
+    "layer-normalization": (False, None),
+    "right-left": (False, None),
+    "input-types": ([], None),
     "transformer-tied-layers": ([], None),
     "transformer-aan-nogate": (False, None),
     "transformer-decoder-dim-ffn": (0, None),
@@ -48,15 +57,20 @@ NEEDED: Mapping[str, tuple[Any, ...]] = {
     "ulr": (False, None),
 }
 """Settings of Marian that the Transformer here follows, and their values; None if an old model does not have them."""
+EPSILON = 1e-6
+"""What Marian's layer norms add to a variance; for its copies Hugging Face adds 1e-5."""
 NUMBERS = ("dim-emb", "transformer-heads", "transformer-dim-ffn", "enc-depth", "dec-depth")
 """Settings of Marian that every Transformer has."""
+NEVER = -100.0
+"""Logit of the padding that is added to the vocabulary, so that it takes no probability from Marian's own tokens: an output of
+the 0 that its row gives would take some. Not minus infinity, which smoothed losses could not average."""
 ATTENTION = {"Wq": "q_proj", "Wk": "k_proj", "Wv": "v_proj", "Wo": "out_proj"}
 """Marian's names of an attention's matrices, and those of Hugging Face."""
 
 
 def is_marian(folder: Path) -> bool:
     """Tell whether a folder holds a model as Marian writes it."""
-    return (folder / DECODER).exists()
+    return bool(_decoders(folder))
 
 
 def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str, Tensor]]:
@@ -64,20 +78,33 @@ def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str,
 
     Raises ImportModelError, which names the setting, for a model that is no Transformer after Vaswani et al. 2017.
     """
-    table = _yaml(folder / DECODER)
-    models, vocabularies = (_paths(folder, table, name) for name in ("models", "vocabs"))
+    decoders = _decoders(folder)
+    if len(decoders) > 1:
+        raise ImportModelError(
+            f"{folder} holds {len(decoders)} models ({', '.join(path.name for path in decoders)}); copy the one that you want as "
+            f"{DECODER}"
+        )
+    decoder = decoders[0]
+    table = _yaml(decoder)
+    models, vocabularies = (_paths(decoder, table, name) for name in ("models", "vocabs"))
     if len(models) > 1:
         raise ImportModelError(
-            f"{folder / DECODER} names an ensemble of {len(models)} models; import each alone, with a {DECODER} of its own"
+            f"{decoder} names an ensemble of {len(models)} models; import each alone, with a {DECODER} of its own"
         )
     if models[0].suffix != ".npz":
         raise ImportModelError(f"{models[0]} is in a rounded format; give the .npz that it was made from")
     arrays = _arrays(models[0])
     settings = _settings(models[0], arrays)
-    sizes = _write_vocabularies(folder, vocabularies, place)
+    sizes = _write_vocabularies(decoder, vocabularies, place)
     config = _config(models[0], settings, arrays, sizes=sizes)
     config |= {"num_beams": int(table.get("beam-size", 6)), "_name_or_path": folder.name}
     return config, dict(_tensors(models[0], settings, arrays))
+
+
+def _decoders(folder: Path) -> list[Path]:
+    """Return the files that name a model: the one that OPUS-MT distributes if it is there, or those that Marian wrote."""
+    path = folder / DECODER
+    return [path] if path.exists() else sorted(folder.glob(f"*.{DECODER}"))
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
@@ -138,16 +165,16 @@ def _yaml(path: Path) -> dict[str, Any]:
         raise ImportModelError(str(error)) from None
 
 
-def _paths(folder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
-    """Return the paths of files that `decoder.yml` names, which must be in the folder."""
+def _paths(decoder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
+    """Return the paths of files that `decoder.yml` names, which must be in its folder."""
     given = table.get(name)
     names = [str(one) for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one]
     if not names:
-        raise ImportModelError(f"{folder / DECODER} names no `{name}`; copy the whole folder of the model")
-    paths = [folder / Path(one).name for one in names]
+        raise ImportModelError(f"{decoder} names no `{name}`; copy the whole folder of the model")
+    paths = [decoder.with_name(Path(one).name) for one in names]
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
-        raise ImportModelError(f"{missing}, which {DECODER} names, is missing; copy the whole folder of the model")
+        raise ImportModelError(f"{missing}, which {decoder.name} names, is missing; copy the whole folder of the model")
     return paths
 
 
@@ -215,17 +242,17 @@ def _listed(values: tuple[Any, ...]) -> str:
     return " or ".join(f"`{value}`" for value in values if value is not None)
 
 
-def _write_vocabularies(folder: Path, paths: list[Path], place: Path) -> list[int]:
+def _write_vocabularies(decoder: Path, paths: list[Path], place: Path) -> list[int]:
     """Write vocabularies as Hugging Face has them; return the number of pieces of each, with the padding that is added."""
     if len(paths) != 2:
-        raise ImportModelError(f"{folder / DECODER} names {len(paths)} vocabularies instead of two; copy it again")
+        raise ImportModelError(f"{decoder} names {len(paths)} vocabularies instead of two; copy it again")
     sizes = []
     names = (("source.spm", "vocab.json"), ("target.spm", "target_vocab.json"))
     for path, (model, table) in zip(paths, names, strict=True):
         if path.suffix == ".spm":
             ids, content = _pieces(path), path.read_bytes()
         else:
-            ids, content = read_vocabulary(path), _segmenter(folder, model)
+            ids, content = read_vocabulary(path), _segmenter(decoder.parent, model)
         if ids.get("</s>") != 0 or ids.get("<unk>") != 1:
             raise ImportModelError(f"{path} does not begin with `</s>` and `<unk>`; it was not made for Marian")
         sizes.append(len(ids) + 1)
@@ -276,6 +303,7 @@ def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, sizes: list
         table |= {f"{side}_layers": settings[depth], f"{side}_attention_heads": heads, f"{side}_ffn_dim": inner}
     return {
         **table,
+        "norm_epsilon": EPSILON,
         "autoregression": "ssru" if _recurrent(settings) else "attention",
         "activation_function": settings["transformer-ffn-activation"],
         "scale_embedding": True,
@@ -305,7 +333,7 @@ def _tensors(path: Path, settings: Mapping[str, Any], arrays: Any) -> Iterator[t
     else:
         for side in ("encoder", "decoder"):
             yield f"model.{side}.embed_tokens.weight", padded(f"{side}_Wemb")
-    yield "final_logits_bias", torch.nn.functional.pad(read("decoder_ff_logit_out_b"), (0, 1))
+    yield "final_logits_bias", torch.nn.functional.pad(read("decoder_ff_logit_out_b"), (0, 1), value=NEVER)
     for side, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):
         parts = {"self": "self_attn"} | ({"context": "encoder_attn"} if side == "decoder" else {})
         for number in range(settings[depth]):
