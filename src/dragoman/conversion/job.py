@@ -149,6 +149,7 @@ def _manifest(run: Run, settings: TransformerSettings, quantization: Quantizatio
         "quantization": quantization,
         "languages": trained[0],
         **({"directions": trained} if directions.tagged else {}),
+        **({"usual": list(directions.usual)} if directions.usual is not None else {}),
         "positions": positions_of(settings),
         "decoding": run.recipe.decoding.model_dump(mode="json"),
         "weights": weights_digest(run.weights),

@@ -41,10 +41,15 @@ class Export:
 
     @property
     def directions(self) -> Directions:
-        """The directions that the run was trained on."""
-        several = self.manifest.get("directions")
+        """The directions that the run was trained on, or in which it translates if it was imported."""
+        several, usual = self.manifest.get("directions"), self.manifest.get("usual")
         trained = [self.manifest["languages"]] if several is None else several
-        return Directions(tuple((source, target) for source, target in trained), several is not None)
+        return Directions(
+            tuple((source, target) for source, target in trained),
+            tagged=several is not None,
+            by_source=bool(self.source.frames.languages("source")),
+            usual=None if usual is None else (usual[0], usual[1]),
+        )
 
     @property
     def positions(self) -> int:
@@ -108,6 +113,7 @@ def _check(manifest: Mapping[str, Any]) -> None:
         and all(isinstance(pair, list) and list(map(type, pair)) == [str, str] for pair in trained)
         and type(manifest["positions"]) is int
         and manifest["positions"] > 0
+        and manifest.get("usual") in (None, *trained)
         and isinstance(manifest["weights"], str)
         and isinstance(manifest["quantization"], str)
     )
