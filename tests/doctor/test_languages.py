@@ -1,13 +1,17 @@
 """Text in the wrong language."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from tests.doctor.conftest import Examined, good
 
 from dragoman.data.corpus import Pair
+from dragoman.data.settings import DataSettings
 from dragoman.doctor.chunk import Side, chunks
+from dragoman.doctor.examine import examine
 from dragoman.doctor.languages import Trigrams
+from dragoman.settings import parse
 
 RUSSIAN = "Это совсем другая письменность, чем должна быть."
 
@@ -24,6 +28,20 @@ def test_a_dev_corpus_with_swapped_sides_is_an_error(examined: Examined) -> None
     found = examined(good(600), dev)
     assert [(one.name, one.severity) for one in found] == [("swapped-sides", "error")]
     assert "dev.one has its sides swapped" in found[0].sentence and "swap the two files" in found[0].advice
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_each_direction_has_its_own_sides(swapped: bool, tmp_path: Path) -> None:
+    pairs = good(400)
+    turned = pairs if swapped else [(target, source) for source, target in pairs]
+    corpora = []
+    for number, (some, languages) in enumerate(((pairs, ["en", "fr"]), (turned, ["fr", "en"]), (pairs, ["fr", "lo"]))):
+        path = tmp_path / f"{number}.tsv"
+        path.write_text("".join(f"{source}\t{target}\n" for source, target in some), encoding="utf-8")
+        corpora.append({"tsv": str(path), "languages": languages})
+    data = {"source": "en", "target": "fr", "languages": ["en", "fr", "lo"], "train": corpora}
+    found = [one.file for one in examine(parse(DataSettings, data)).findings if one.name == "swapped-sides"]
+    assert found == [str(tmp_path / "1.tsv")] * swapped
 
 
 def test_single_swapped_pairs_are_named(examined: Examined) -> None:

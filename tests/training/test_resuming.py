@@ -40,8 +40,9 @@ def test_the_documentation_lists_every_budget(path: str) -> None:
 @pytest.mark.parametrize(
     "assignment",
     [
-        *(f"training.{name}=7" for name in sorted(MAY_CHANGE - {"compile", "padding", "average"})),
+        *(f"training.{name}=7" for name in sorted(MAY_CHANGE - {"compile", "padding", "average", "shard"})),
         "training.average=2",
+        "training.shard=true",
         "training.compile=model",
         "training.padding=packed",
         "decoding.beam=7",

@@ -1,7 +1,7 @@
 """The examination of corpora: one pass over each, in which all checks see each chunk of pairs."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -112,7 +112,7 @@ class _Shared:
     """What the checks of several corpora share."""
 
     limits: Limits
-    trigrams: Trigrams
+    trigrams: Mapping[tuple[str, str], Trigrams]
     memory: Memory = field(default_factory=Memory)
     styles: Styles = field(default_factory=Styles)
     references: References = field(default_factory=lambda: References([]))
@@ -172,7 +172,8 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
     memory = shared.memory if patient.part == "train" else Memory()
     yield from (kind(patient, memory) for kind in DUPLICATES)
     yield from (kind(patient, shape) for kind in (Ratios, Spilled))
-    yield from (kind(patient, shared.trigrams) for kind in (Swapped, OtherLanguage))
+    trigrams = shared.trigrams.get(patient.languages) or Trigrams([])
+    yield from (kind(patient, trigrams) for kind in (Swapped, OtherLanguage))
     yield from (kind(patient) for kind in (Shifted, Sorted, WrongScript, Identified, MixedStyle, TooFew))
     yield OtherStyle(patient, shared.styles)
     if patient.part == "train":
@@ -203,15 +204,16 @@ def _pairs(corpus: CorpusSettings, data: DataSettings, faults: Collected) -> Ite
             raise
 
 
-def _learn_trigrams(data: DataSettings) -> Trigrams:
-    """Learn trigrams from the first training corpus that is large enough; from nothing if none is."""
+def _learn_trigrams(data: DataSettings) -> dict[tuple[str, str], Trigrams]:
+    """Learn trigrams of each two languages, in both orders, from their first training corpus that is large enough."""
+    found: dict[tuple[str, str], Trigrams] = {}
     for corpus in data.train:
-        languages = data.direction(corpus)
-        if languages[0] != languages[1]:
-            found = Trigrams(chunks(islice(_pairs(corpus, data, Collected()), LEARN)))
-            if found.pairs >= ENOUGH:
-                return found
-    return Trigrams([])
+        source, target = data.direction(corpus)
+        if source != target and (source, target) not in found:
+            learned = Trigrams(chunks(islice(_pairs(corpus, data, Collected()), LEARN)))
+            if learned.pairs >= ENOUGH:
+                found |= {(source, target): learned, (target, source): learned.turned()}
+    return found
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:

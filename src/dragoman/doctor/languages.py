@@ -63,8 +63,13 @@ class Trigrams:
                 own += np.bincount(buckets[inside], minlength=BUCKETS)
         shares = (counts + 0.5) / (counts.sum(1, keepdims=True) + 0.5 * BUCKETS)
         self.odds: NDArray[np.float32] = np.clip(np.log(shares[0] / shares[1]), -4, 4).astype(np.float32)
-
         self._last: tuple[Chunk, list[NDArray[np.float32]]] | None = None
+
+    def turned(self) -> "Trigrams":
+        """Return those of pairs in the opposite direction."""
+        other = copy(self)
+        other.odds, other._last = -self.odds, None
+        return other
 
     def of(self, chunk: Chunk) -> list[NDArray[np.float32]]:
         """Return the scores of both sides, computed once for the checks that ask for those of the same chunk in turn."""
