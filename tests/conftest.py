@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,10 +29,18 @@ settings.register_profile("dragoman", deadline=None, derandomize=True, database=
 settings.load_profile("dragoman")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _check_shapes_again() -> None:
-    """Check each shape once in every test."""
+    """Check each shape once in every file of tests."""
     forget()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _trust_the_machine() -> Iterator[None]:
+    """Do not wait until the disk has what a test has written; a power cut may cost it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Checks the shapes of tensors against signatures while tests run.
 
 Nothing of Dragoman is imported here: the tests check what comes after. The checks cost twice as much as the models that are
-tested, so each function is checked once for the same shapes in a test, and functions without shapes in their signature are not.
+tested, so each function is checked once for the same shapes in a file of tests, and functions without shapes in their signature are not.
 """
 
 import inspect
@@ -25,7 +25,7 @@ def check_shapes() -> None:
 
 
 def forget() -> None:
-    """Check all shapes again, as each test does."""
+    """Check all shapes again, as each file of tests does."""
     _seen.clear()
 
 
@@ -48,7 +48,7 @@ def _checked_once(function: Any = None, *, typechecker: Any) -> Any:
 
 
 def _once(function: Callable[..., Any], checked: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a function that calls what `checked` gives for shapes not seen in this test, and `function` otherwise."""
+    """Return a function that calls what `checked` gives for shapes not seen in this file of tests, and `function` otherwise."""
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:

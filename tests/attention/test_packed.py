@@ -65,7 +65,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         calls.append((most, widest))
         return Loop.apply(queries, keys, values, query_ends, key_ends)
 
-    monkeypatch.setattr(packed, "varlen_attn", loop)
+    monkeypatch.setattr(packed, "_kernel", lambda: loop)
     return calls
 
 
@@ -169,7 +169,7 @@ def test_only_what_the_kernel_takes_is_packed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_kernel_is_tried_before_it_is_trusted(kernel: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernel_works(CPU), "the loop gives what the mask gives"
-    monkeypatch.setattr(packed, "varlen_attn", lambda queries, *rest: queries)
+    monkeypatch.setattr(packed, "_kernel", lambda: lambda queries, *rest: queries)
     assert not kernel_works(CPU), "a kernel that gives something else"
     monkeypatch.undo()
     assert not kernel_works(CPU), "a CPU has no such kernel"

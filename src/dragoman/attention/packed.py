@@ -4,11 +4,13 @@ Not yet measured on a GPU. Tests compare it and its gradients with masked attent
 kernel.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.attention.varlen import varlen_attn
 
 from dragoman.attention.attend import attend
 from dragoman.machine.dtypes import matmul_dtype
@@ -59,7 +61,7 @@ def attend_packed(
     asked = queries.transpose(1, 2).masked_fill(~sees[:, None, None, None], 0.0).reshape(-1, heads, width).to(kind)
     ends = F.pad(real.sum(1).cumsum(0), (1, 0)).int()
     firsts = torch.arange(rows + 1, device=queries.device, dtype=torch.int32) * count
-    context = torch.as_tensor(varlen_attn(asked, packed(keys), packed(values), firsts, ends, count, keys.shape[2]))
+    context = torch.as_tensor(_kernel()(asked, packed(keys), packed(values), firsts, ends, count, keys.shape[2]))
     return context.unflatten(0, (rows, count)).masked_fill(~sees[:, None, None, None], 0.0).transpose(1, 2)
 
 
@@ -77,6 +79,13 @@ def kernel_works(device: torch.device) -> bool:
     except RuntimeError:
         return False
     return all(torch.allclose(one, other, rtol=0.05, atol=0.05) for one, other in zip(*results, strict=True))
+
+
+def _kernel() -> Callable[..., Any]:
+    """Return torch's kernel; importing it takes longer than importing all else of torch, so it is not done before it is used."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn
 
 
 def _attend(queries: Tensor, keys: Tensor, values: Tensor, *, real: Tensor) -> Tensor:

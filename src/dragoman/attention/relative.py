@@ -81,7 +81,7 @@ class Shaw(Relative):
         super().__init__()
         self.ahead = 0 if causal else REACH
         self.keys = nn.Parameter(torch.empty(REACH + 1 + self.ahead, head_dim))
-        self.averaged = nn.Parameter(torch.empty_like(self.keys))
+        self.averaged = nn.Parameter(torch.empty(self.keys.shape))
         nn.init.xavier_uniform_(self.keys)
         nn.init.xavier_uniform_(self.averaged)
 

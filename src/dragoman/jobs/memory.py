@@ -15,6 +15,7 @@ from dragoman.interfaces import Batch, Loss, Padded
 from dragoman.jobs.parts import model_of
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
+from dragoman.layers.outline import without_memory
 from dragoman.machine.memory import free_memory
 from dragoman.machine.precision import arithmetic, choose_training_precision, width_of
 from dragoman.models.build import build_model
@@ -71,7 +72,7 @@ class Outline:
 def outline_of(recipe: Any, vocabularies: Vocabularies) -> Outline:
     """Build the model of a translator's or classifier's recipe, and its adapters if it has any, on the meta device."""
     adapters = getattr(recipe.model, "adapters", None)
-    with torch.device("meta"):
+    with without_memory():
         if model_of(recipe).purpose == "classify":
             model: nn.Module = DocumentClassifier(recipe.model, vocabularies.source, 2)
         else:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dragoman.attention.relative import T5
 from dragoman.errors import ImportModelError
+from dragoman.layers.outline import without_memory
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.pretrained.families import BARTS, HEAD, Description
@@ -115,7 +116,7 @@ def _entries(description: Description) -> list[Entry]:
 
 def _shapes(description: Description) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all parameters of the model, which is built without memory."""
-    with torch.device("meta"):
+    with without_memory():
         sizes = Vocabularies(description.source_size, description.target_size, description.shared)
         model = build_model(description.settings, sizes)
     return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}

@@ -19,6 +19,7 @@ from dragoman.data.ledger import replacing_recorded
 from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.json_files import parse_json
 from dragoman.layers.adapters import Adapters
+from dragoman.layers.outline import without_memory
 from dragoman.regular_files import require_file
 
 FORMAT = 2
@@ -149,7 +150,7 @@ def check_outline(build: Callable[[], nn.Module], tensors: Mapping[str, Tensor],
     A recipe that was made to do harm may ask for more than there is.
     """
     try:
-        with torch.device("meta"):
+        with without_memory():
             model = build()
     except (RuntimeError, OverflowError) as error:
         raise RunError(f"{path} does not fit the model of its recipe ({error}); was recipe.yaml edited?") from None
