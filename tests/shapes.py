@@ -1,7 +1,8 @@
 """Checks the shapes of tensors against signatures while tests run.
 
 Nothing of Dragoman is imported here: the tests check what comes after. The checks cost twice as much as the models that are
-tested, so each function is checked once for the same shapes in a file of tests, and functions without shapes in their signature are not.
+tested, so each function is checked once for the same shapes in a file of tests, and functions without shapes in their signature
+are not.
 """
 
 import inspect

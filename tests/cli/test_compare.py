@@ -21,6 +21,7 @@ def rows(out: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((out / "table.csv").read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.slow
 def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: Path):
     path = arena_file(tmp_path, table={**ARENA, "systems": SYSTEMS, "seeds": [1], "parallel": 2})
     first = dragoman("compare", path, "--out", tmp_path / "out")

@@ -85,8 +85,9 @@ def test_adapters_may_be_stacked(pair: tuple[Path, Path], tmp_path: Path) -> Non
     _, adapted = pair
     kind = open_run(adapted).recipe.model.kind
     fit(recipe(kind, *adapting(adapted, "training.learning_rate=1e-12")), tmp_path / "second")
+    stacked = weights(tmp_path / "second")
     for name, tensor in weights(adapted).items():
-        torch.testing.assert_close(weights(tmp_path / "second")[name], tensor, atol=1e-6, rtol=0)
+        torch.testing.assert_close(stacked[name], tensor, atol=1e-6, rtol=0)
 
 
 def test_a_base_is_found_where_it_was_or_beside_and_no_other_is_taken(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def kill_again_and_again(kind: str, kills: int, seed: int, place: Path) -> int:
     return ended
 
 
-@pytest.mark.parametrize("kind", [pytest.param("rnn", marks=pytest.mark.slow), "transformer"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
 def test_a_run_killed_now_and_then_ends_as_the_unbroken_one(tmp_path: Path, kind: str):
     assert kill_again_and_again(kind, 3, 3, tmp_path) >= 1
 

@@ -109,7 +109,9 @@ def test_with_dropout_the_same_number_of_processes_repeats_a_run_bit_for_bit(tmp
 @pytest.mark.parametrize(
     ("settings", "file", "named"),
     [
-        (("model.experts={experts: 4, active: 2}",), False, "training.tokens_per_step"),
+        pytest.param(
+            ("model.experts={experts: 4, active: 2}",), False, "training.tokens_per_step", marks=pytest.mark.slow
+        ),
         pytest.param((), True, "is a file", marks=pytest.mark.slow),
         pytest.param(("data.train=[{source: none.en, target: none.vi}]",), False, "none.en", marks=pytest.mark.slow),
     ],

@@ -36,12 +36,12 @@ def test_uneven_batches_have_the_gradient_of_one_big_batch(architecture: Archite
     laws.law_9_uneven_batches_add_up(architecture)
 
 
-@each(ARCHITECTURES, quick=PARTICULAR)
+@each(ARCHITECTURES, quick=PARTICULAR[::2])
 def test_a_resumed_run_equals_an_unbroken_one(architecture: Architecture, tmp_path: Path) -> None:
     laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget={"steps": 3}, stops=[1])
 
 
-@each(FAMILIES)
+@each(FAMILIES, quick=FAMILIES[::3])
 def test_a_run_resumed_often_equals_an_unbroken_one(architecture: Architecture, tmp_path: Path) -> None:
     stops = [1, 3]
     laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget={"epochs": 1.2}, stops=stops)

@@ -110,7 +110,16 @@ def test_an_export_is_its_run(name: str, trained: Trained, tmp_path: Path) -> No
         assert tokenizer(text).input_ids == [*source.encode(text), 2], text
 
 
-@pytest.mark.parametrize("name", ["pre, all", "post, all", "post, none", "pre, target, two vocabularies"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pre, all",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("post, all", "post, none", "pre, target, two vocabularies")
+        ),
+    ],
+)
 def test_logits_are_equal_in_float64_and_after_another_save(name: str, trained: Trained, tmp_path: Path) -> None:
     run = open_run(loud(trained("transformer", *recipe_of(name)), tmp_path / "run"))
     folder, _ = export(run.folder, tmp_path / "out")

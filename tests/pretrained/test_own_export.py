@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.jobs.test_mixing import texts
 from tests.pretrained.odd_text import ODD
-from tests.pretrained.test_huggingface import RUNS, SOURCES, load, loud, recipe_of
+from tests.pretrained.test_huggingface import QUICK, RUNS, SOURCES, load, loud, recipe_of
 from tests.tiny import Trained, dragoman, refusal
 from torch import Tensor
 
@@ -51,7 +51,7 @@ def maps(run: Path) -> list[Tensor]:
     return [one.weights for one in Translator.load(run, device="cpu").attention_maps(SOURCES, TARGETS)]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in RUNS])
 def test_the_run_comes_back(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     again = there_and_back(run, tmp_path)
@@ -104,7 +104,16 @@ def test_commands_look_inside_as_before(norm: str, trained: Trained, tmp_path: P
         assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize("name", ["pre, all", "post, all", "post, none", "pre, target, two vocabularies"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pre, all",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("post, all", "post, none", "pre, target, two vocabularies")
+        ),
+    ],
+)
 def test_what_the_library_saved_since_is_imported(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     tokenizer, model = load(export(run, tmp_path / "export")[0])
@@ -121,7 +130,7 @@ def test_what_the_library_saved_since_is_imported(name: str, trained: Trained, t
     assert (before.source, before.target) == (after.source, after.target) or before.recipe.text == after.recipe.text
 
 
-@pytest.mark.parametrize("name", ["pre, unigram", "post, none"])
+@pytest.mark.parametrize("name", ["pre, unigram", pytest.param("post, none", marks=pytest.mark.slow)])
 def test_it_can_be_exported_again_and_adapted(name: str, trained: Trained, tmp_path: Path) -> None:
     again = there_and_back(loud(trained("transformer", *recipe_of(name)), tmp_path / "run"), tmp_path)
     folder, proof = export(again, tmp_path / "export-2")

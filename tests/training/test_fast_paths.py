@@ -97,7 +97,7 @@ def plain_losses(architecture: Architecture, dtype: torch.dtype, patch: pytest.M
     return [plain_step(model, optimizer, BATCHES[at % len(BATCHES)]) for at in range(STEPS)]
 
 
-@each
+@pytest.mark.parametrize("name", ["transformer", "rnn", pytest.param("convs2s", marks=pytest.mark.slow)])
 def test_losses_are_those_of_the_plain_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     architecture = ARCHITECTURES[name](dropout=0.0)
     fast = fast_losses(architecture, torch.float64)
