@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.doctor.conftest import good
+from tests.doctor.parallel import parallel
 from tests.tiny import dragoman, recipe_file, refusal
 
 
@@ -54,6 +55,16 @@ def test_what_cannot_be_mended_is_refused_and_nothing_is_written(files: tuple[Pa
     with files[1].open("a", encoding="utf-8") as file:
         file.write("encore\n")
     assert "nothing was written" in refusal("check", *files, "--fix", tmp_path / "clean")
+    assert not (tmp_path / "clean").exists()
+
+
+def test_shifted_files_are_not_cleaned(tmp_path: Path) -> None:
+    text = parallel(1000).without(sources=[300], targets=[800])
+    paths = tmp_path / "train.en", tmp_path / "train.fr"
+    for path, lines in zip(paths, (text.sources, text.targets), strict=True):
+        path.write_text("\n".join(lines), encoding="utf-8")
+    said = refusal("check", *paths, "--fix", tmp_path / "clean")
+    assert "nothing was written" in said and "are off by +1" in said
     assert not (tmp_path / "clean").exists()
 
 

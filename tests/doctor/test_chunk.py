@@ -1,6 +1,7 @@
 """Views of many lines at once."""
 
 import re
+import unicodedata
 
 import numpy as np
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.data.corpus import Pair
 from dragoman.doctor import characters
-from dragoman.doctor.chunk import SIZE, Chunk, SeenHashes, Side, chunks
+from dragoman.doctor.chunk import SIZE, Chunk, Side, chunks
 
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=1, max_size=9)
 
@@ -55,7 +56,19 @@ def test_patterns_and_bits_find_lines() -> None:
     assert side.matching(re.compile("q")).tolist() == []
     assert side.flagged(characters.ODD_SPACE).tolist() == [2]
     assert side.flagged(characters.CONTROL).tolist() == []
-    assert not Side(["e\u0301"]).composed and side.composed
+    assert not side.uncomposed.size
+
+
+@given(LINES)
+def test_lines_that_are_not_in_nfc_are_found(lines: list[str]) -> None:
+    side = Side([*lines, "e\u0301", "\u1100\u1161", "\U0001d15e", "\u0340", "\u09c7\u09be", "\u00e9"])
+    expected = [row for row, line in enumerate(side.lines) if not unicodedata.is_normalized("NFC", line)]
+    assert side.uncomposed.tolist() == expected and len(expected) >= 5
+
+
+def test_the_hash_of_a_line_is_that_of_its_text() -> None:
+    hashes = Side(["", "x", "one two", "x"]).hashes.tolist()
+    assert 0 not in hashes and hashes[1] == hashes[3] and len(set(hashes)) == 3
 
 
 def test_pairs_are_cut_into_chunks() -> None:
@@ -69,30 +82,3 @@ def test_flags_of_one_name_are_joined() -> None:
     chunk.flag("a", np.array([1, 3]))
     chunk.flag("a", np.array([0, 3]))
     assert chunk.found["a"].tolist() == [0, 1, 3]
-
-
-@given(st.lists(st.lists(st.integers(1, 40), max_size=30), max_size=5))
-def test_hashes_that_were_seen_are_known(batches: list[list[int]]) -> None:
-    seen, known = SeenHashes(), set[int]()
-    for batch in batches:
-        expected = []
-        for one in batch:
-            expected.append(one in known)
-            known.add(one)
-        assert seen.add(np.array(batch, np.uint64)).tolist() == expected
-    assert len(seen) == len(known)
-
-
-def test_many_hashes_are_known_in_a_set_that_grows() -> None:
-    hashes = Side([f"{number}" for number in range(20_000)]).codes.hashes
-    seen = SeenHashes()
-    assert not seen.add(hashes).any()
-    assert seen.has(hashes).all() and len(seen) == 20_000
-
-
-def test_a_full_set_knows_what_it_has() -> None:
-    seen = SeenHashes(most=2)
-    assert seen.add(np.array([5, 6, 5], np.uint64)).tolist() == [False, False, True]
-    assert seen.add(np.array([5, 7], np.uint64)).tolist() == [True, False]
-    assert seen.add(np.array([7], np.uint64)).tolist() == [False]
-    assert len(seen) == 2

@@ -85,3 +85,28 @@ def test_an_identifier_finds_swapped_sides_and_other_languages_without_a_second_
     other = [one for one in examined(good(300), languages=("en", "de")) if one.name == "wrong-language"]
     assert [(one.severity, "looks like `fr`, not `de`" in one.what) for one in other] == [("warning", True)]
     assert examined(good(300)) == []
+
+
+def test_a_tiny_corpus_is_not_called_swapped(examined: Examined) -> None:
+    swapped = [(target, source) for source, target in good(40)]
+    assert [one.name for one in examined(swapped)] == []
+    found = examined(good(600), [(target, source) for source, target in good(20, first=5000)])
+    assert not [one for one in found if one.severity == "error"]
+
+
+def test_corpora_of_both_directions_are_not_called_swapped(tmp_path: Path) -> None:
+    pairs = good(900)
+    mixed = [pair if number % 2 else (pair[1], pair[0]) for number, pair in enumerate(pairs)]
+    for name, some in (("plain", pairs), ("mixed", mixed), ("turned", [(target, source) for source, target in pairs])):
+        text = "".join(f"{source}\t{target}\n" for source, target in some)
+        (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
+    train = [
+        {"tsv": "plain.tsv", "both_ways": True},
+        {"tsv": "mixed.tsv"},
+        {"tsv": "turned.tsv", "languages": ["fr", "en"]},
+        {"tsv": "turned.tsv", "languages": ["de", "en"]},
+    ]
+    data = {"source": "en", "target": "fr", "root": tmp_path, "train": train}
+    found = examine(parse(DataSettings, {**data, "languages": ["en", "fr", "de"]})).findings
+    assert not [one for one in found if one.severity == "error"]
+    assert {one.file for one in found if one.name == "swapped-sides"} == {str(tmp_path / "mixed.tsv")}

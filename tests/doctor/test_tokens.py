@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman.doctor.tokens import MARK, NUMBER, WORD, Side, read_batch
+from dragoman.doctor.tokens import MARK, NUMBER, WORD, Side, Tokens, number_tokens, read_batch
 
 
 def lines_of(side: Side) -> list[set[int]]:
@@ -40,3 +40,12 @@ def test_scripts_without_spaces_are_cut_into_characters() -> None:
 def test_a_line_feed_inside_a_line_does_not_end_it() -> None:
     assert read_batch(["a\nb", "c"], []).source.rows.tolist() == [0, 0, 1]
     assert len(read_batch([], []).source) == 0
+
+
+def test_parts_of_lines_that_are_joined_have_the_tokens_of_all() -> None:
+    lines = ["a b", "", "c, d", "e"]
+    tokens = Tokens.of(lines[:1]).joined(Tokens.of(lines[1:]))
+    for first, end in ((0, 4), (1, 3), (2, None), (4, 9), (7, 9)):
+        found = number_tokens(tokens.part(first, end), Tokens.of([]), 0).source
+        expected = read_batch(lines[first:end], []).source
+        assert (found.rows.tolist(), found.types.tolist()) == (expected.rows.tolist(), expected.types.tolist())

@@ -107,7 +107,7 @@ def _data(corpus: list[str], languages: Languages, settings: list[str] | None) -
 
 def _refuse_to_fix(verdict: "Verdict", fix: Path | None) -> None:
     """Raise InputError for an error that removing pairs does not mend."""
-    hopeless = [one for one in verdict.of("error") if one.name in ("line-counts", "shift")]
+    hopeless = [one for one in verdict.of("error") if one.name in ("line-counts", "shifted")]
     if fix is not None and hopeless:
         raise InputError(f"nothing was written to {fix}, because {hopeless[0].sentence}")
 

@@ -10,12 +10,26 @@ from numpy.typing import NDArray
 UNITS = 1 << 16
 
 LETTER, UPPER, LOWER, CONTROL, INVISIBLE, ODD_SPACE, REPLACEMENT, DIGIT, SPACE = (1 << bit for bit in range(9))
-"""Bits of `flags`."""
+COMBINING, MISREAD, CONTINUED = (1 << bit for bit in range(9, 12))
+"""Bits of `flags`. Without one that has `COMBINING`, a text is in Unicode NFC; mojibake has `MISREAD` before `CONTINUED`."""
+BETWEEN, LETTERS, WORDS, ALONE, SIGN = range(5)
+"""Kinds of code units in tokens: spaces; letters, and what else words consist of; characters of a script without spaces, each a
+token; other signs, each a token too."""
 
 INVISIBLES = "\u00ad\u180e\u200b\u2060\ufeff"
 """Characters that take no room and mean nothing; those that join letters, or turn the direction of writing, are left out."""
 ODD_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
 LINE_ENDS = "\u0085\u2028\u2029"
+SPECIALS = {
+    byte: bytes([byte]).decode("cp1252", "replace")
+    for byte in range(0x80, 0xA0)
+    if bytes([byte]).decode("cp1252", "replace").encode("utf-8") != b"\xff"
+}
+"""What Windows-1252 reads in the bytes that Latin-1 leaves to control characters."""
+CONTINUATIONS = "".join(map(chr, range(0x80, 0xC0))) + "".join(SPECIALS.values()).replace("\ufffd", "")
+"""What Latin-1 and Windows-1252 read in the bytes of UTF-8 after the first of a character."""
+MISREADS = "ÂÃÄÅÆÐÑÎÏáâãäåæçèé"
+"""What they read in the first byte, where that is common."""
 
 SCRIPTS: tuple[tuple[str, str], ...] = (
     ("Latin", "A-Z a-z ª-ª º-º À-Ö Ø-ö ø-ʯ Ḁ-ỿ Ａ-Ｚ ａ-ｚ"),
@@ -80,13 +94,25 @@ def flags() -> Units:
             found[unit] = SPACE
         if (unit < 32 or 127 <= unit < 160) and character not in "\t\n":
             found[unit] |= CONTROL
+        if unicodedata.combining(character) or not unicodedata.is_normalized("NFC", character):
+            found[unit] |= COMBINING
+        elif len(parts := unicodedata.decomposition(character).split(" ")) == 2 and parts[0][0] != "<":
+            found[int(parts[1], 16)] |= COMBINING
     for characters, bit in (
         (INVISIBLES, INVISIBLE),
         (ODD_SPACES, ODD_SPACE),
         (LINE_ENDS, CONTROL),
         ("\ufffd", REPLACEMENT),
+        (MISREADS, MISREAD),
+        (CONTINUATIONS, CONTINUED),
     ):
         found[list(map(ord, characters))] |= bit
+    for first, last in (
+        (0x1161, 0x1175),
+        (0x11A8, 0x11C2),
+        (0xD800, 0xDFFF),
+    ):  # Korean letters, and halves of characters
+        found[first : last + 1] |= COMBINING
     return found
 
 
@@ -126,6 +152,30 @@ def spelled() -> Units:
     found = folded().copy()
     found[(found == 0) | (found == ord("0"))] = ord(" ")
     return found
+
+
+@cache
+def token_kinds() -> NDArray[np.uint8]:
+    """Return what each code unit is in a text that is cut into tokens: one of `BETWEEN`, `LETTERS`, `WORDS`, `ALONE`, `SIGN`."""
+    found = np.full(UNITS, SIGN, np.uint8)
+    for unit, character in enumerate(map(chr, range(UNITS))):
+        if character.isspace():
+            found[unit] = BETWEEN
+        elif character.isalnum() or character == "_":
+            found[unit] = LETTERS if character.isalpha() else WORDS
+    for first, last in ((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xF900, 0xFAFF)):
+        found[first : last + 1] = ALONE
+    return found
+
+
+@cache
+def token_codes() -> NDArray[np.uint64]:
+    """Return a random number for each code unit without its case, 0 for spaces: hashes of tokens are made of them."""
+    units = np.arange(UNITS)
+    for unit, character in enumerate(map(chr, range(UNITS))):
+        like = character.casefold()
+        units[unit] = ord(like) if len(like) == 1 else unit
+    return np.where(token_kinds() == BETWEEN, np.uint64(0), scrambled()[units])
 
 
 @cache

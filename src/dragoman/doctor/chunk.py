@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from dragoman.data.corpus import Pair
 from dragoman.doctor import characters
+from dragoman.doctor.hashes import Hashes, segment_hashes
 
 SIZE = 4096
 """Number of pairs that are looked at together."""
-TURNS = 4096
-"""After so many characters, the multipliers of `Codes.hashes` repeat."""
 
 Rows = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 _NONE = np.zeros(0, np.int64)
 
 
@@ -38,7 +36,7 @@ class Codes:
 
     def counts(self, mask: NDArray[np.bool_]) -> Rows:
         """Return how many characters of each line a mask marks."""
-        sums = np.concatenate(([0], np.cumsum(mask)))
+        sums = np.concatenate(([0], np.cumsum(mask, dtype=np.int32)))
         return sums[self.ends] - sums[self.starts]
 
     def rows(self, mask: NDArray[np.bool_]) -> Rows:
@@ -49,19 +47,16 @@ class Codes:
     @cached_property
     def hashes(self) -> Hashes:
         """A hash of each line, never 0: different lines have the same one by chance once in about 2^60."""
-        turns = np.random.default_rng(2).integers(1, 1 << 63, TURNS, np.uint64) * np.uint64(2) + np.uint64(1)
-        at = np.arange(len(self.units)) - self.of_line(self.starts)
-        sums = np.add.reduceat(characters.scrambled()[self.units] * turns[at & (TURNS - 1)], self.starts)
-        return np.maximum(mixed(sums), np.uint64(1))
+        return np.maximum(segment_hashes(characters.scrambled()[self.units], self.starts), np.uint64(1))
 
 
 class Side:
     """The lines of one side."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines: Sequence[str] = (
-            [line.replace("\n", " ") for line in lines] if any("\n" in line for line in lines) else lines
-        )
+        self.lines: Sequence[str] = lines
+        if "\n".join(lines).count("\n") >= max(len(lines), 1):
+            self.lines = [line.replace("\n", " ") for line in lines]
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -77,9 +72,16 @@ class Side:
         return Codes(np.frombuffer(self.text.encode("utf-16-le", "surrogatepass"), np.uint16))
 
     @cached_property
-    def composed(self) -> bool:
-        """Whether all lines are in Unicode NFC."""
-        return unicodedata.is_normalized("NFC", self.text)
+    def hashes(self) -> Hashes:
+        """A hash of each line, never 0, of this process: it is another one in the next."""
+        found = np.fromiter(map(hash, self.lines), np.int64, len(self.lines)).view(np.uint64)
+        return np.maximum(found, np.uint64(1))
+
+    @cached_property
+    def uncomposed(self) -> Rows:
+        """The lines that are not in Unicode NFC."""
+        rows = self.flagged(characters.COMBINING).tolist()
+        return np.array([row for row in rows if not unicodedata.is_normalized("NFC", self.lines[row])], np.int64)
 
     @cached_property
     def flags(self) -> characters.Units:
@@ -111,7 +113,7 @@ class Side:
 
     @property
     def _composed_units(self) -> characters.Units:
-        if self.composed:
+        if not len(self.uncomposed):
             return self.codes.units
         return np.frombuffer(unicodedata.normalize("NFC", self.text).encode("utf-16-le", "surrogatepass"), np.uint16)
 
@@ -161,62 +163,3 @@ def chunks(pairs: Iterable[Pair]) -> Iterator[Chunk]:
     while some := list(islice(pairs, SIZE)):
         yield Chunk(some, first)
         first += len(some)
-
-
-def mixed(values: Hashes) -> Hashes:
-    """Spread hashes over all 64 bits (the finaliser of MurmurHash3)."""
-    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        values = (values ^ (values >> np.uint64(33))) * np.uint64(multiplier)
-    return values ^ (values >> np.uint64(33))
-
-
-class SeenHashes:
-    """A set of hashes above 0 in an array, which takes many at once: 16 to 32 bytes each.
-
-    It stops growing at `most`: later hashes are compared with those that are in it, and not added.
-    """
-
-    def __init__(self, most: int = 1 << 24) -> None:
-        self._slots = np.zeros(1 << 13, np.uint64)
-        self._count = 0
-        self._most = most
-
-    def __len__(self) -> int:
-        return self._count
-
-    def has(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Tell which hashes are in the set."""
-        return self._slots[self._places(hashes)] != 0
-
-    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Add hashes, and tell which were there before or come earlier in `hashes`."""
-        fresh, first = np.unique(hashes, return_index=True)
-        known = np.ones(len(hashes), bool)
-        new = ~self.has(fresh)
-        known[first[new]] = False
-        if self._count + new.sum() <= self._most:
-            while 2 * (self._count + int(new.sum())) > len(self._slots):
-                old = self._slots[self._slots != 0]
-                self._slots = np.zeros(2 * len(self._slots), np.uint64)
-                self._put(old)
-            self._put(fresh[new])
-            self._count += int(new.sum())
-        return known
-
-    def _places(self, hashes: Hashes) -> Rows:
-        """Return the slot of each hash, or the free one where its search ends."""
-        last = np.int64(len(self._slots) - 1)
-        places = (hashes & np.uint64(last)).astype(np.int64)
-        going = np.arange(len(hashes))
-        while len(going):
-            there = self._slots[places[going]]
-            going = going[(there != 0) & (there != hashes[going])]
-            places[going] = (places[going] + 1) & last
-        return places
-
-    def _put(self, hashes: Hashes) -> None:
-        """Put different hashes, which are not there, into free slots; where two want one, the last gets it first."""
-        while len(hashes):
-            places = self._places(hashes)
-            self._slots[places] = hashes
-            hashes = hashes[self._slots[places] != hashes]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dragoman.doctor.check import PairCheck, Patient
-from dragoman.doctor.chunk import Chunk, Hashes, Rows, SeenHashes, mixed
+from dragoman.doctor.chunk import Chunk, Rows
+from dragoman.doctor.hashes import Hashes, SeenHashes, mixed
 
 
 class Memory:
@@ -37,7 +38,7 @@ class Duplicates(Remembering):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs with known hashes."""
-        known = self.memory.pairs.add(both(chunk.source.codes.hashes, chunk.target.codes.hashes))
+        known = self.memory.pairs.add(both(chunk.source.hashes, chunk.target.hashes))
         return np.flatnonzero(known & (chunk.source.words > 0) & (chunk.target.words > 0))
 
 
@@ -68,7 +69,7 @@ class RepeatedSources(Remembering):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find known sources in pairs that are not copies."""
-        known = self.memory.sources.add(chunk.source.codes.hashes) & (chunk.source.words > 0)
+        known = self.memory.sources.add(chunk.source.hashes) & (chunk.source.words > 0)
         known[chunk.found.get(Duplicates.name, [])] = False
         return np.flatnonzero(known)
 

@@ -2,7 +2,6 @@
 
 import html
 import re
-import unicodedata
 
 import numpy as np
 
@@ -18,15 +17,7 @@ ENTITY = re.compile(
 MARKUP = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,15}(?: [^<>\n]{0,200})?/?>|\{\\[a-zA-Z][^}\n]{0,20}\}")
 SUBWORDS = re.compile(r"(?<!@)@@(?=[ \n])|(?<![^ \n])▁|(?<=\w)￭|￭(?=\w)")
 
-_SPECIALS = {
-    byte: bytes([byte]).decode("cp1252", "replace")
-    for byte in range(0x80, 0xA0)
-    if bytes([byte]).decode("cp1252", "replace").encode("utf-8") != b"\xff"
-}
-"""What Windows-1252 reads in the bytes that Latin-1 leaves to control characters."""
-_CONTINUATION = re.escape(
-    "".join(chr(byte) for byte in range(0x80, 0xC0)) + "".join(_SPECIALS.values()).replace("\ufffd", "")
-)
+_CONTINUATION = re.escape(characters.CONTINUATIONS)
 MOJIBAKE = re.compile(
     f"[ÂÃÄÅÆ][{_CONTINUATION}]"  # Latin letters with accents
     f"|á[º»][{_CONTINUATION}]"  # Vietnamese letters
@@ -35,8 +26,6 @@ MOJIBAKE = re.compile(
     f"|(?:[ä-éãæçè][{_CONTINUATION}]{{2}}){{2}}"  # Chinese, Japanese and Korean words
 )
 """UTF-8 that was read as Latin-1 or Windows-1252."""
-SUSPICIOUS = re.compile(f"[ÂÃÄÅÆáâÐÑÎÏä-éã][{_CONTINUATION}]")
-"""What all of it begins with, which is found much faster."""
 
 
 class ReplacementCharacters(LineCheck):
@@ -66,8 +55,9 @@ class Mojibake(LineCheck):
 
     def rows(self, side: Side) -> Rows:
         """Find sequences that become letters when they are decoded again."""
-        found = side.matching(SUSPICIOUS)
-        return np.array([row for row in found.tolist() if unmade(side.lines[row])], np.int64)
+        begun = np.append(side.flags[:-1] & characters.MISREAD != 0, False)
+        begun[:-1] &= side.flags[1:] & characters.CONTINUED != 0
+        return np.array([row for row in side.codes.rows(begun).tolist() if unmade(side.lines[row])], np.int64)
 
 
 class NotComposed(LineCheck):
@@ -79,10 +69,7 @@ class NotComposed(LineCheck):
 
     def rows(self, side: Side) -> Rows:
         """Find lines that normalisation would change."""
-        if side.composed:
-            return np.zeros(0, np.int64)
-        wrong = [row for row, line in enumerate(side.lines) if not unicodedata.is_normalized("NFC", line)]
-        return np.array(wrong, np.int64)
+        return side.uncomposed
 
 
 class ControlCharacters(LineCheck):

@@ -174,8 +174,8 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
     yield from (kind(patient, shape) for kind in (Ratios, Spilled))
     trigrams = shared.trigrams.get(patient.languages) or Trigrams([])
     yield from (kind(patient, trigrams) for kind in (Swapped, OtherLanguage))
-    yield from (kind(patient) for kind in (Shifted, Sorted, WrongScript, Identified, MixedStyle, TooFew))
-    yield OtherStyle(patient, shared.styles)
+    yield from (kind(patient) for kind in (Shifted, Sorted, WrongScript, Identified, TooFew))
+    yield from (kind(patient, shared.styles) for kind in (MixedStyle, OtherStyle))
     if patient.part == "train":
         yield TooLong(patient, shared.limits)
         yield LongerThanModel(patient, shared.limits)

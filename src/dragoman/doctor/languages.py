@@ -30,6 +30,10 @@ LETTERS = 4
 
 WINDOW, WINDOWS = 10, 16
 """The identifier judges so many lines together, and so many such windows of each chunk."""
+MANY = 40_000
+"""After so many pairs, a quarter of the windows is enough."""
+FEWEST = 5
+"""Fewer windows of a side say nothing."""
 NEIGHBOURS = {
     **{"no": ("da", "sv"), "nb": ("da", "sv"), "da": ("no", "sv"), "sv": ("da", "no"), "cs": ("sk",), "sk": ("cs",)},
     **{
@@ -212,7 +216,7 @@ class Identified(Check):
         self.seen += len(chunk)
         if self._identify is None:
             return
-        step = max(len(chunk) // WINDOWS, WINDOW)
+        step = max(len(chunk) // (WINDOWS if chunk.first < MANY else WINDOWS // 4), WINDOW)
         for number, side in enumerate(chunk.sides[: 1 if self.patient.one_language else 2]):
             for start in range(0, len(chunk), step):
                 lines = side.lines[start : start + WINDOW]
@@ -227,14 +231,15 @@ class Identified(Check):
         own = self.patient.languages
         shares = [_shares(found) for found in self._found]
         others = (own[1], own[0])
-        if all(share.get(other, 0.0) > 0.8 for share, other in zip(shares, others, strict=True)) and own[0] != own[1]:
+        known = own[0] != own[1] and all(found.total() >= FEWEST for found in self._found)
+        if known and all(share.get(other, 0.0) > 0.8 for share, other in zip(shares, others, strict=True)):
             what = f"has its sides swapped: it looks like `{others[0]}`, and its translation like `{others[1]}`"
             swapped = Tally(self.seen, None, self._tallies[0, others[0]].examples)
             yield replace(self.finding(swapped, what=what, severity="error"), name=Swapped.name, advice=Swapped.advice)
             return
         for number, share in enumerate(shares):
             for language, part in share.items():
-                if language != own[number] and part >= 0.2 and self._found[number].total() >= 5:
+                if language != own[number] and part >= 0.2 and self._found[number].total() >= FEWEST:
                     what = (
                         f"looks like `{language}`, not `{own[number]}`, in {part:.0%} of its windows of {WINDOW} lines"
                     )

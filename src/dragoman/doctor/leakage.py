@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from dragoman.data.findings import EXAMPLES, Example, Finding
 from dragoman.doctor.characters import scrambled
 from dragoman.doctor.check import Check, Patient, line_of
-from dragoman.doctor.chunk import Chunk, Codes, Hashes, Rows, Side, mixed
+from dragoman.doctor.chunk import Chunk, Codes, Rows, Side
+from dragoman.doctor.hashes import Hashes, mixed
 
 GRAM = 13
 """Letters and digits of an n-gram."""

@@ -130,8 +130,8 @@ def _associated(source: _Words, target: _Words, pairs: Int64[np.ndarray, "2 line
     sources, targets = keys // types, keys % types
     a, b = np.bincount(given, minlength=types)[sources], np.bincount(output, minlength=types)[targets]
     strengths = both * np.log(both * lines / (a * b))
-    order = np.argsort(strengths, kind="stable")
-    order = order[strengths[order] > ASSOCIATION]
+    order = np.flatnonzero(strengths > ASSOCIATION)
+    order = order[np.argsort(strengths[order], kind="stable")]
     best = np.full(types, NONE)
     best[sources[order]] = order
     best = best[best != NONE]

@@ -81,7 +81,7 @@ class Copies(PairCheck):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs with words whose sides have the same hash."""
-        same = chunk.source.codes.hashes == chunk.target.codes.hashes
+        same = chunk.source.hashes == chunk.target.hashes
         lettered = chunk.source.codes.counts(chunk.source.flags & characters.LETTER != 0) > 1
         return np.flatnonzero(same & lettered)
 
@@ -188,7 +188,7 @@ class FewTexts(SideCheck):
     def judge(self, chunk: Chunk, number: int) -> tuple[Rows, str]:
         """Count different texts."""
         side = chunk.sides[number]
-        _, first, counts = np.unique(side.codes.hashes, return_index=True, return_counts=True)
+        _, first, counts = np.unique(side.hashes, return_index=True, return_counts=True)
         if len(side) < 5 * FEW or len(first) * FEW > len(side):
             return first, ""
         most = shorten(side.lines[int(first[counts.argmax()])])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from dragoman.doctor.align import Run, align, runs
 from dragoman.doctor.lexicon import NOWHERE
-from dragoman.doctor.tokens import read_batch
+from dragoman.doctor.tokens import Tokens, number_tokens
 
 BATCH = 1 << 15
 """Lines of the source that are looked at together; a lexicon is learned from each batch."""
@@ -69,8 +69,8 @@ class ShiftDetector:
 
     batch: int = BATCH
     """Lines of the source in a batch."""
-    _sources: list[str] = field(default_factory=list)
-    _targets: list[str] = field(default_factory=list)
+    _sources: Tokens = field(default_factory=lambda: Tokens.of([]))
+    _targets: Tokens = field(default_factory=lambda: Tokens.of([]))
     _line: int = 0
     """How many lines of the source are before `_sources`."""
     _target_line: int = 0
@@ -81,8 +81,8 @@ class ShiftDetector:
 
     def add(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         """Give the next lines of both files; one may be longer than the other, if it goes on longer."""
-        self._sources += sources
-        self._targets += targets
+        self._sources = self._sources.joined(Tokens.of(sources))
+        self._targets = self._targets.joined(Tokens.of(targets))
         while len(self._sources) >= 2 * self.batch and self._has_partners(self.batch):
             self._decide(self.batch, self.batch - OVERLAP)
 
@@ -90,7 +90,7 @@ class ShiftDetector:
         """Decide the rest, and return what has been found."""
         while len(self._sources) >= 2 * self.batch:
             self._decide(self.batch, self.batch - OVERLAP)
-        if self._sources:
+        if len(self._sources):
             self._decide(len(self._sources), len(self._sources))
         runs = [stretch.run for stretch in self._stretches]
         misfits = [Misfit(run.first + 1, run.end) for run in runs if run.offset == NOWHERE]
@@ -117,21 +117,22 @@ class ShiftDetector:
         """Look at the next lines of the source, and decide the first of them."""
         begin = max(self._line + self._offset - MARGIN - self._target_line, 0)
         end = max(self._line + self._offset + count + MARGIN - self._target_line, 0)
-        targets = self._targets[begin:end]
-        if targets:
-            batch = read_batch(self._sources[:count], targets, self._line - self._target_line - begin)
+        targets = self._targets.part(begin, end)
+        if len(targets):
+            batch = number_tokens(self._sources.part(0, count), targets, self._line - self._target_line - begin)
             alignment = align(batch, self._offset)
             for first, last, offset in runs(alignment.path[:kept]):
-                own, equal = (float(alignment.aligner.scores(Run(first, last, one)).sum()) for one in (offset, 0))
+                own = float(alignment.aligner.scores(Run(first, last, offset)).sum())
+                equal = own if offset == 0 else float(alignment.aligner.scores(Run(first, last, 0)).sum())
                 self._extend(_Stretch(Run(self._line + first, self._line + last, offset), own, equal))
                 self._offset = self._offset if offset == NOWHERE else offset
         else:
             self._extend(_Stretch(Run(self._line, self._line + kept, NOWHERE), 0.0, 0.0))
         self._line += kept
-        del self._sources[:kept]
+        self._sources = self._sources.part(kept)
         passed = min(max(self._line + self._offset - MARGIN - self._target_line, 0), len(self._targets))
         self._target_line += passed
-        del self._targets[:passed]
+        self._targets = self._targets.part(passed)
 
     def _extend(self, stretch: _Stretch) -> None:
         """Add a stretch, which may continue the last one."""

@@ -85,13 +85,14 @@ class OtherStyle(Check):
     def __init__(self, patient: Patient, styles: "Styles") -> None:
         super().__init__(patient)
         self.sides = [Style(), Style()]
+        self.styles = styles
         styles.known.append(self)
 
     def see(self, chunk: Chunk) -> None:
         """Count in both sides."""
         self.seen += len(chunk)
-        for number, side in enumerate(chunk.sides):
-            self.sides[number] += Style.of(side)
+        for number, style in enumerate(self.styles.of(chunk)):
+            self.sides[number] += style
 
     def findings(self) -> Iterator[Finding]:
         """Yield nothing: `Styles.findings` does when all corpora were seen."""
@@ -113,6 +114,13 @@ class Styles:
 
     def __init__(self) -> None:
         self.known: list[OtherStyle] = []
+        self._last: tuple[Chunk, list[Style]] | None = None
+
+    def of(self, chunk: Chunk) -> list[Style]:
+        """Return the styles of both sides, computed once for the checks that ask for those of the same chunk in turn."""
+        if self._last is None or self._last[0] is not chunk:
+            self._last = chunk, [Style.of(side) for side in chunk.sides]
+        return self._last[1]
 
     def findings(self) -> Iterator[Finding]:
         """Compare each corpus with the largest training corpus."""
@@ -131,8 +139,9 @@ class MixedStyle(Check):
     what = "is tokenised or cased in one part and not in another"
     advice = OtherStyle.advice
 
-    def __init__(self, patient: Patient) -> None:
+    def __init__(self, patient: Patient, styles: Styles) -> None:
         super().__init__(patient)
+        self.styles = styles
         self._first: list[Style | None] = [None, None]
         self._tallies = (Tally(), Tally())
         self._styles = ["", ""]
@@ -140,8 +149,7 @@ class MixedStyle(Check):
     def see(self, chunk: Chunk) -> None:
         """Compare blocks of a chunk with the first of all."""
         self.seen += len(chunk)
-        for number, side in enumerate(chunk.sides):
-            style = Style.of(side)
+        for number, style in enumerate(self.styles.of(chunk)):
             first = self._first[number]
             if first is None or (first.tokenised is None and style.tokenised is not None):
                 self._first[number] = style
