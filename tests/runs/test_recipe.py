@@ -56,8 +56,8 @@ def test_a_recipe_extends_one_beside_it(tmp_path: Path):
     [
         ("[tiny.yaml]", "`extends` is ['tiny.yaml'], but it must be the name or the path of a recipe"),
         ("7", "`extends` is 7, but it must be"),
-        ("x" * 5000, "xxx..., but it must be"),
-        ("x" * 300, "there is no recipe `xxx"),
+        ("y" * 5000, "y..., but it must be"),
+        ("y" * 300, "there is no recipe `yyyy"),
     ],
 )
 def test_a_recipe_extends_nothing_but_a_recipe(tmp_path: Path, extends: str, sentence: str):
