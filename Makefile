@@ -12,7 +12,7 @@ MEASURED := $(CURDIR)/build/coverage
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo atlas bench test check site slow coverage format clean
+.PHONY: help setup demo atlas bench test check site slow fuzz coverage format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -45,6 +45,10 @@ site: $(VENV)/.developing  ## build the documentation into build/site, in Englis
 
 slow: $(VENV)/.developing  ## run the tests that take minutes
 	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m slow
+
+fuzz: $(VENV)/.developing  ## give damaged files to what reads them; TARGET=runs, MINUTES=10 (targets: tests/fuzz/targets.py); goes on
+	$(INSTALL) --quiet --editable ".[fuzz]"
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(or $(TARGET),runs) --minutes $(or $(MINUTES),10)
 
 coverage: $(VENV)/.developing  ## measure which lines the tests reach, in Python and C++
 	rm -rf $(MEASURED) .coverage .coverage.*

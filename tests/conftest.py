@@ -26,6 +26,7 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
+settings.register_profile("thorough", deadline=None, database=None, max_examples=2000)
 settings.load_profile("dragoman")
 
 

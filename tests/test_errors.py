@@ -23,6 +23,11 @@ def test_every_mistake_of_the_user_is_a_dragoman_error(kind: type[Exception]) ->
     assert str(kind("one sentence")) == "one sentence"
 
 
+def test_a_sentence_stays_on_its_line_and_sends_nothing_to_a_terminal() -> None:
+    quoted = errors.SettingsError("`kind` cannot be `a\nb\r\x1b[31m\u2028`")
+    assert str(quoted) == "`kind` cannot be `a\\nb\\r\\x1b[31m\\u2028`"
+
+
 def test_the_page_names_every_kind() -> None:
     own = {name for name, value in vars(errors).items() if isinstance(value, type)}
     assert own == {kind.__name__ for kind in KINDS} | {"DragomanError"}

@@ -14,14 +14,24 @@ DragomanError
 The command line prints the sentence and exits with code 2. Any other exception is a bug in Dragoman.
 """
 
+import re
 import reprlib
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What would end or change the line on which a sentence is printed."""
 LONGEST_QUOTE = 80
 """Maximum characters of a value that an error quotes."""
 
 
 class DragomanError(Exception):
-    """An error that the user can correct; its text is one clear sentence."""
+    """An error that the user can correct; its text is one clear sentence, on one line whatever it quotes.
+
+    >>> print(DragomanError("there is no file a\\nb"))
+    there is no file a\\nb
+    """
+
+    def __str__(self) -> str:
+        return _CONTROL.sub(lambda found: repr(found[0])[1:-1], super().__str__())
 
 
 class SettingsError(DragomanError):

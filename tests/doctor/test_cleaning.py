@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.doctor.conftest import good
 
 from dragoman.data.settings import DataSettings
@@ -71,3 +73,31 @@ def test_nothing_is_written_over_and_nothing_is_left_behind(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt), Cleaning(tmp_path / "new"):
         raise KeyboardInterrupt
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+ODD = st.text("ab .\u00a0\u200b\u2028\x07\x85\ufeff\ufffdÃ©é", max_size=6)
+TEXTS = st.lists(
+    st.sampled_from(["&#10;", "&#13;", "&amp;", "<b>", "@@", "\U0001f600", "e\u0301"]) | ODD, max_size=4
+).map("".join)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(pairs=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8))
+def test_whatever_is_cleaned_each_pair_is_kept_on_one_line_or_logged(
+    pairs: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("cleaned")
+    corpus = write(folder, "train", pairs)
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": folder, "train": [corpus]})
+    before = [(folder / name).read_bytes() for name in corpus.values()]
+    with Cleaning(folder / "out") as cleaning:
+        verdict = examine(data, cleaner=cleaning)
+    assert verdict.pairs == len(pairs) == cleaning.kept + cleaning.removed.total()
+    for language in ("en", "fr"):
+        lines = (folder / "out" / f"train.{language}").read_bytes().decode().split("\n")
+        assert lines.pop() == "" and len(lines) == cleaning.kept
+    log = [json.loads(line) for line in (folder / "out" / LOG).read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [one["change"] for one in log].count("removed") == cleaning.removed.total()
+    assert [one["change"] for one in log].count("mended") == cleaning.mended
+    assert [(folder / name).read_bytes() for name in corpus.values()] == before
+    json.dumps(verdict.table())

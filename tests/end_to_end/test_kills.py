@@ -27,7 +27,7 @@ KINDS = {
     "convs2s": (
         f"model={{kind: convs2s, {SIZES}, output_embedding: 16, encoder_layers: [[16, 3]], decoder_layers: [[16, 3]]}}",
     ),
-    "gnmt": (f"model={{kind: gnmt, {SIZES}, hidden: 16, encoder_layers: 2, decoder_layers: 2}}",),
+    "gnmt": ("model={kind: gnmt, dropout: 0.1, hidden: 16, encoder_layers: 2, decoder_layers: 2}",),
 }
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from tests.native.compiled import require
 
 from dragoman.layers.cross_entropy import _rare_nll, _softmax_loss, linear_cross_entropy
+from dragoman.native.compilation import RECURRENCE
 
 
 def test_no_tokens_cost_nothing() -> None:
@@ -26,6 +28,17 @@ def test_it_works_without_gradients() -> None:
     with torch.inference_mode():
         total, plain = linear_cross_entropy(features, weight, None, labels=torch.tensor([1, 4]))
     assert total.item() == pytest.approx(plain.item())
+
+
+@pytest.mark.parametrize("labels", [[1, 5], [-1, 0], [1 << 40, 1]])
+@pytest.mark.parametrize("native", [False, True])
+def test_labels_that_no_row_of_weights_has_are_refused_before_memory_is_touched(
+    labels: list[int], native: bool
+) -> None:
+    if native:
+        require(RECURRENCE)
+    with pytest.raises(RuntimeError):
+        linear_cross_entropy(torch.randn(2, 3), torch.randn(5, 3), None, labels=torch.tensor(labels), native=native)
 
 
 def test_extreme_logits_do_not_overflow() -> None:

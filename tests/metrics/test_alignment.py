@@ -1,6 +1,8 @@
 """How well links found agree with gold ones."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.errors import InputError
 from dragoman.metrics import (
@@ -69,3 +71,30 @@ def test_what_has_no_error_rate_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         alignment_error_rate([parse_links("")], [parse_links("")])
     assert "no links" in str(caught.value) and "check the files" in str(caught.value)
+
+
+LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8)
+
+
+@given(st.lists(st.tuples(LINKS, LINKS, LINKS), min_size=1, max_size=3))
+def test_the_error_rate_is_that_of_all_links_counted_one_by_one(
+    rows: list[tuple[frozenset[tuple[int, int]], ...]],
+) -> None:
+    found = [Links(own) for own, _, _ in rows]
+    gold = [Links(sure, sure | more) for _, sure, more in rows]
+    links, sure, right_sure, right = 0, 0, 0, 0
+    for own, reference in zip(found, gold, strict=True):
+        for link in own.sure:
+            links, right_sure, right = (
+                links + 1,
+                right_sure + (link in reference.sure),
+                right + (link in reference.possible),
+            )
+        sure += len(reference.sure)
+    if links + sure == 0:
+        with pytest.raises(InputError, match="no links"):
+            alignment_scores(found, gold)
+        return
+    scores = alignment_scores(found, gold)
+    assert scores.error_rate == pytest.approx(1 - (right_sure + right) / (links + sure)) and 0 <= scores.error_rate <= 1
+    assert scores.precision == (right / links if links else 1) and scores.recall == (right_sure / sure if sure else 1)

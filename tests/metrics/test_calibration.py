@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.metrics import calibration
 from dragoman.metrics.calibration import (
@@ -95,3 +97,29 @@ def test_parts_are_as_even_as_possible() -> None:
     assert np.bincount(folds(103, 5)).tolist() == [21, 21, 21, 20, 20]
     assert folds(50, 5).tolist() == folds(50, 5).tolist() != folds(50, 5, seed=3).tolist()
     assert calibration.BINS == 10
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=12)
+
+
+@given(ROWS)
+def test_auroc_is_the_share_of_pairs_in_order(rows: list[tuple[int, bool]]) -> None:
+    good, bad = ([score for score, label in rows if label == wanted] for wanted in (True, False))
+    scores, labels = np.array([float(score) for score, _ in rows]), np.array([float(label) for _, label in rows])
+    if not good or not bad:
+        with pytest.raises(ValueError, match="both labels"):
+            calibration.auroc(scores, labels)
+        return
+    ordered = [(one > other) + 0.5 * (one == other) for one in good for other in bad]
+    assert calibration.auroc(scores, labels) == pytest.approx(sum(ordered) / len(ordered))
+
+
+@given(ROWS, st.integers(1, 4))
+def test_an_isotonic_function_rises_and_keeps_the_mean(rows: list[tuple[int, bool]], least: int) -> None:
+    scores, labels = np.array([float(score) for score, _ in rows]), np.array([float(label) for _, label in rows])
+    found = calibration.fit_isotonic(scores, labels, least)
+    assert list(found.scores) == sorted(found.scores) and list(found.values) == sorted(found.values)
+    assert min(found.values) >= labels.min() and max(found.values) <= labels.max()
+    assert all(0 <= value <= 1 for value in found(np.linspace(-1, 7, 20)))
+    if len(found.values) == 1:
+        assert found.values[0] == pytest.approx(labels.mean())

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.errors import InputError
 from dragoman.metrics import Score, bleu, chrf, ter
@@ -88,3 +90,15 @@ def test_statistics_of_sentences_add_up_to_corpus_bleu() -> None:
         rows = zip(hypotheses, zip(*sets, strict=True), strict=True)
         summed = [sum(column) for column in zip(*(bleu_statistics(*row) for row in rows), strict=True)]
         assert bleu_of_statistics(summed) == pytest.approx(bleu(hypotheses, sets).score)
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "the", "cat", "."]), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
+def test_statistics_of_sentences_add_up_to_the_bleu_of_the_corpus(pairs: list[tuple[str, str]]) -> None:
+    hypotheses, references = map(list, zip(*pairs, strict=True))
+    summed = [sum(column) for column in zip(*(bleu_statistics(one, [other]) for one, other in pairs), strict=True)]
+    found = bleu_of_statistics(summed)
+    assert found == pytest.approx(bleu(hypotheses, [references]).score, abs=1e-6) and 0 <= found <= 100 + 1e-6
+    assert bleu(references, [references]).score == pytest.approx(100) or not any(len(r.split()) > 3 for r in references)

@@ -90,7 +90,7 @@ def test_a_run_without_weights_says_when_there_will_be_some(fresh: Run):
         open_run(fresh.folder).load_model(CPU)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "new"}', '{"seed": 1}', "\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "new"}', '{"format": 1e999}', '{"seed": 1}', "\xff"])
 def test_a_damaged_manifest_is_named(fresh: Run, text):
     fresh.save()
     (fresh.folder / "manifest.json").write_text(text, encoding="latin-1")

@@ -76,6 +76,13 @@ def test_two_do_not_take_over_at_once(tmp_path: Path):
     assert claim(tmp_path / "lock") is None
 
 
+def test_a_takeover_that_was_killed_holds_nobody_up(tmp_path: Path):
+    for name in ("lock", "lock.takeover"):
+        foreign(tmp_path / name, host=socket.gethostname(), age=0, pids=(dead(),))
+    mine = claim(tmp_path / "lock")
+    assert mine is not None and not stale(mine.path) and list(tmp_path.iterdir()) == [mine.path]
+
+
 def test_a_number_that_another_process_has_by_now_is_no_sign_of_life(tmp_path: Path):
     mine = claim(tmp_path / "lock")
     assert mine is not None

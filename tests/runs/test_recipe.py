@@ -1,5 +1,7 @@
 """Recipes: read by path or name, laid over one another, changed by `a.b=value`."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,28 @@ def test_a_recipe_extends_one_beside_it(tmp_path: Path):
     (tmp_path / "wider.yaml").write_text("extends: wide.yaml\nseed: 3\n", encoding="utf-8")
     found = load_recipe(tmp_path / "wider.yaml")
     assert (found.model.hidden, found.model.embedding, found.seed) == (64, 16, 3)
+
+
+@pytest.mark.parametrize(
+    ("extends", "sentence"),
+    [
+        ("[tiny.yaml]", "`extends` is ['tiny.yaml'], but it must be the name or the path of a recipe"),
+        ("7", "`extends` is 7, but it must be"),
+        ("y" * 5000, "y..., but it must be"),
+        ("y" * 300, "there is no recipe `yyyy"),
+    ],
+)
+def test_a_recipe_extends_nothing_but_a_recipe(tmp_path: Path, extends: str, sentence: str):
+    (tmp_path / "mine.yaml").write_text(f"extends: {extends}\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        load_recipe(tmp_path / "mine.yaml")
+
+
+@pytest.mark.parametrize("kind", [[1], {"a": 1}, 7, None])
+def test_the_kind_of_a_model_is_a_word(tmp_path: Path, kind: object):
+    (tmp_path / "mine.yaml").write_text(f"model: {{kind: {json.dumps(kind)}}}\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"model"):
+        load_recipe(tmp_path / "mine.yaml")
 
 
 def test_a_recipe_extends_a_shipped_one(tmp_path: Path):

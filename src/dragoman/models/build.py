@@ -42,7 +42,7 @@ ModelSettings = Annotated[
 def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
     """Validate a `model` section; if a plugin provides its kind, with that plugin's settings."""
     kind = table.get("kind") if isinstance(table, dict) else getattr(table, "kind", None)
-    plugin = None if kind in BUILT_IN else find("model", str(kind))
+    plugin = find("model", kind) if isinstance(kind, str) and kind not in BUILT_IN else None
     if plugin is None or plugin.settings is None:
         return check(table)
     return table if isinstance(table, plugin.settings) else parse(plugin.settings, table, "section `model`")

@@ -10,6 +10,9 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <c10/util/Exception.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -82,6 +85,10 @@ Tensors cross_entropy(const Tensor& features, const Tensor& weight, const Option
   const auto kind = low ? at::kBFloat16 : features.scalar_type();
   const Tensor read_all = features.to(kind), matrix = weight.to(kind);
   const int64_t rows = features.size(0);
+  const int64_t *given_labels = labels.const_data_ptr<int64_t>(), size = weight.size(0);
+  const auto is_known = [=](int64_t label) { return 0 <= label && label < size; };
+  TORCH_CHECK(labels.numel() == rows && std::all_of(given_labels, given_labels + rows, is_known),
+              "each row needs one label from 0 to ", size - 1);
   Tensor grad_features, grad_weight, grad_bias;
   if (gradients) {
     grad_features = at::empty_like(read_all), grad_weight = at::zeros_like(weight), grad_bias = at::zeros_like(bias);
@@ -90,7 +97,7 @@ Tensors cross_entropy(const Tensor& features, const Tensor& weight, const Option
   for (int64_t first = 0; first < rows; first += piece) {
     const int64_t count = std::min(piece, rows - first);
     const Tensor some = read_all.narrow(0, first, count), logits = at::mm(some, matrix.t());
-    const int64_t* label = labels.const_data_ptr<int64_t>() + first;
+    const int64_t* label = given_labels + first;
     double *sums = smoothed.data() + first, *plains = plain.data() + first;
     if (low) {
       rows_loss<float, uint16_t>(logits, bias, label, float(smoothing), sums, plains);

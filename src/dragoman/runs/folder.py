@@ -349,7 +349,7 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     try:
         manifest = load_json(path)
         written = int(manifest["format"])
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
         raise RunError(f"{path} is damaged; restore it from an intact copy") from None
     check_format(path, written)
     found = unsealed(manifest, path)

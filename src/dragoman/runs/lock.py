@@ -96,8 +96,8 @@ def claim(path: Path) -> Claim | None:
     token = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
     if not _create(path, token):
         takeover = path.with_name(f"{path.name}.takeover")
+        _forget(takeover)
         if not stale(path) or not _create(takeover, token):
-            _forget(takeover)
             return None
         try:
             if not stale(path):
@@ -194,12 +194,9 @@ def _create(path: Path, token: str) -> bool:
 
 
 def _forget(takeover: Path) -> None:
-    """Delete the marker of an unfinished takeover."""
-    try:
-        if time.time() - takeover.stat().st_mtime > STALE:
-            takeover.unlink()
-    except FileNotFoundError:
-        pass
+    """Delete the marker of a takeover whose process was killed before it ended."""
+    if stale(takeover):
+        takeover.unlink(missing_ok=True)
 
 
 def _text(token: str, pids: list[int]) -> str:

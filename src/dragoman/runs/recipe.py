@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.errors import SettingsError
+from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.settings import TextSettings
@@ -20,6 +20,9 @@ from dragoman.training.settings import TrainingSettings
 ARENA = "arena-"
 """Prefix of the names of shipped arenas, which are in the folder of the recipes."""
 
+
+LONGEST_PATH = 1000
+"""Maximum characters of the path of a recipe that another one extends."""
 
 AUTO = "auto"
 """Value of a setting that is chosen when training starts, from the corpus, the budget and the machine (`jobs/auto.py`)."""
@@ -216,8 +219,10 @@ def tables_of(path: Path, seen: tuple[Path, ...] = ()) -> list[dict[str, Any]]:
     base = table.pop("extends", None)
     if base is None:
         return [table]
-    beside = path.parent / str(base)
-    parent = beside if beside.exists() else find_recipe(str(base))
+    if not isinstance(base, str) or len(base) > LONGEST_PATH:
+        raise SettingsError(f"{path}: `extends` is {shorten(base)}, but it must be the name or the path of a recipe")
+    beside = path.parent / base
+    parent = beside if _is_there(beside) else find_recipe(base)
     return [*tables_of(parent, (*seen, path)), table]
 
 
@@ -229,16 +234,24 @@ def _read(path: Path) -> dict[str, Any]:
 def _find(name: str, known: Mapping[str, Path], what: str, *, listed: str | None = None) -> Path:
     """Return the path that `name` is, or the shipped file of that name."""
     path = Path(name)
-    if path.exists() or path.suffix or len(path.parts) > 1:
+    if _is_there(path) or path.suffix or len(path.parts) > 1:
         return path
     if name not in known:
         other = _files().get(name)
         if other is not None:
             return other  # reading it reports what it is
         raise SettingsError(
-            f"there is no {what} `{name}`, neither a file nor a shipped one{nearest(name, list(known), listed=listed)}"
+            f"there is no {what} `{shorten(name)}`, neither a file nor a shipped one{nearest(name, list(known), listed=listed)}"
         )
     return known[name]
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether there is a file; a name that the system does not allow is none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _files() -> dict[str, Path]:

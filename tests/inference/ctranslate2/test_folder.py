@@ -39,6 +39,7 @@ GOOD: dict[str, Any] = {
         {"weights": 3},
         {"quantization": []},
         {"format": None},
+        {"format": float("inf")},
     ],
     ids=str,
 )

@@ -91,7 +91,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError
     except FileNotFoundError:
         raise RunError(f"{folder} is not an export: {MANIFEST} is missing; make one with `dragoman export`") from None
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
         raise RunError(f"{path} is damaged; copy the export again, or export again") from None
     if written > FORMAT:
         raise RunError(
