@@ -103,7 +103,9 @@ class Doorway:
         watching = asyncio.create_task(watch())
         try:
             await asyncio.wait({work, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+            if visit.complete:  # what a route does after its answer goes on
+                await work
+            elif not work.done():
                 visit.status = visit.status or 499
                 work.cancel()
                 with suppress(asyncio.CancelledError):
@@ -131,6 +133,7 @@ class _Visit:
         self.number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         self.begun = time.monotonic()
         self.status = 0
+        self.complete = False
         self._send = send
         scope.setdefault("state", {})["request_id"] = self.number
 
@@ -139,6 +142,7 @@ class _Visit:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.number.encode())]
+        self.complete = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
     async def refuse(self, refusal: ServiceError) -> None:
