@@ -56,7 +56,7 @@ def create_app(
     if settings.origins:
         methods, headers = ["GET", "POST"], ["Authorization", "Content-Type", "X-Request-Id"]
         app.add_middleware(CORSMiddleware, allow_origins=settings.origins, allow_methods=methods, allow_headers=headers)
-    app.add_middleware(Doorway, settings=settings, metrics=app.state.metrics, log=app.state.log)  # type: ignore[arg-type]
+    app.add_middleware(Doorway, settings=settings, metrics=app.state.metrics, log=app.state.log)
     return app
 
 

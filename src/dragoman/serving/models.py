@@ -14,6 +14,7 @@ from typing import Any
 from dragoman.data.directions import Directions
 from dragoman.errors import DragomanError, InputError
 from dragoman.inference.ctranslate2.folder import is_export, open_export
+from dragoman.inference.ctranslate2.translator import ExportedTranslator
 from dragoman.inference.engines import EngineName, load_translator
 from dragoman.machine.memory import free_memory
 from dragoman.serving.engine import Engine
@@ -200,6 +201,6 @@ def loader(*, engine: EngineName = "torch", device: str = "auto", **decoding: An
     def load(offer: Offer) -> Worker:
         chosen: EngineName = "auto" if is_export(offer.folders[0]) else engine
         translator = load_translator(*offer.folders, engine=chosen, device=device, **decoding)
-        return TorchWorker(translator) if hasattr(translator, "translate_requests") else ExportWorker(translator)
+        return ExportWorker(translator) if isinstance(translator, ExportedTranslator) else TorchWorker(translator)
 
     return load

@@ -72,8 +72,8 @@ class TorchWorker:
         self.translator.prepare(settings)
         shown = [job.wanted.alignment or job.wanted.attention for job in jobs]
         found = self.translator.translate_requests(encoded, settings, attention=shown, watch=watch)
-        found = self._assessed(jobs, encoded, found)
-        return [self._found(job, one) for job, one in zip(jobs, found, strict=True)]
+        assessed = self._assessed(jobs, encoded, found)
+        return [self._found(job, one) for job, one in zip(jobs, assessed, strict=True)]
 
     def spell(self, ids: list[int]) -> str:
         """Return the text of target tokens."""
