@@ -1,8 +1,8 @@
 """Load on a service on this machine: `python -m benchmarks.serve RUN [seconds]`.
 
 `dragoman serve` is compared with two plain services of the same run: one that translates the texts of a request in a loop, one
-request at a time, and one that gives them to `Translator.translate`. 1, 8 and 64 clients ask without a pause, for single sentences
-and for lists of 64, all different, without a cache. Every answer is compared with that of the sentence alone.
+request at a time, and one that gives them to `Translator.translate`. 1, 8 and 64 clients ask without a pause, for single
+sentences and for lists of 64, all different, without a cache. Every answer is compared with that of the sentence alone.
 """
 
 import asyncio
@@ -22,12 +22,13 @@ from typing import Any
 from benchmarks.schedule import ROOT
 from fastapi import FastAPI
 
-from dragoman.data.phrasebook import Phrasebook
+from dragoman.data.phrasebook import derive
 from dragoman.inference.translator import Translator
 
 SERVICES = ("dragoman", "loop", "plain")
 CLIENTS = (1, 8, 64)
 LIST = 64
+SENTENCES = 512
 
 
 @dataclass
@@ -122,16 +123,6 @@ def start(kind: str, run: str) -> tuple[subprocess.Popen[bytes], int]:
     raise SystemExit(f"the service `{kind}` did not start")
 
 
-def sentences(count: int) -> list[str]:
-    """Return different sentences of the phrasebook."""
-    found: dict[str, None] = {}
-    seed = 0
-    while len(found) < count:
-        seed += 1
-        found.update(dict.fromkeys(pair.source for pair in Phrasebook("test", pairs=1000, seed=seed)))
-    return list(found)[:count]
-
-
 def main(arguments: Sequence[str]) -> None:
     """Measure all services and print a line of JSON for each load."""
     run, *rest = arguments
@@ -140,7 +131,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     seconds = float(rest[0]) if rest else 10.0
     translator = Translator.load(run, device="cpu")
-    texts = sentences(2048)
+    texts = list(dict.fromkeys(one.source for one in derive("vi", "test", SENTENCES)))
     alone = [translator.translate([text])[0] for text in texts]
     together = translator.translate(texts)
     expected = {text: one.text for text, one in zip(texts, alone, strict=True)}
