@@ -24,9 +24,10 @@ from fastapi import FastAPI
 
 from dragoman.data.phrasebook import derive
 from dragoman.inference.translator import Translator
+from dragoman.serving.server import listen
 
 SERVICES = ("dragoman", "loop", "plain")
-CLIENTS = (1, 8, 64)
+CLIENTS = (64, 8, 1)
 LIST = 64
 SENTENCES = 512
 
@@ -69,9 +70,8 @@ def plain_service(run: str, kind: str) -> None:
             found = translator.translate(texts)
         return {"translations": [{"text": one.text} for one in found]}
 
-    config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    listener = config.bind_socket()
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
     print(f"Serving on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
     server.run(sockets=[listener])
 

@@ -78,7 +78,7 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """Search for (or sample) the translations of each request, best first; an empty source has none.
 
-        Nor have requests that the `watch` gives up.
+        Nor have requests that the `watch` gives up; sampling is not watched.
         """
         watch = watch or Unwatched()
         results: list[list[Hypothesis]] = [[] for _ in requests]
@@ -140,12 +140,12 @@ class TorchEngine:
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
             if self.target_bound is not None:
                 maximum = maximum.clamp(max=self.target_bound - given.shape[1])
-            options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special, "watch": watch}
+            options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
                 found = sample(step, state, maximum, generator=chances, **options)
             else:
-                found = beam_search(step, state, maximum, **options)
+                found = beam_search(step, state, maximum, watch=watch, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
             if settings.coverage_penalty and settings.method != "sample" and any(found.alternatives()):
                 weighed: dict[str, Any] = {

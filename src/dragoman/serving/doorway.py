@@ -47,7 +47,7 @@ class Doorway:
         try:
             body = await self._body(scope, receive)
             if body is not None:
-                await self._let_in(scope, body, receive, visit)
+                await self._let_in(scope, body, receive, visit=visit)
         except ServiceError as refusal:
             await visit.refuse(refusal)
         except asyncio.CancelledError:
@@ -83,7 +83,7 @@ class Doorway:
         except TimeoutError:
             raise TooSlowError(f"the request did not arrive within {self.settings.timeout_s:g} seconds") from None
 
-    async def _let_in(self, scope: MutableMapping[str, Any], body: bytes, receive: Receive, visit: "_Visit") -> None:
+    async def _let_in(self, scope: MutableMapping[str, Any], body: bytes, receive: Receive, *, visit: "_Visit") -> None:
         """Run the application, and cancel it if the client leaves."""
         pending = [{"type": "http.request", "body": body, "more_body": False}]
         left = asyncio.Event()

@@ -125,7 +125,7 @@ class TranslationService:
                 rows = [row for row, (_, chosen) in enumerate(drafts) if chosen is offer]
                 own = [drafts[row][0] for row in rows]
                 async with self.offered.lease(offer) as engine:
-                    found = await _translated(engine, own, call, _listening(own, rows, tell))
+                    found = await _translated(engine, own, call, listening=_listening(own, rows, tell))
                 answers |= dict(zip(rows, found, strict=True))
         return [answers[row] for row in range(len(drafts))]
 
@@ -214,7 +214,7 @@ class _Deadline:
 
 
 async def _translated(
-    engine: Engine, drafts: Sequence[Draft], call: Call, listening: Sequence[Callable[[int], Listener]]
+    engine: Engine, drafts: Sequence[Draft], call: Call, *, listening: Sequence[Callable[[int], Listener]]
 ) -> list[Answer]:
     """Return the answers of texts that one engine translates."""
     settings = engine.worker.settings(call.options)
