@@ -9,13 +9,10 @@ know nothing of models. A service knows nothing of HTTP. This module imports nei
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dragoman.errors import DragomanError
-
-Split = Literal["sentences", "lines", "none"]
-"""How a text is cut before it is translated: into sentences (and lines), into lines, or not at all."""
-
+from dragoman.text.segments import Split
 
 Result = TypeVar("Result")
 
@@ -31,6 +28,7 @@ class Options:
     decoding: tuple[tuple[str, bool | int | float | str | None], ...] = ()
     """Other decoding settings of the run that the call changes, by name: `(("length_penalty", 0.6),)`."""
     split: Split = "sentences"
+    """How a text is cut before it is translated: at the ends of sentences, lines, both ("sentences"), or not at all."""
     context: str = ""
     """Text before the first one, which is read by models of documents but not translated."""
     log_probs: bool = False
@@ -142,7 +140,7 @@ class Progress:
     number: int
     """Which of the texts of the call, from 0."""
     text: str
-    """The whole text so far. Its end may still change; sentences that are complete do not."""
+    """The whole text so far: its sentences grow side by side, and those that are not complete may still change."""
     answer: Answer | None = None
     """The complete answer, in the last event of the text."""
 
@@ -169,6 +167,10 @@ class Service(Protocol):
 
     def models(self) -> tuple[Model, ...]:
         """Return the models, the preferred ones first."""
+        ...
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Return what each model in memory has done so far, by names of figures: batches, sentences, waiting ..."""
         ...
 
     def detect(self, text: str) -> list[Detection]:
@@ -276,6 +278,13 @@ class OverloadedError(ServiceError):
     def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class ModelError(ServiceError):
+    """A model that cannot be loaded or does not work; the log of the service says why."""
+
+    status = 500
+    code = "model_error"
 
 
 class TooSlowError(ServiceError):

@@ -30,6 +30,8 @@ class ServiceSettings(Settings):
     """Maximum number of texts in a request."""
     max_characters: int = Field(default=100_000, ge=1)
     """Maximum number of characters in all texts of a request."""
+    max_requests: int = Field(default=1000, ge=1)
+    """Maximum number of requests at the same time; more are refused."""
     max_n_best: int = Field(default=10, ge=1)
     """Maximum number of translations of a text, and largest beam that a request may ask for."""
     timeout_s: float = Field(default=60.0, gt=0)
