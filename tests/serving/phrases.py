@@ -96,7 +96,9 @@ class Phrases:
         words = self.words.get((source, call.target))
         if words is None:
             raise UnknownLanguageError("no such pair", source=source, target=call.target)
-        spans = [found.span() for found in _SENTENCE.finditer(text)] if call.options.split != "none" else [(0, len(text))]
+        spans = (
+            [found.span() for found in _SENTENCE.finditer(text)] if call.options.split != "none" else [(0, len(text))]
+        )
         sentences, written, done = [], "", 0
         for start, end in spans:
             start += len(text[start:end]) - len(text[start:end].lstrip())

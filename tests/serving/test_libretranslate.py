@@ -137,7 +137,9 @@ def test_a_busy_service_says_when_to_come_back(client: TestClient, service: Phra
 
 
 def test_languages_are_listed_with_their_targets(client: TestClient):
-    found = client.request("GET", "/languages", content=b"", headers={"content-type": "application/x-www-form-urlencoded"})
+    found = client.request(
+        "GET", "/languages", content=b"", headers={"content-type": "application/x-www-form-urlencoded"}
+    )
     assert found.json()[1] == {"code": "en", "name": "English", "targets": ["de", "en", "pt", "vi"]}
     assert [one["code"] for one in found.json()] == ["de", "en", "vi"]
 
@@ -151,7 +153,7 @@ def test_languages_are_detected_best_first(client: TestClient):
 
 
 def test_a_file_is_translated_and_fetched(client: TestClient):
-    text = "Hello\r\n\r\nI love cats. Good morning\n".encode()
+    text = b"Hello\r\n\r\nI love cats. Good morning\n"
     found = client.post(
         "/translate_file", files={"file": ("a b.txt", text)}, data={"source": "auto", "target": "vi"}
     ).json()

@@ -98,15 +98,22 @@ READERS: Mapping[str, Reader] = {".txt": read_text, ".html": read_html, ".htm": 
 """What reads files whose names end so, in small letters."""
 
 
-async def translate_document(service: Service, document: Document, call: Call, settings: ServiceSettings) -> bytes:
-    """Translate the texts of a document, as many at once as a request may have."""
+async def translate_document(
+    service: Service,
+    document: Document,
+    call: Call,
+    *,
+    settings: ServiceSettings,
+    terms: Mapping[str, str] | None = None,
+) -> bytes:
+    """Translate the texts of a document, as many at once as a request may have; with terms only those without tags."""
     answers: list[Answer] = []
     for texts in _portions(document.texts, settings):
         portion = replace(call, texts=texts)
         if document.aligns and call.source != call.target:
             answers += await translate_aligned(service, portion)
         else:
-            found = await translate(service, portion)
+            found = await translate(service, portion, terms)
             answers += [one.answer or Answer(one.text, one.source, call.target, "") for one in found]
     return document.written(answers)
 

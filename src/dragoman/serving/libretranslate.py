@@ -177,7 +177,7 @@ class LibreTranslate:
             if source is None:
                 detection = await _detection(service, texts[:100], target)
                 source = detection.language if detection else UNKNOWN
-            content = await translate_document(service, document, Call((), source, target), settings)
+            content = await translate_document(service, document, Call((), source, target), settings=settings)
         ticket = self.downloads.keep(file.name, content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=ticket))})
 

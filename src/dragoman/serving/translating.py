@@ -1,15 +1,15 @@
 """What every shape does with texts: count them, ask the gate, detect, translate with and without tags."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
-from dragoman.documents.alignment import Alignment
 from dragoman.errors import InputError
 from dragoman.serving.formatting import has_words
+from dragoman.serving.glossaries import with_terms
 from dragoman.serving.interface import (
     Answer,
     Call,
@@ -78,11 +78,35 @@ async def detect(service: Service, texts: Sequence[str], target: str | None = No
     return [one for one in found if target is None or one.language == target or target in known.get(one.language, ())]
 
 
-async def translate(service: Service, call: Call) -> list[Translated]:
-    """Translate texts; those without a letter or a digit stay as they are, and so do all if the languages are the same."""
+async def likely_source(service: Service, texts: Sequence[str], target: str) -> str:
+    """Return the language that texts together are taken to be in: the likeliest that is translated into `target`."""
+    found = await detect(service, texts, target)
+    if found:
+        return found[0].language
+    return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
+
+
+async def by_language(
+    service: Service, call: Call, ask: Callable[[Call], Awaitable[list[Translated]]]
+) -> list[Translated]:
+    """Translate texts of which each may be in a language of its own, those of one language together."""
+    if call.source is not None:
+        return await ask(call)
+    sources = [await likely_source(service, [text], call.target) for text in call.texts]
+    found: dict[int, Translated] = {}
+    for source in dict.fromkeys(sources):
+        own = [number for number, one in enumerate(sources) if one == source]
+        answers = await ask(replace(call, source=source, texts=tuple(call.texts[number] for number in own)))
+        found.update(zip(own, answers, strict=True))
+    return [found[number] for number in range(len(sources))]
+
+
+async def translate(service: Service, call: Call, terms: Mapping[str, str] | None = None) -> list[Translated]:
+    """Translate texts, with the terms of a glossary; those without a letter or a digit stay as they are, and so do all if the
+    languages are the same."""
     asked = [number for number, text in enumerate(call.texts) if has_words(text) and call.source != call.target]
-    answers = await service.translate(replace(call, texts=tuple(call.texts[one] for one in asked))) if asked else []
-    known = dict(zip(asked, answers, strict=True))
+    left = replace(call, texts=tuple(call.texts[one] for one in asked))
+    known = dict(zip(asked, await _answers(service, left, terms), strict=True))
     return [
         Translated(known[number].text, known[number].source, known[number])
         if number in known
@@ -91,14 +115,28 @@ async def translate(service: Service, call: Call) -> list[Translated]:
     ]
 
 
-async def translate_marked(service: Service, call: Call, rules: TagRules) -> list[Translated]:
+async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None) -> list[Answer]:
+    """Return the answers of a service, with the terms of a glossary."""
+    if not call.texts:
+        return []
+    if not terms:
+        return await service.translate(call)
+    answers = await translate_aligned(service, call)
+    texts = [with_terms(alignment_of(text, one), terms).target for text, one in zip(call.texts, answers, strict=True)]
+    return [replace(answer, text=text) for answer, text in zip(answers, texts, strict=True)]
+
+
+async def translate_marked(
+    service: Service, call: Call, rules: TagRules, *, terms: Mapping[str, str] | None = None
+) -> list[Translated]:
     """Translate texts with tags, all of their blocks in one call."""
     marked = [read_markup(text, rules) for text in call.texts]
     texts = tuple(text for one in marked for text in one.texts)
     if not texts or call.source == call.target:
         return [Translated(text, call.source or UNKNOWN) for text in call.texts]
     answers = await translate_aligned(service, replace(call, texts=texts))
-    alignments = [alignment_of(text, answer) for text, answer in zip(texts, answers, strict=True)]
+    pairs = zip(texts, answers, strict=True)
+    alignments = [with_terms(alignment_of(text, answer), terms or {}) for text, answer in pairs]
     results, done = [], 0
     for one in marked:
         end = done + len(one.texts)
@@ -122,11 +160,6 @@ async def translate_aligned(service: Service, call: Call) -> list[Answer]:
         if isinstance(error, ServiceError) and error.code != ServiceError.code:
             raise
         return await service.translate(call)
-
-
-def aligned(text: str, answer: Answer | None, translation: str) -> Alignment:
-    """Return the alignment of a text that may not have been given to the service."""
-    return alignment_of(text, answer or Answer(translation, "", "", ""))
 
 
 def _may(directions: Sequence[tuple[str, str]], call: Call) -> bool:
