@@ -196,8 +196,12 @@ def _inserting(alignment: Alignment, lost: Placeholder) -> Edit:
 def _apart(text: str, edit: Edit, *, signs: bool = True) -> Edit:
     """Put spaces between what is put in and the letters and digits beside it, also most signs if so asked."""
     before, after = text[: edit.start][-1:], text[edit.end : edit.end + 1]
-    left = " " if before.isalnum() or (signs and before and not before.isspace() and before not in "([{«“‘\"'¿¡") else ""
-    right = " " if after.isalnum() or (signs and after and not after.isspace() and after not in ".,;:!?…)]}»”’\"'") else ""
+    left = (
+        " " if before.isalnum() or (signs and before and not before.isspace() and before not in "([{«“‘\"'¿¡") else ""
+    )
+    right = (
+        " " if after.isalnum() or (signs and after and not after.isspace() and after not in ".,;:!?…)]}»”’\"'") else ""
+    )
     return replace(edit, text=f"{left}{edit.text}{right}")
 
 
