@@ -92,7 +92,7 @@ class Phrases:
 
     def _answer(self, text: str, call: Call) -> Answer:
         """Translate one text."""
-        source = call.source or self.detect(text)[0].language
+        source = call.source or next((one.language for one in self.detect(text)), "en")
         words = self.words.get((source, call.target))
         if words is None:
             raise UnknownLanguageError("no such pair", source=source, target=call.target)
@@ -102,6 +102,7 @@ class Phrases:
         sentences, written, done = [], "", 0
         for start, end in spans:
             start += len(text[start:end]) - len(text[start:end].lstrip())
+            end = start + len(text[start:end].rstrip())
             if start >= end:
                 continue
             written += text[done:start]

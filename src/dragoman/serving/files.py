@@ -20,7 +20,7 @@ KEEP_SECONDS = 30 * 60.0
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
 
-_LINE = re.compile(r"(\r\n|\r|\n)")
+_LINE = re.compile(r"(\ufeff|\r\n|\r|\n)")
 
 
 class Document(Protocol):
@@ -54,14 +54,13 @@ class TextFile:
     @property
     def texts(self) -> list[str]:
         """The lines with anything on them."""
-        return [line for line in self.parts[::2] if line.strip("\ufeff \t")]
+        return [line for line in self.parts[::2] if line.strip()]
 
     def written(self, answers: Sequence[Answer]) -> bytes:
         """Return the text with its lines translated."""
         left = iter(answers)
         parts = [
-            next(left).text if number % 2 == 0 and part.strip("\ufeff \t") else part
-            for number, part in enumerate(self.parts)
+            next(left).text if number % 2 == 0 and part.strip() else part for number, part in enumerate(self.parts)
         ]
         return "".join(parts).encode("utf-8")
 
