@@ -12,7 +12,7 @@ def test_fields_are_read_leniently_and_refused_strictly():
     fields = Fields({"a": "1", "b": True, "c": "maybe", "d": ["x,y", "z"], "e": None, "f": [], "g": 7})
     assert [switch(fields, name, False) for name in "abe"] == [True, True, False]
     assert [words(fields, name) for name in "def"] == [["x", "y", "z"], [], []]
-    assert choice(fields, "a", ("0", "1")) == "1" and choice(fields, "e", ("x",), "y") == "y"
+    assert choice(fields, "a", ("0", "1")) == "1" and choice(fields, "e", ("x",), default="y") == "y"
     for read in (
         lambda: switch(fields, "c", False),
         lambda: words(fields, "g"),

@@ -102,7 +102,7 @@ class DeepL:
             results = await by_language(service, Call(tuple(texts), source, target, options), ask)
         keep = switch(fields, "preserve_formatting", False) and rules is None
         model = choice(fields, "model_type", MODELS)
-        version = choice(fields, "tag_handling_version", ("v1", "v2"), "v2")
+        version = choice(fields, "tag_handling_version", ("v1", "v2"), default="v2")
         answers: list[dict[str, Any]] = [
             {
                 "detected_source_language": source_code(source or one.source),
@@ -156,7 +156,7 @@ def _check_unused(fields: Fields) -> None:
     for name in UNKNOWN_HERE:
         if fields.values.get(name) not in (None, "", []):
             raise not_supported(name)
-    if choice(fields, "formality", FORMALITY, "default") in ("more", "less"):
+    if choice(fields, "formality", FORMALITY, default="default") in ("more", "less"):
         raise ServiceError("'formality' is not supported for given 'target_lang'.")
 
 
@@ -173,11 +173,11 @@ def _rules(fields: Fields) -> TagRules | None:
         splitting=frozenset(splitting),
         within=frozenset(within),
         outline=outline,
-        joins_lines=choice(fields, "split_sentences", tuple(SPLITS), "1") == "nonewlines",
+        joins_lines=choice(fields, "split_sentences", tuple(SPLITS), default="1") == "nonewlines",
     )
 
 
 def _split(fields: Fields, rules: TagRules | None) -> Any:
     """Return where texts are cut."""
     default = "nonewlines" if rules is not None and rules.is_html else "1"
-    return SPLITS[choice(fields, "split_sentences", tuple(SPLITS), default)]
+    return SPLITS[choice(fields, "split_sentences", tuple(SPLITS), default=default)]

@@ -76,7 +76,7 @@ class DeepLGlossaries:
         if not name.strip() or len(name.encode()) > MOST_BYTES or "\x00" in name:
             raise ServiceError("Missing or invalid argument: name")
         source, target = self._pair(request, fields)
-        form = choice(fields, "entries_format", ("tsv", "csv"), "tsv")
+        form = choice(fields, "entries_format", ("tsv", "csv"), default="tsv")
         terms = read_terms(fields.text("entries"), form)
         made = self.glossaries.create(owner, name, source=source, target=target, terms=terms)
         return JSONResponse(_shown(made), 201)

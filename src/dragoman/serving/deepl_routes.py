@@ -87,7 +87,7 @@ async def owner_of(request: Request) -> str:
     return key.identifier if key else ""
 
 
-def choice(fields: Fields, name: str, values: Sequence[str], default: str = "") -> str:
+def choice(fields: Fields, name: str, values: Sequence[str], *, default: str = "") -> str:
     """Return a field that must be one of some words."""
     given = fields.values.get(name)
     if given is None or given == "":
