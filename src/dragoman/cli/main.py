@@ -36,6 +36,7 @@ COMMANDS = (
     "compare",
     "translate",
     "serve",
+    "keys",
     "import",
     "export",
     "shortlist",

@@ -28,6 +28,12 @@ def serve(
         typer.Option(help="Inference engine of runs; only torch shows attention, alignments and confidence."),
     ] = "torch",
     device: Device = "auto",
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STORE", help="Ask for API keys, those of `dragoman keys add STORE`. [default: ask for none]"
+        ),
+    ] = None,
 ) -> None:
     """Translate for other programs over HTTP.
 
@@ -53,7 +59,7 @@ def serve(
     shown = f"[{address}]" if ":" in address else address
     for offer in offers:
         note(f"{offer.name} translates {offer.directions}")
-    if not is_private(host):
+    if not is_private(host) and keys is None:
         note("Everybody who reaches this address can translate; keep it behind a firewall or a proxy with keys.")
     note(f"Serving on http://{shown}:{bound} (interface: http://{shown}:{bound}/docs; Ctrl-C ends)")
-    run(service, chosen, listener)
+    run(service, chosen, listener, keys=keys)

@@ -206,12 +206,19 @@ class Gate(Protocol):
         """
         ...
 
+    async def refund(self, request: Any, characters: int) -> None:
+        """Take back what `admit` counted for a request that the service then refused because it was busy."""
+        ...
+
 
 class OpenGate:
     """Lets everybody pass."""
 
     async def admit(self, request: Any, characters: int) -> None:
         """Let the request pass."""
+
+    async def refund(self, request: Any, characters: int) -> None:
+        """Take nothing back: nothing was counted."""
 
 
 class ServiceError(DragomanError):

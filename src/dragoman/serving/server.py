@@ -14,13 +14,21 @@ from fastapi import APIRouter, FastAPI
 from dragoman.errors import InputError
 from dragoman.serving import routes
 from dragoman.serving.app import create_app
+from dragoman.serving.deepl import DeepL
+from dragoman.serving.gate import KeyGate
+from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.keys import Keys
+from dragoman.serving.libretranslate import LibreTranslate
 from dragoman.serving.models import Models, Offer
 from dragoman.serving.service import TranslationService
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.store import MEMORY, Store, open_store
 from dragoman.serving.workers import Worker
 
-ROUTERS: tuple[APIRouter, ...] = (routes.router,)
-"""The routes of all shapes."""
+
+def routers_of(store: Store) -> tuple[APIRouter, ...]:
+    """Return the routes of all shapes: Dragoman's own, LibreTranslate's, and DeepL's, whose glossaries are in a store."""
+    return routes.router, LibreTranslate().router(), DeepL(Glossaries(store)).router()
 
 
 class Server(uvicorn.Server):
@@ -85,9 +93,16 @@ def is_private(host: str) -> bool:
         return host == "localhost"
 
 
-def run(service: TranslationService, settings: ServiceSettings, listener: socket.socket) -> None:
-    """Answer requests until SIGINT or SIGTERM; then those in progress get `drain_s` seconds to end."""
-    app = create_app(service, settings, routers=ROUTERS)
+def run(
+    service: TranslationService, settings: ServiceSettings, listener: socket.socket, *, keys: str | None = None
+) -> None:
+    """Answer requests until SIGINT or SIGTERM; then those in progress get `drain_s` seconds to end.
+
+    With the place of `keys`, only callers who have one are answered. InputError if the keys cannot be read.
+    """
+    store = open_store(keys or MEMORY)
+    gate = KeyGate(Keys(store)) if keys else None
+    app = create_app(service, settings, routers=routers_of(store), gate=gate)
     server_of(app, service, settings).run(sockets=[listener])
 
 

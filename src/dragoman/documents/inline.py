@@ -1,0 +1,114 @@
+"""Text with tags in it: taken apart into text and elements, and put together again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.documents.projection import Span
+from dragoman.documents.segments import Segment
+
+Kind = Literal["text", "open", "close", "alone", "break"]
+"""What a piece is: text; a tag that opens an element, closes it, or stands alone, also at a line break."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of text with tags: decoded text, or a tag that the format knows how to write."""
+
+    kind: Kind
+    what: Any
+    key: object = None
+    """What the two tags of an element have in common."""
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A segment, and what its elements are, in their order: the pieces that open and close them; a tag alone has only one."""
+
+    segment: Segment
+    tags: tuple[tuple[Piece, Piece | None], ...]
+
+    def events(self, translated: Segment) -> Iterator[Piece]:
+        """Yield the pieces of a translation that has the same elements, in order."""
+        text, spans = translated.text, translated.spans
+        children: dict[int | None, list[int]] = {}
+        for number, span in enumerate(spans):
+            children.setdefault(span.parent, []).append(number)
+        for some in children.values():
+            some.sort(key=lambda one: (spans[one].start, spans[one].end, one), reverse=True)
+        done = 0
+        waiting = [(number, False) for number in children.get(None, [])]
+        while waiting:
+            number, closes = waiting.pop()
+            place = spans[number].end if closes else spans[number].start
+            yield from _text(text[done:place])
+            done = place
+            opening, closing = self.tags[number]
+            if closes and closing is not None:
+                yield closing
+                continue
+            yield opening
+            if closing is not None:
+                waiting += [(number, True), *((child, False) for child in children.get(number, []))]
+        yield from _text(text[done:])
+
+
+def gather(pieces: Sequence[Piece]) -> Inline:
+    """Return text and elements of pieces; tags without their counterpart, or that overlap others, stand alone.
+
+    >>> found = gather([Piece("text", "a "), Piece("open", "<b>"), Piece("text", "b"), Piece("close", "</b>")])
+    >>> found.segment.text, found.segment.spans
+    ('a b', (Span(start=2, end=3, parent=None, alone=False),))
+    """
+    partners = _partners(pieces)
+    text: list[str] = []
+    spans: list[Span] = []
+    tags: list[tuple[Piece, Piece | None]] = []
+    breaks: list[int] = []
+    open_: list[int] = []
+    length = 0
+    for number, piece in enumerate(pieces):
+        if piece.kind == "text":
+            text.append(piece.what)
+            length += len(piece.what)
+        elif piece.kind == "close" and number in partners:
+            closed = open_.pop()
+            spans[closed] = Span(spans[closed].start, length, spans[closed].parent)
+        else:
+            if piece.kind == "break":
+                breaks.append(length)
+            parent = open_[-1] if open_ else None
+            pair = piece.kind == "open" and number in partners
+            if pair:
+                open_.append(len(spans))
+            spans.append(Span(length, length, parent, alone=not pair))
+            tags.append((piece, pieces[partners[number]] if pair else None))
+    return Inline(Segment("".join(text), tuple(spans), tuple(breaks)), tuple(tags))
+
+
+def written(inline: Inline, translated: Segment, escape: Callable[[str], str]) -> str:
+    """Return a translation with its tags, which are strings, and its text escaped."""
+    return "".join(
+        escape(piece.what) if piece.kind == "text" else str(piece.what) for piece in inline.events(translated)
+    )
+
+
+def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
+    """Return the number of the closing piece of each opening one, and the other way round."""
+    waiting: list[int] = []
+    found: dict[int, int] = {}
+    for number, piece in enumerate(pieces):
+        if piece.kind == "open":
+            waiting.append(number)
+        elif piece.kind == "close":
+            place = next((at for at in reversed(range(len(waiting))) if pieces[waiting[at]].key == piece.key), None)
+            if place is not None:
+                found[waiting[place]], found[number] = number, waiting[place]
+                del waiting[place:]
+    return found
+
+
+def _text(text: str) -> Iterator[Piece]:
+    """Yield a piece of text, unless it is empty."""
+    if text:
+        yield Piece("text", text)

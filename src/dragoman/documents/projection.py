@@ -1,0 +1,307 @@
+"""Where the tags of a text belong in its translation, through the links between their words.
+
+By construction no tag is lost or doubled, and what was nested is nested: each element gets one range of the translation, inside
+the range of its parent and apart from those of its siblings, after the majority of its words.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from dragoman.documents.alignment import Alignment, Range
+
+CLOSING = ".,;:!?…)]}»”’\"'。、，！？"
+"""Signs at the end of a word that an element ending before them in the source leaves out in the translation too."""
+
+OPENING = "([{«“‘\"'¿¡"
+"""Signs at the beginning of a word, likewise."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """An element of a text: a pair of tags around the characters from `start` to `end`, or, if it is `alone`, one tag there.
+
+    Elements stand in the order of their first tags; `parent` is the number of the element around this one.
+    """
+
+    start: int
+    end: int
+    parent: int | None = None
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A translation with the elements of its source, in the source's order."""
+
+    text: str
+    spans: tuple[Span, ...]
+    mended: int
+    """Number of elements of whose words some are outside now, or that contain none although they did."""
+
+
+def project(alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Range] | None = None) -> Projection:
+    """Return the translation with the elements of its source; `fixed` says where some elements without parent must be.
+
+    An element around the whole of its parent stays around the whole of it. Any other one covers the range in which words of
+    its own outnumber others most; the larger of two siblings chooses first. A tag alone, or without words, comes after the
+    translation of the word before it, and a space is put beside it where the source has one and the translation would not.
+
+    >>> from dragoman.documents.alignment import align
+    >>> pair = align("the red house", "la maison rouge", [(0, 0), (2, 1), (1, 2)])
+    >>> project(pair, [Span(4, 7)]).spans
+    (Span(start=10, end=15, parent=None, alone=False),)
+    >>> project(align("A B", "X Y"), [Span(1, 1, alone=True), Span(2, 3)]).spans
+    (Span(start=1, end=1, parent=None, alone=True), Span(start=2, end=3, parent=None, alone=False))
+    """
+    if not spans:
+        return Projection(alignment.target, (), 0)
+    return _Projector(alignment, spans, fixed or {}).projection()
+
+
+def nests(spans: Sequence[Span], length: int) -> bool:
+    """Tell whether every element is inside its parent and inside a text of this length, and apart from its siblings.
+
+    >>> nests([Span(0, 5), Span(2, 5, parent=0)], 5), nests([Span(0, 3), Span(2, 5)], 5)
+    (True, False)
+    """
+    ends: dict[int | None, list[Range]] = {}
+    for number, span in enumerate(spans):
+        if span.parent is not None and span.parent >= number:
+            return False
+        around = Span(0, length) if span.parent is None else spans[span.parent]
+        if not around.start <= span.start <= span.end <= around.end or (span.alone and span.start != span.end):
+            return False
+        ends.setdefault(span.parent, []).append((span.start, span.end))
+    ordered = [sorted(ranges) for ranges in ends.values()]
+    return all(one[1] <= other[0] for ranges in ordered for one, other in pairwise(ranges))
+
+
+def divide(alignment: Alignment, cuts: Sequence[int]) -> list[int]:
+    """Return where a translation is to be cut so that its parts belong to those of the source between `cuts`, places in it.
+
+    Cuts are between words, in order, and leave words for every part as long as there are enough of them. Each is put where the
+    links cross it least; among such places, where the share of the text before it is nearest to the source's.
+
+    >>> from dragoman.documents.alignment import align
+    >>> divide(align("I think that you are right", "Tôi nghĩ rằng bạn đúng", [(0, 0), (1, 1), (2, 2), (3, 3), (5, 4)]), [13])
+    [14]
+    """
+    words, owners = alignment.target_words, alignment.sources_of()
+    starts = [start for start, _ in alignment.source_words]
+    found: list[int] = []
+    least = 0
+    for number, cut in enumerate(cuts):
+        before = bisect_left(starts, cut)
+        most = len(words) - (len(cuts) - number)
+        share = cut / max(len(alignment.source), 1)
+        best, chosen = None, min(max(least + 1, 0), len(words))
+        for place in range(least + 1, most + 1):
+            wrong = sum(i >= before for some in owners[least:place] for i in some)
+            wrong += sum(i < before for some in owners[place:] for i in some)
+            off = abs(words[place][0] / max(len(alignment.target), 1) - share)
+            if best is None or (wrong, off) < best:
+                best, chosen = (wrong, off), place
+        least = chosen
+        found.append(words[chosen][0] if chosen < len(words) else len(alignment.target))
+    return found
+
+
+class _Projector:
+    """Projects the elements of one text."""
+
+    def __init__(self, alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Range]) -> None:
+        self.alignment, self.spans, self.fixed = alignment, spans, fixed
+        self.children: dict[int | None, list[int]] = {}
+        for number, span in enumerate(spans):
+            self.children.setdefault(span.parent, []).append(number)
+        self.inside = self._words_inside()
+        self.known = [bool(some) for some in alignment.sources_of()]
+        self.places: dict[int, Range] = {}
+        self.mended = 0
+
+    def projection(self) -> Projection:
+        """Place all elements, from the outside to the inside."""
+        waiting: list[int | None] = [None]
+        while waiting:
+            parent = waiting.pop()
+            self._place_children(parent)
+            waiting += [child for child in self.children.get(parent, []) if not self.spans[child].alone]
+        placed = [
+            replace(span, start=self.places[number][0], end=self.places[number][1])
+            for number, span in enumerate(self.spans)
+        ]
+        return self._with_spaces(placed)
+
+    def _words_inside(self) -> list[set[int]]:
+        """Return for each element the target words most of whose source words are in it; of equals, the deepest element wins."""
+        deepest: list[int | None] = [None] * len(self.alignment.source)
+        for number, span in enumerate(self.spans):
+            deepest[span.start : span.end] = [number] * (span.end - span.start)
+        owners = [self._owner(deepest[start:end], start) for start, end in self.alignment.source_words]
+        depths = [0] * len(self.spans)
+        for number, span in enumerate(self.spans):
+            depths[number] = 0 if span.parent is None else depths[span.parent] + 1
+        inside: list[set[int]] = [set() for _ in self.spans]
+        for word, sources in enumerate(self.alignment.sources_of()):
+            some = [owners[one] for one in sources]
+            if some:
+                best = max(set(some), key=lambda one: (some.count(one), -1 if one is None else depths[one]))
+                while best is not None:
+                    inside[best].add(word)
+                    best = self.spans[best].parent
+        return inside
+
+    def _owner(self, characters: Sequence[int | None], start: int) -> int | None:
+        """Return the element with most letters of a source word."""
+        text = self.alignment.source
+        letters = [one for place, one in enumerate(characters, start) if text[place].isalnum()] or characters
+        return max(letters, key=letters.count)
+
+    def _place_children(self, parent: int | None) -> None:
+        """Place the elements inside one, or those without parent: first those with words, then the others."""
+        outer = (0, len(self.alignment.target)) if parent is None else self.places[parent]
+        around = (0, len(self.alignment.source)) if parent is None else _range(self.spans[parent])
+        empty = []
+        taken: list[Range] = []
+        children = self.children.get(parent, [])
+        for child in sorted(children, key=lambda one: (one not in self.fixed, -len(self.inside[one]), one)):
+            span = self.spans[child]
+            if child in self.fixed:
+                place: Range | None = self.fixed[child]
+            elif span.alone or not self.alignment.source[span.start : span.end].strip():
+                empty.append(child)
+                continue
+            elif self._covers(span, around) and not taken:
+                place = outer
+            else:
+                place = self._range_of(child, outer, taken)
+            if place is None:
+                self.mended += 1
+                empty.append(child)
+                continue
+            self.places[child] = place
+            taken.append(place)
+        for child in sorted(empty):
+            place = self._point_of(child, outer, around, siblings=children)
+            self.places[child] = (place, place)
+
+    def _covers(self, span: Span, around: Range) -> bool:
+        """Tell whether an element has all text of its parent."""
+        text = self.alignment.source
+        return not (text[around[0] : span.start].strip() or text[span.end : around[1]].strip())
+
+    def _range_of(self, child: int, outer: Range, taken: Sequence[Range]) -> Range | None:
+        """Return the free range in which words of the element outnumber others most; None where it has no words."""
+        words = self.alignment.target_words
+        best, found = 0, None
+        sum_, begun = 0, 0
+        for number, (start, end) in enumerate(words):
+            free = outer[0] <= start and end <= outer[1] and not any(start < b and a < end for a, b in taken)
+            if not free:
+                sum_ = 0
+                continue
+            if sum_ <= 0:
+                sum_, begun = 0, number
+            sum_ += 1 if number in self.inside[child] else -1 if self.known[number] else 0
+            if number in self.inside[child] and sum_ > best:
+                best, found = sum_, (begun, number)
+        if found is None:
+            return None
+        first = next(word for word in range(found[0], found[1] + 1) if word in self.inside[child])
+        self.mended += any(not first <= word <= found[1] for word in self.inside[child])
+        return self._trimmed(self.spans[child], (words[first][0], words[found[1]][1]))
+
+    def _trimmed(self, span: Span, place: Range) -> Range:
+        """Leave out signs at the ends of a range where the element has none at its ends in the source."""
+        own = self.alignment.source[span.start : span.end].strip()
+        text, (start, end) = self.alignment.target, place
+        if own[-1] not in CLOSING:
+            while end - start > 1 and text[end - 1] in CLOSING:
+                end -= 1
+        if own[0] not in OPENING:
+            while end - start > 1 and text[start] in OPENING:
+                start += 1
+        return start, end
+
+    def _point_of(self, child: int, outer: Range, around: Range, *, siblings: Sequence[int]) -> int:
+        """Return the place of an element without words: after the translation of the word before it, if that is known."""
+        span, text = self.spans[child], self.alignment.source
+        if not text[around[0] : span.start].strip():
+            place = outer[0]
+        elif not text[span.end : around[1]].strip():
+            place = outer[1]
+        else:
+            place = min(max(self._after_word_before(span.start), outer[0]), outer[1])
+        for sibling in siblings:
+            start, end = self.places.get(sibling, (0, 0))
+            if (
+                start < place < end
+                or (sibling > child and start < place == end)
+                or (sibling < child and start == place < end)
+            ):
+                place = end if sibling < child else start
+        return place
+
+    def _after_word_before(self, place: int) -> int:
+        """Return the end of the translation of the last word before a place in the source, or the start of that after it."""
+        alignment, targets = self.alignment, self.alignment.targets_of()
+        before = bisect_left([start for start, _ in alignment.source_words], place)
+        glued = bool(re.match(r"\w", alignment.source[place:]))
+        for word in range(before - 1, -1, -1):
+            if targets[word]:
+                return self._end_of(word, targets[word][-1], glued=glued and alignment.source_words[word][1] > place)
+        for word in range(before, len(targets)):
+            if targets[word]:
+                return alignment.target_words[targets[word][0]][0]
+        return int(place / len(alignment.source) * len(alignment.target)) if not alignment.target_words else 0
+
+    def _end_of(self, word: int, target: int, *, glued: bool) -> int:
+        """Return the end of a target word, without signs that the source word does not end with either."""
+        start, end = self.alignment.target_words[target]
+        if glued:
+            return end
+        last = self.alignment.source[self.alignment.source_words[word][1] - 1]
+        while last not in CLOSING and end - start > 1 and self.alignment.target[end - 1] in CLOSING:
+            end -= 1
+        return end
+
+    def _with_spaces(self, placed: list[Span]) -> Projection:
+        """Put spaces beside tags alone that have them in the source."""
+        source, text = self.alignment.source, self.alignment.target
+        added: list[int] = []
+        for span, now in zip(self.spans, placed, strict=True):
+            if not span.alone or not 0 < span.start < len(source):
+                continue
+            apart = source[span.start - 1].isspace(), source[span.start].isspace()
+            if all(apart) and 0 < now.start < len(text) and not text[now.start - 1].isspace():
+                added.append(now.start)
+        if not added:
+            return Projection(text, tuple(placed), self.mended)
+        return _spaced(text, placed, sorted(set(added)), self.mended)
+
+
+def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], mended: int) -> Projection:
+    """Put a space at each of some places: before the tags alone there, and after what ends there."""
+    pieces, last = [], 0
+    for place in added:
+        pieces += [text[last:place], " "]
+        last = place
+    spans = []
+    for span in placed:
+        ending = bisect_left(added, span.end)
+        starting = bisect_left(added, span.start + (span.alone or span.start < span.end))
+        start = span.start + starting
+        spans.append(replace(span, start=start, end=start if span.start == span.end else span.end + ending))
+    whole = tuple(spans)
+    length = len(text) + len(added)
+    if not nests(whole, length):
+        return Projection(text, tuple(placed), mended)
+    return Projection("".join([*pieces, text[last:]]), whole, mended)
+
+
+def _range(span: Span) -> Range:
+    """Return the place of an element."""
+    return span.start, span.end

@@ -1,0 +1,192 @@
+"""DeepL's routes for documents: uploaded, translated meanwhile, asked after, and fetched once."""
+
+import asyncio
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from dragoman.errors import DragomanError
+from dragoman.serving import deepl_shapes as shapes
+from dragoman.serving.app import gate_of, service_of, settings_of
+from dragoman.serving.deepl_glossaries import DeepLGlossaries
+from dragoman.serving.deepl_routes import REFUSED, choice, fields_of, languages, not_supported, owner_of
+from dragoman.serving.files import (
+    KEEP_BYTES,
+    KEEP_SECONDS,
+    READERS,
+    Document,
+    Reader,
+    safe_name,
+    suffix_of,
+    translate_document,
+)
+from dragoman.serving.interface import Call, OverloadedError, Service, ServiceError
+from dragoman.serving.openapi import FORM, JSON, MULTIPART, body
+from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.translating import admitted, likely_source
+
+ATTEMPTS = 50
+"""How often a document is tried again when the service is busy; what was translated is remembered by the service."""
+
+
+@dataclass
+class Waiting:
+    """A document that is translated, or waits to be fetched."""
+
+    key: str
+    owner: str
+    name: str
+    characters: int
+    until: float
+    size: int
+    begun: bool = False
+    content: bytes | None = None
+    problem: str | None = None
+    work: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+
+class DeepLDocuments:
+    """The routes, with the documents in memory."""
+
+    def __init__(
+        self,
+        glossaries: DeepLGlossaries,
+        readers: Mapping[str, Reader] = READERS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.glossaries, self.readers, self.now = glossaries, readers, now
+        self.waiting: dict[str, Waiting] = {}
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        add = router.add_api_route
+        add("/document", self.upload, methods=["POST"], response_model=shapes.Handle, responses=REFUSED,
+            openapi_extra=body(shapes.Upload, MULTIPART))  # fmt: skip
+        add("/document/{document_id}", self.status, methods=["POST"], response_model=shapes.Status, responses=REFUSED,
+            openapi_extra=body(shapes.DocumentKey, JSON, FORM))  # fmt: skip
+        add("/document/{document_id}/result", self.result, methods=["POST"], response_class=Response,
+            responses={**REFUSED, 200: {"content": {"application/octet-stream": {}}}},
+            openapi_extra=body(shapes.DocumentKey, JSON, FORM))  # fmt: skip
+
+    async def upload(self, request: Request) -> Response:
+        """Take a document, and begin to translate it."""
+        service, settings = service_of(request), settings_of(request)
+        fields = await fields_of(request)
+        file = fields.files.get("file")
+        if file is None or not file.content:
+            await gate_of(request).admit(request, 0)
+            raise ServiceError("Invalid file data.")
+        name = fields.text("filename") or file.name
+        reader = self.readers.get(suffix_of(name))
+        if reader is None:
+            raise ServiceError("Invalid file data.")
+        document = await asyncio.to_thread(reader, file.content, name)
+        characters = sum(map(len, document.texts))
+        async with admitted(request, gate_of(request), characters):
+            source, target = languages(fields, service)
+            if choice(fields, "output_format", (suffix_of(name)[1:],)) not in ("", suffix_of(name)[1:]):
+                raise not_supported("output_format")
+            if source == target:
+                raise ServiceError("Source and target language are equal.")
+            terms = await self.glossaries.chosen(request, fields, source=source, target=target)
+            source = source or await likely_source(service, document.texts[:100], target)
+            self._make_room(len(file.content))
+        owner = await self._owner(request)
+        identifier = secrets.token_hex(16).upper()
+        one = Waiting(
+            secrets.token_hex(32).upper(),
+            owner,
+            safe_name(name),
+            characters,
+            self.now() + KEEP_SECONDS,
+            len(file.content),
+        )
+        self.waiting[identifier] = one
+        call = Call((), source, target)
+        one.work = asyncio.create_task(_translate(one, service, document, call=call, settings=settings, terms=terms))
+        return JSONResponse({"document_id": identifier, "document_key": one.key})
+
+    async def status(self, request: Request, document_id: str) -> Response:
+        """Tell how far a document has come."""
+        one = await self._find(request, document_id)
+        shown: dict[str, Any] = {"document_id": document_id}
+        if one.problem is not None:
+            shown |= {"status": "error", "error_message": one.problem}
+        elif one.content is not None:
+            shown |= {"status": "done", "seconds_remaining": 0, "billed_characters": one.characters}
+        else:
+            shown |= {"status": "translating", "seconds_remaining": 1} if one.begun else {"status": "queued"}
+        return JSONResponse(shown)
+
+    async def result(self, request: Request, document_id: str) -> Response:
+        """Hand out a translated document, and forget it."""
+        one = await self._find(request, document_id)
+        if one.content is None:
+            return JSONResponse({"message": one.problem or "Document translation is not done"}, 503)
+        del self.waiting[document_id]
+        headers = {"Content-Disposition": f'attachment; filename="{one.name}"', "X-Content-Type-Options": "nosniff"}
+        return Response(one.content, media_type="application/octet-stream", headers=headers)
+
+    async def _find(self, request: Request, identifier: str) -> Waiting:
+        """Return a document of this caller, who knows its key."""
+        fields = await fields_of(request)
+        owner = await owner_of(request)
+        self._forget_old()
+        one = self.waiting.get(identifier)
+        given = fields.text("document_key").encode("utf-8", "replace")
+        if one is None or one.owner != owner or not hmac.compare_digest(one.key.encode(), given):
+            error = ServiceError("Document not found")
+            error.status = 404
+            raise error
+        return one
+
+    async def _owner(self, request: Request) -> str:
+        """Return the identifier of the key of a request that has been let in."""
+        known = getattr(gate_of(request), "known", None)
+        key = await known(request) if known is not None else None
+        return key.identifier if key else ""
+
+    def _make_room(self, size: int) -> None:
+        """Refuse a document for which there is no room."""
+        self._forget_old()
+        if size + sum(one.size for one in self.waiting.values()) > KEEP_BYTES // 2:
+            raise OverloadedError("too many documents wait to be fetched", retry_after=60.0)
+
+    def _forget_old(self) -> None:
+        """Forget documents that nobody fetched in time."""
+        for identifier in [identifier for identifier, one in self.waiting.items() if one.until < self.now()]:
+            work = self.waiting.pop(identifier).work
+            if work is not None:
+                work.cancel()
+
+
+async def _translate(
+    one: Waiting,
+    service: Service,
+    document: Document,
+    *,
+    call: Call,
+    settings: ServiceSettings,
+    terms: Mapping[str, str],
+) -> None:
+    """Translate a document; try again while the service is busy."""
+    one.begun = True
+    for attempt in range(ATTEMPTS):
+        try:
+            one.content = await translate_document(service, document, call, settings=settings, terms=terms)
+            one.size += len(one.content)
+            return
+        except OverloadedError as error:
+            if attempt == ATTEMPTS - 1:
+                one.problem = str(error)
+                return
+            await asyncio.sleep(error.retry_after or 1.0)
+        except DragomanError as error:
+            one.problem = str(error)
+            return

@@ -1,0 +1,200 @@
+"""Glossaries of the callers: kept in the store of a service, and applied to translations through the links between words."""
+
+import csv
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dragoman.documents.alignment import Alignment, Edit, Range, align, edited
+from dragoman.documents.projection import CLOSING, OPENING
+from dragoman.serving.interface import ServiceError
+from dragoman.serving.store import Store
+
+MOST_BYTES = 1024
+"""Maximum size of a term, and of the name of a glossary, as DeepL has it."""
+
+MOST_GLOSSARIES = 1000
+"""Maximum number of glossaries of one key, likewise."""
+
+
+class GlossaryError(ServiceError):
+    """Entries that cannot be read."""
+
+    code = "invalid_glossary"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("Invalid glossary entries provided")
+        self.detail = detail
+
+
+class NoGlossaryError(ServiceError):
+    """A glossary that this caller does not have."""
+
+    status = 404
+    code = "unknown_glossary"
+
+    def __init__(self) -> None:
+        super().__init__("Glossary not found")
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """A glossary from one language into another."""
+
+    identifier: str
+    name: str
+    source: str
+    target: str
+    created: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Glossaries:
+    """The glossaries in a store; each belongs to the key that made it."""
+
+    store: Store
+
+    def create(self, owner: str, name: str, *, source: str, target: str, terms: Mapping[str, str]) -> Glossary:
+        """Keep a new glossary. ServiceError if its owner has too many."""
+        if len(self.of(owner)) >= MOST_GLOSSARIES:
+            raise ServiceError(f"there are {MOST_GLOSSARIES} glossaries already; delete one first")
+        made = Glossary(str(uuid.uuid4()), name, source, target, time.time(), len(terms))
+        self.store.run(
+            "INSERT INTO dictionaries (glossary, source, target, entries, size) VALUES (?, ?, ?, ?, ?)",
+            *(made.identifier, source, target, write_terms(terms), made.size),
+        )
+        self.store.run(
+            "INSERT INTO glossaries (identifier, owner, name, created) VALUES (?, ?, ?, ?)",
+            *(made.identifier, owner, name, made.created),
+        )
+        return made
+
+    def of(self, owner: str) -> list[Glossary]:
+        """Return the glossaries of a key, oldest first."""
+        rows = self.store.run(
+            "SELECT identifier, name, source, target, created, size FROM glossaries JOIN dictionaries "
+            "ON glossary = identifier WHERE owner = ? ORDER BY created, identifier",
+            owner,
+        )
+        return [Glossary(*row) for row in rows]
+
+    def find(self, owner: str, identifier: str) -> Glossary:
+        """Return a glossary. NoGlossaryError if its owner has none of this name."""
+        found = [one for one in self.of(owner) if one.identifier == identifier.lower()]
+        if not found:
+            raise NoGlossaryError
+        return found[0]
+
+    def terms(self, owner: str, identifier: str) -> dict[str, str]:
+        """Return the entries of a glossary."""
+        known = self.find(owner, identifier)
+        rows = self.store.run("SELECT entries FROM dictionaries WHERE glossary = ?", known.identifier)
+        return read_terms(rows[0][0], "tsv")
+
+    def delete(self, owner: str, identifier: str) -> None:
+        """Delete a glossary."""
+        known = self.find(owner, identifier)
+        self.store.run("DELETE FROM glossaries WHERE identifier = ?", known.identifier)
+        self.store.run("DELETE FROM dictionaries WHERE glossary = ?", known.identifier)
+
+
+def read_terms(entries: str, form: str) -> dict[str, str]:
+    """Read entries, one on a line, as DeepL's `tsv` or `csv`. GlossaryError says what is wrong with which.
+
+    >>> read_terms("cat\\tmèo\\nred house\\tnhà đỏ\\n", "tsv")
+    {'cat': 'mèo', 'red house': 'nhà đỏ'}
+    """
+    if form == "csv":
+        try:
+            rows = [row[:2] for row in csv.reader(entries.splitlines(), strict=True) if row]
+        except csv.Error as error:
+            raise GlossaryError(f"no valid CSV: {error}") from None
+    else:
+        rows = [line.split("\t", 1) for line in re.split(r"\r\n|\r|\n", entries) if line.strip()]
+    terms: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        if len(row) < 2:
+            raise GlossaryError(
+                f"Key with the index {number} misses {'a second column' if form == 'csv' else 'tab separator'}"
+            )
+        source, target = row[0].strip(), row[1].strip()
+        if not source or not target or re.search(r"[\x00-\x1f\u2028\u2029]", source + target):
+            raise GlossaryError(f"Key with the index {number} is empty, or holds a control character")
+        if max(len(source.encode()), len(target.encode())) > MOST_BYTES:
+            raise GlossaryError(f"Key with the index {number} is longer than {MOST_BYTES} bytes")
+        if source in terms:
+            raise GlossaryError(f"Key with the index {number} duplicates an earlier one")
+        terms[source] = target
+    if not terms:
+        raise GlossaryError("there are no entries")
+    return terms
+
+
+def write_terms(terms: Mapping[str, str]) -> str:
+    """Write entries as tab-separated lines."""
+    return "\n".join(f"{source}\t{target}" for source, target in terms.items())
+
+
+def with_terms(alignment: Alignment, terms: Mapping[str, str]) -> Alignment:
+    """Return a translation with the terms of a glossary: a term that it lacks replaces the words linked to its source.
+
+    A term whose source has no linked words stays out.
+
+    >>> pair = align("the red house", "căn nhà đỏ", [(0, 0), (1, 2), (2, 1)])
+    >>> with_terms(pair, {"house": "tòa nhà", "Red": "đỏ"}).target
+    'căn tòa nhà đỏ'
+    """
+    whole = {term.casefold(): target for term, target in terms.items()}.get(alignment.source.strip().casefold())
+    if whole is not None:
+        before = alignment.source[: len(alignment.source) - len(alignment.source.lstrip())]
+        return align(alignment.source, before + whole + alignment.source[len(alignment.source.rstrip()) :])
+    taken: list[Range] = []
+    edits: list[Edit] = []
+    for term in sorted(terms, key=len, reverse=True):
+        for found in re.finditer(rf"(?<!\w){re.escape(term)}(?!\w)", alignment.source, re.IGNORECASE):
+            if _meets(found.span(), taken):
+                continue
+            taken.append(found.span())
+            place = _linked(alignment, found.span())
+            if (
+                place is None
+                or _has(alignment.target, terms[term])
+                or _meets(place, [(one.start, one.end) for one in edits])
+            ):
+                continue
+            edits.append(Edit(place[0], place[1], terms[term], found.span()))
+    return edited(alignment, edits) if edits else alignment
+
+
+def _linked(alignment: Alignment, span: Range) -> Range | None:
+    """Return the longest run of target words linked to part of the source, without the signs around it."""
+    own = {i for i, (start, end) in enumerate(alignment.source_words) if start < span[1] and span[0] < end}
+    linked = sorted({j for i, j in alignment.links if i in own})
+    runs: list[list[int]] = []
+    for word in linked:
+        if runs and word == runs[-1][-1] + 1:
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    if not runs:
+        return None
+    run = max(runs, key=len)
+    start, end = alignment.target_words[run[0]][0], alignment.target_words[run[-1]][1]
+    while end - start > 1 and alignment.target[end - 1] in CLOSING:
+        end -= 1
+    while end - start > 1 and alignment.target[start] in OPENING:
+        start += 1
+    return start, end
+
+
+def _has(text: str, term: str) -> bool:
+    """Tell whether a term is in a text."""
+    return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _meets(place: Range, others: Sequence[Range]) -> bool:
+    """Tell whether a range overlaps one of some others."""
+    return any(place[0] < end and start < place[1] for start, end in others)

@@ -1,0 +1,167 @@
+"""What every shape does with texts: count them, ask the gate, detect, translate with and without tags."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+
+from dragoman.errors import InputError
+from dragoman.serving.formatting import has_words
+from dragoman.serving.glossaries import with_terms
+from dragoman.serving.interface import (
+    Answer,
+    Call,
+    Detection,
+    Gate,
+    Service,
+    ServiceError,
+    TooLargeError,
+)
+from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
+from dragoman.serving.settings import ServiceSettings
+
+BUSY = (429, 503, 504)
+"""Statuses of refusals that are not the caller's fault, so nothing is charged."""
+
+UNKNOWN = "en"
+"""The language that a text without letters is said to be in, as LibreTranslate does."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """One text, translated."""
+
+    text: str
+    source: str
+    answer: Answer | None = None
+    """What the service answered; None for a text of which it was not asked, and for one with tags."""
+    mended: int = 0
+    """Number of elements that could not be placed by the alignment alone."""
+
+
+def check_size(texts: Sequence[str], settings: ServiceSettings) -> int:
+    """Return the number of characters of some texts. TooLargeError for more of them, or more texts, than there may be."""
+    if len(texts) > settings.max_texts:
+        raise TooLargeError(
+            f"{len(texts)} texts are too many; send at most {settings.max_texts} at once",
+            size=len(texts),
+            limit=settings.max_texts,
+        )
+    characters = sum(map(len, texts))
+    if characters > settings.max_characters:
+        raise TooLargeError(
+            f"{characters} characters are too many; send at most {settings.max_characters} at once",
+            size=characters,
+            limit=settings.max_characters,
+        )
+    return characters
+
+
+@asynccontextmanager
+async def admitted(request: Request, gate: Gate, characters: int) -> AsyncIterator[None]:
+    """Let a request pass the gate; take back what was counted if the service is too busy to answer it."""
+    await gate.admit(request, characters)
+    try:
+        yield
+    except ServiceError as error:
+        if error.status in BUSY:
+            await gate.refund(request, characters)
+        raise
+
+
+async def detect(service: Service, texts: Sequence[str], target: str | None = None) -> list[Detection]:
+    """Return the languages that some texts together may be in, likeliest first; only those translated into a `target`."""
+    found = await asyncio.to_thread(service.detect, "\n".join(texts))
+    known = service.languages()
+    return [one for one in found if target is None or one.language == target or target in known.get(one.language, ())]
+
+
+async def likely_source(service: Service, texts: Sequence[str], target: str) -> str:
+    """Return the language that texts together are taken to be in: the likeliest that is translated into `target`."""
+    found = await detect(service, texts, target)
+    if found:
+        return found[0].language
+    return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
+
+
+async def by_language(
+    service: Service, call: Call, ask: Callable[[Call], Awaitable[list[Translated]]]
+) -> list[Translated]:
+    """Translate texts of which each may be in a language of its own, those of one language together."""
+    if call.source is not None:
+        return await ask(call)
+    sources = [await likely_source(service, [text], call.target) for text in call.texts]
+    found: dict[int, Translated] = {}
+    for source in dict.fromkeys(sources):
+        own = [number for number, one in enumerate(sources) if one == source]
+        answers = await ask(replace(call, source=source, texts=tuple(call.texts[number] for number in own)))
+        found.update(zip(own, answers, strict=True))
+    return [found[number] for number in range(len(sources))]
+
+
+async def translate(service: Service, call: Call, terms: Mapping[str, str] | None = None) -> list[Translated]:
+    """Translate texts, with the terms of a glossary; those without a letter or a digit stay as they are, and so do all if the
+    languages are the same."""
+    asked = [number for number, text in enumerate(call.texts) if has_words(text) and call.source != call.target]
+    left = replace(call, texts=tuple(call.texts[one] for one in asked))
+    known = dict(zip(asked, await _answers(service, left, terms), strict=True))
+    return [
+        Translated(known[number].text, known[number].source, known[number])
+        if number in known
+        else Translated(text, call.source or UNKNOWN)
+        for number, text in enumerate(call.texts)
+    ]
+
+
+async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None) -> list[Answer]:
+    """Return the answers of a service, with the terms of a glossary."""
+    if not call.texts:
+        return []
+    if not terms:
+        return await service.translate(call)
+    answers = await translate_aligned(service, call)
+    texts = [with_terms(alignment_of(text, one), terms).target for text, one in zip(call.texts, answers, strict=True)]
+    return [replace(answer, text=text) for answer, text in zip(answers, texts, strict=True)]
+
+
+async def translate_marked(
+    service: Service, call: Call, rules: TagRules, *, terms: Mapping[str, str] | None = None
+) -> list[Translated]:
+    """Translate texts with tags, all of their blocks in one call."""
+    marked = [read_markup(text, rules) for text in call.texts]
+    texts = tuple(text for one in marked for text in one.texts)
+    if not texts or call.source == call.target:
+        return [Translated(text, call.source or UNKNOWN) for text in call.texts]
+    answers = await translate_aligned(service, replace(call, texts=texts))
+    pairs = zip(texts, answers, strict=True)
+    alignments = [with_terms(alignment_of(text, answer), terms or {}) for text, answer in pairs]
+    results, done = [], 0
+    for one in marked:
+        end = done + len(one.texts)
+        written = one.written(alignments[done:end]) if end > done else Written(one.markup, 0)
+        source = answers[done].source if end > done else call.source or UNKNOWN
+        results.append(Translated(written.text, source, mended=written.mended))
+        done = end
+    return results
+
+
+async def translate_aligned(service: Service, call: Call) -> list[Answer]:
+    """Translate texts and align their words, unless the model has no attention to do it with."""
+    chosen = next(
+        (model for model in service.models() if call.model in (None, model.name) and _may(model.directions, call)), None
+    )
+    if chosen is not None and chosen.attends is False:
+        return await service.translate(call)
+    try:
+        return await service.translate(replace(call, options=replace(call.options, alignment=True)))
+    except (InputError, ServiceError) as error:
+        if isinstance(error, ServiceError) and error.code != ServiceError.code:
+            raise
+        return await service.translate(call)
+
+
+def _may(directions: Sequence[tuple[str, str]], call: Call) -> bool:
+    """Tell whether a model translates what a call asks for."""
+    return any(target == call.target and call.source in (None, source) for source, target in directions)

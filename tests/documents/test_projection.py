@@ -1,0 +1,124 @@
+"""Tags come to the translated words they were around; none is lost, and what was nested is nested."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.documents.alignment import align
+from dragoman.documents.projection import Span, divide, nests, project
+
+WORDS = st.lists(st.sampled_from(["a", "bb", "c,", "(dd", "e.", "."]), max_size=8).map(" ".join)
+
+
+@st.composite
+def tagged(draw):
+    """Draw a text with nested elements, a translation, and links between them, or None."""
+    source, target = draw(WORDS), draw(WORDS)
+    spans: list[Span] = []
+
+    def elements(low: int, high: int, parent: int | None, depth: int) -> None:
+        for _ in range(draw(st.integers(0, 3))):
+            start = draw(st.integers(low, high))
+            if draw(st.booleans()):
+                spans.append(Span(start, start, parent, alone=True))
+                low = start
+            else:
+                end = draw(st.integers(start, high))
+                spans.append(Span(start, end, parent))
+                if depth < 2:
+                    elements(start, end, len(spans) - 1, depth + 1)
+                low = end
+
+    elements(0, len(source), None, 0)
+    links = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=9)
+    return align(source, target, draw(st.none() | links)), spans
+
+
+def marked(text: str, spans) -> str:
+    """Write brackets for pairs and bars for tags alone."""
+    signs = [(one.start, 1, "|" if one.alone else "[]") for one in spans if one.start == one.end]
+    signs += [(one.start, 2, "[") for one in spans if one.start < one.end]
+    signs += [(one.end, 0, "]") for one in spans if one.start < one.end]
+    for place, _, sign in sorted(signs, reverse=True):
+        text = text[:place] + sign + text[place:]
+    return text
+
+
+@given(tagged())
+def test_elements_are_kept_and_nested_whatever_the_links(drawn):
+    alignment, spans = drawn
+    found = project(alignment, spans)
+    assert nests(found.spans, len(found.text))
+    assert [(one.parent, one.alone) for one in found.spans] == [(one.parent, one.alone) for one in spans]
+    assert found.text.split() == alignment.target.split() or any(span.alone for span in spans)
+    assert "".join(found.text.split()) == "".join(alignment.target.split())
+
+
+def shown(source: str, target: str, spans, links=None) -> str:
+    found = project(align(source, target, links), spans)
+    return marked(found.text, found.spans)
+
+
+def test_a_pair_goes_with_its_words_and_leaves_signs_out():
+    assert (
+        shown("a red house, there", "kia một nhà đỏ,", [Span(2, 5)], [(0, 1), (1, 3), (2, 2), (3, 0)])
+        == "kia một nhà [đỏ],"
+    )
+    assert shown("see (this)", "xem (đây)", [Span(5, 9)]) == "xem ([đây])"
+    assert shown("Stop now!", "Dừng lại!", [Span(5, 9)]) == "Dừng [lại!]"
+
+
+def test_a_pair_around_everything_stays_around_everything():
+    assert shown("one two", "một hai ba", [Span(0, 7), Span(0, 3, 0)], [(0, 1)]) == "[một [hai] ba]"
+
+
+def test_words_far_from_the_majority_are_left_out_and_counted():
+    source, links = "a b c d e f", [(0, 0), (2, 1), (3, 2), (4, 3), (1, 5), (0, 4)]
+    found = project(align(source, "u v w x y z", links), [Span(0, 3)])
+    assert (marked(found.text, found.spans), found.mended) == ("u v w x [y z]", 1)
+
+
+def test_siblings_never_overlap():
+    links = [(0, 0), (1, 1), (0, 2), (1, 3)]
+    assert shown("a b", "w x y z", [Span(0, 1), Span(2, 3)], links).count("]") == 2
+
+
+def test_a_pair_whose_words_are_lost_is_empty_at_its_place_and_counted():
+    found = project(align("a b c", "x z", [(0, 0), (2, 1)]), [Span(2, 3)])
+    assert (marked(found.text, found.spans), found.mended) == ("x[] z", 1)
+
+
+def test_tags_alone_come_after_the_word_before_them():
+    assert shown("go home", "về nhà", [Span(0, 0, alone=True), Span(7, 7, alone=True)]) == "|về nhà|"
+    assert shown("big cat, black", "mèo to, đen", [Span(3, 3, alone=True)], [(0, 1), (1, 0), (2, 2)]) == "mèo to|, đen"
+
+
+def test_a_tag_alone_keeps_its_spaces():
+    assert shown("by  on", "bởi vào", [Span(3, 3, alone=True)]) == "bởi | vào"
+
+
+def test_what_must_be_somewhere_is_there():
+    pair = align("a b c d", "w x y z")
+    found = project(pair, [Span(0, 3), Span(2, 3, 0), Span(4, 7)], fixed={0: (0, 1), 2: (2, 7)})
+    assert nests(found.spans, 7)
+    assert found.spans[0] == Span(0, 1)
+    assert found.spans[2] == Span(2, 7)
+
+
+def test_a_translation_is_divided_where_links_cross_least():
+    links = [(0, 0), (2, 1), (3, 2), (4, 3), (5, 5), (6, 6)]
+    pair = align("I do not know him, he said", "Tôi không biết anh ấy, hắn nói", links)
+    assert divide(pair, [19]) == [pair.target.index("hắn")]
+
+
+def test_every_part_of_a_divided_translation_has_words_while_there_are_enough():
+    pair = align("a b c d e f", "x y z", [(5, 0), (5, 1), (5, 2)])
+    assert divide(pair, [2, 4]) == [2, 4]
+    assert divide(align("a b c", "x"), [2, 4]) == [1, 1]
+    assert divide(align("a b", ""), [2]) == [0]
+
+
+def test_wrong_nesting_is_seen():
+    assert not nests([Span(0, 3), Span(1, 4, 0)], 9)
+    assert not nests([Span(0, 3, 0)], 9)
+    assert not nests([Span(0, 10)], 9)
+    assert not nests([Span(1, 2, alone=True)], 9)

@@ -1,0 +1,50 @@
+"""DeepL's routes for documents: uploaded, asked after, fetched once."""
+
+import time
+from typing import Any
+
+from fastapi.testclient import TestClient
+from tests.serving.test_deepl import SETTINGS, Phrases
+
+from dragoman.serving.app import create_app
+from dragoman.serving.deepl import DeepL
+from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.interface import OverloadedError, TooSlowError
+from dragoman.serving.store import MEMORY, open_store
+
+
+def status(client: TestClient, handle: Any) -> Any:
+    for _ in range(200):
+        found = client.post(
+            f"/v2/document/{handle['document_id']}", data={"document_key": handle["document_key"]}
+        ).json()
+        if found["status"] in ("done", "error"):
+            return found
+        time.sleep(0.02)
+    return found
+
+
+def test_documents_are_translated_meanwhile_and_fetched_once():
+    service = Phrases()
+    router = DeepL(Glossaries(open_store(MEMORY))).router()
+    with TestClient(create_app(service, SETTINGS, routers=[router])) as client:
+        file = {"file": ("a.txt", b"red house\n")}
+        service.failures = [OverloadedError("full", retry_after=0.01)]
+        handle = client.post("/v2/document", files=file, data={"target_lang": "VI"}).json()
+        assert status(client, handle)["billed_characters"] == 9
+        url = f"/v2/document/{handle['document_id']}/result"
+        assert client.post(url, json={"document_key": "wrong"}).status_code == 404
+        assert client.post(url, json=handle).content.decode() == "nhà đỏ\n"
+        assert client.post(url, json=handle).status_code == 404
+        service.failures = [TooSlowError("too slow")]
+        failed = client.post("/v2/document", files=file, data={"target_lang": "VI", "source_lang": "EN"}).json()
+        assert status(client, failed)["error_message"] == "too slow"
+        assert client.post(f"/v2/document/{failed['document_id']}/result", json=failed).status_code == 503
+        for files, data, message in (
+            ({"file": ("a.exe", b"x")}, {}, "Invalid file data."),
+            ({"x": ("a.txt", b"x")}, {}, "Invalid file data."),
+            (file, {"source_lang": "VI"}, "Source and target language are equal."),
+            (file, {"output_format": "pdf"}, "Value for 'output_format' not supported."),
+        ):
+            found = client.post("/v2/document", files=files, data={"target_lang": "VI", **data})
+            assert (found.status_code, found.json()["message"]) == (400, message)

@@ -1,0 +1,50 @@
+"""Files that are translated: what stays as it was, and how long results wait."""
+
+import asyncio
+
+import pytest
+from tests.serving.phrases import Phrases
+
+from dragoman.errors import InputError
+from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, Downloads, read_html, read_text, translate_document
+from dragoman.serving.interface import Call, OverloadedError
+from dragoman.serving.settings import ServiceSettings
+
+CALL = Call((), "en", "vi")
+
+
+def translated(document, **settings) -> bytes:
+    given = ServiceSettings(**settings)
+    return asyncio.run(translate_document(Phrases(), document, CALL, settings=given))
+
+
+def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
+    text = "\ufeffhello\r\n\r\n  red house \n\n5!\rworld".encode()
+    expected = "\ufeffxin chào\r\n\r\n  nhà đỏ \n\n5!\rthế giới"
+    assert translated(read_text(text, "a.txt")).decode() == expected
+    assert translated(read_text(b"\n \n", "a.txt")) == b"\n \n"
+
+
+def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():
+    service = Phrases()
+    document = read_text(b"hello\n" * 7, "a.txt")
+    asyncio.run(translate_document(service, document, CALL, settings=ServiceSettings(max_texts=3)))
+    assert [len(call.texts) for call in service.calls] == [3, 3, 1]
+    assert translated(read_html(b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
+
+
+def test_another_encoding_is_refused():
+    with pytest.raises(InputError, match="UTF-8"):
+        read_html("é".encode("latin-1"), "a.html")
+
+
+def test_downloads_wait_for_a_while_and_not_beyond_the_room():
+    now = [0.0]
+    downloads = Downloads(lambda: now[0])
+    ticket = downloads.keep("../a.txt", b"x")
+    found = downloads.fetch(ticket)
+    assert found is not None and (found.name, found.content) == ("a.txt", b"x")
+    with pytest.raises(OverloadedError):
+        downloads.keep("b", bytes(KEEP_BYTES))
+    now[0] += KEEP_SECONDS + 1
+    assert downloads.fetch(ticket) is None

@@ -1,0 +1,56 @@
+"""What every shape does with texts."""
+
+import asyncio
+
+import pytest
+from tests.serving.phrases import Phrases
+
+from dragoman.serving.interface import Call, TooLargeError, TooSlowError
+from dragoman.serving.markup import TagRules
+from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.translating import (
+    check_size,
+    detect,
+    likely_source,
+    translate,
+    translate_aligned,
+    translate_marked,
+)
+
+
+def test_size_is_checked():
+    settings = ServiceSettings(max_texts=2, max_characters=5)
+    assert check_size(["ab", "c"], settings) == 3
+    for texts, size in ((["a"] * 3, 3), (["abcdef"], 6)):
+        with pytest.raises(TooLargeError) as caught:
+            check_size(texts, settings)
+        assert caught.value.size == size
+
+
+def test_texts_without_words_are_not_asked_for_and_terms_are_applied():
+    service = Phrases()
+    found = asyncio.run(translate(service, Call(("hello", "!", "red house"), "en", "vi"), {"house": "tòa nhà"}))
+    assert [one.text for one in found] == ["xin chào", "!", "tòa nhà đỏ"]
+    assert service.calls[0].texts == ("hello", "red house")
+    assert asyncio.run(translate(service, Call(("x",), "en", "en")))[0].text == "x"
+
+
+def test_blocks_of_all_texts_are_one_call():
+    service = Phrases()
+    texts = ("<p>red</p><p>house</p>", "<br>", "hello")
+    found = asyncio.run(translate_marked(service, Call(texts, "en", "vi"), TagRules(is_html=True)))
+    assert [one.text for one in found] == ["<p>đỏ</p><p>nhà</p>", "<br>", "xin chào"]
+    assert [call.texts for call in service.calls] == [("red", "house", "hello")]
+
+
+def test_alignment_is_not_asked_for_twice_where_something_else_is_wrong():
+    service = Phrases(failures=[TooSlowError("slow")])
+    with pytest.raises(TooSlowError):
+        asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi")))
+    assert len(service.calls) == 1
+
+
+def test_only_languages_that_are_translated_are_detected():
+    service = Phrases()
+    assert [one.language for one in asyncio.run(detect(service, ["hello"], "de"))] == ["en", "de"]
+    assert asyncio.run(likely_source(service, ["!"], "vi")) == "en"
