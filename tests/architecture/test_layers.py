@@ -32,8 +32,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"inference"}),
     frozenset({"jobs"}),
     frozenset({"arena", "classification", "conversion", "laws"}),
-    frozenset({"pretrained"}),
-    frozenset({"cli", "serving"}),
+    frozenset({"pretrained", "serving"}),
+    frozenset({"cli"}),
     frozenset({"__init__", "__main__"}),
 )
 """From the bottom up. `__init__` is the package itself: it gathers the public names, so nothing may import from it."""

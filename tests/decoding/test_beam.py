@@ -15,6 +15,7 @@ from dragoman.decoding import (
     EnsembleState,
     Hypotheses,
     Hypothesis,
+    SearchStep,
     beam_search,
     ensemble,
     forbid,
@@ -387,3 +388,40 @@ def test_special_tokens_may_have_other_ids(options: dict[str, Any]) -> None:
     found = beam_search(other, decoder.start(encoded(SOURCES)), limits, settings=settings, special=special)
     assert found.ids == [[own_id[ids].tolist() for ids in sentence] for sentence in expected.ids]
     assert [pytest.approx(scores, abs=1e-5) for scores in expected.score] == found.score
+
+
+class Impatient:
+    """Gives up some sentences after some steps, and notes what it saw."""
+
+    def __init__(self, gone: set[int], after: int) -> None:
+        self.gone, self.after = gone, after
+        self.opened: list[set[int]] = []
+
+    def abandoned(self) -> set[int]:
+        return self.gone if len(self.opened) >= self.after else set()
+
+    def see(self, step: SearchStep) -> None:
+        self.opened.append(set(step.open_hypotheses()))
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("size", [1, 3])
+def test_sentences_that_are_given_up_stop_costing_and_others_do_not_notice(size: int, after: int) -> None:
+    decoder, settings = ToyDecoder(), DecodingSettings(beam=size, minimum_length=3)
+    alone = search(decoder, SOURCES, [5, 5, 5], beam=size, minimum_length=3)
+    watch = Impatient({1}, after)
+    state = decoder.start(encoded(SOURCES))
+    found = beam_search(step_of(decoder), state, torch.tensor([5, 5, 5]), settings=settings, watch=watch)
+    assert found.ids == [alone.ids[0], [], alone.ids[2]]
+    assert all(1 in opened for opened in watch.opened[:after])
+    assert all(1 not in opened for opened in watch.opened[after:])
+
+
+def test_a_search_that_nobody_waits_for_takes_no_step() -> None:
+    def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        raise AssertionError
+
+    state = ToyDecoder().start(encoded(SOURCES))
+    watch = Impatient({0, 1, 2}, 0)
+    found = beam_search(step, state, torch.tensor([5, 5, 5]), settings=DecodingSettings(), watch=watch)
+    assert found.ids == [[], [], []]

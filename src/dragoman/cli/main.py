@@ -35,6 +35,7 @@ COMMANDS = (
     "diversify",
     "compare",
     "translate",
+    "serve",
     "import",
     "export",
     "shortlist",

@@ -5,7 +5,7 @@ end; `beam_search` takes all its steps.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
-from dragoman.decoding.hypotheses import Candidate, Hypotheses, Hypothesis, SearchStep, ranked
+from dragoman.decoding.hypotheses import Candidate, Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
 from dragoman.decoding.settings import SearchSettings
 from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
@@ -91,6 +91,7 @@ def beam_search(
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
+    watch: Watch | None = None,
 ) -> Hypotheses:
     """Find the best continuations of BOS for each sentence, or of the tokens `begin`.
 
@@ -98,14 +99,16 @@ def beam_search(
     EOS is forced, so every score is the model's own. Hypotheses that end are kept apart from those that continue, and end
     only where EOS is among the `beam` best continuations. With `stopping: exact` a sentence ends when the best open
     hypothesis, were all its further tokens certain, could not enter the n best; with a beam of 1, at its first EOS.
-    Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards.
-    Raises RunError if the model produces NaN probabilities.
+    Returns `settings.n_best` translations, or all of the beam where `coverage_penalty` asks for `rerank` afterwards; none for
+    sentences that the `watch` gives up. Raises RunError if the model produces NaN probabilities.
     """
     found: dict[int, list[Hypothesis]] = {}
-    options: dict[str, Any] = {"constraints": constraints, "begin": begin, "special": special}
+    watch = watch or Unwatched()
+    options: dict[str, Any] = {"constraints": constraints, "begin": begin, "special": special, "watch": watch}
     for one in search_steps(step, state, maximum, settings=settings, **options):
         found.update(one.completed)
-    return ranked([found[sentence] for sentence in range(len(maximum))], settings.wanted)
+        watch.see(one)
+    return ranked([found.get(sentence, []) for sentence in range(len(maximum))], settings.wanted)
 
 
 def search_steps(
@@ -117,15 +120,20 @@ def search_steps(
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
+    watch: Watch | None = None,
 ) -> Iterator[SearchStep]:
     """Search like `beam_search`, and yield the result of each step; the model takes a step when the next one is requested.
 
-    Closing the generator cancels the search.
+    Closing the generator cancels the search; the `watch`, which sees nothing else here, may give up single sentences.
     """
     rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids what is never written
     search, state = start(maximum, settings.size, begin, special=special), state.expand(settings.size)
     same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
+        if watch is not None and (gone := watch.abandoned()):
+            search, state = without(search, state, gone)
+            if not len(search.sentences):
+                return
         with torch.no_grad():
             logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
         extensions = choose(search, logits, rules)
@@ -336,6 +344,15 @@ def rows_of(parents: Int[Tensor, "batch beam"]) -> Int[Tensor, "batch beam"]:
 def select(search: Search, which: Bool[Tensor, " batch"]) -> Search:
     """Keep only some sentences."""
     return map_tensors(lambda tensor: tensor[which], search)
+
+
+def without(search: Search, state: Any, gone: Collection[int]) -> tuple[Search, Any]:
+    """Give up sentences; return the search and the state of the others."""
+    kept = ~torch.isin(search.sentences, torch.tensor(list(gone), device=search.sentences.device))
+    if kept.all():
+        return search, state
+    rows = torch.arange(search.beams.log_prob.numel(), device=kept.device).view_as(search.beams.log_prob)
+    return select(search, kept), state.select(rows[kept].flatten(), kept.nonzero().squeeze(1))
 
 
 def extend(

@@ -1,7 +1,8 @@
 """What search returns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,53 @@ class SearchStep:
     """Returns the unfinished hypotheses, most probable first; their score is their log-probability."""
     weighed: Callable[[], dict[int, list[Candidate]]] = dict
     """Returns the continuations among which this step chose, best first; none where it samples."""
+
+
+@runtime_checkable
+class Watch(Protocol):
+    """Somebody who watches a search, and may give up sentences. Sentences are identified by their indices in what was given."""
+
+    def abandoned(self) -> Collection[int]:
+        """Return the sentences that nobody waits for any more, asked before each step; they end without a translation."""
+        ...
+
+    def see(self, step: SearchStep) -> None:
+        """Look at the result of a step."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    """A search that nobody watches."""
+
+    def abandoned(self) -> Collection[int]:
+        """Give up nothing."""
+        return ()
+
+    def see(self, step: SearchStep) -> None:
+        """Look away."""
+
+
+@dataclass(frozen=True)
+class WatchedPart:
+    """The watch over a batch: some of the sentences that somebody watches."""
+
+    watch: Watch
+    sentences: tuple[int, ...]
+    """The index of each sentence of the batch among all."""
+
+    def abandoned(self) -> Collection[int]:
+        """Return the sentences of the batch that nobody waits for."""
+        gone = self.watch.abandoned()
+        return [row for row, sentence in enumerate(self.sentences) if sentence in gone] if gone else ()
+
+    def see(self, step: SearchStep) -> None:
+        """Show a step of the batch as one of all sentences."""
+        self.watch.see(SearchStep(self._among_all(step.completed), lambda: self._among_all(step.open_hypotheses())))
+
+    def _among_all(self, found: Mapping[int, list[Hypothesis]]) -> dict[int, list[Hypothesis]]:
+        """Return what was found by the indices of the sentences among all."""
+        return {self.sentences[row]: some for row, some in found.items()}
 
 
 def ranked(sentences: list[list[Hypothesis]], count: int) -> Hypotheses:

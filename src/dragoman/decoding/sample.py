@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.utils import parametrize
 
 from dragoman.decoding.constraints import Constraint, constrain, constraints_from
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, ranked
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
 from dragoman.decoding.settings import SearchSettings
 from dragoman.errors import RunError
 from dragoman.interfaces import Step
@@ -49,6 +49,7 @@ def sample(
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
+    watch: Watch | None = None,
 ) -> Hypotheses:
     """Sample `n_best` translations of each sentence, token by token, and rank them by score; some may be equal.
 
@@ -56,10 +57,12 @@ def sample(
     each has its own. Temperature, top-k and top-p affect the sampling only: log-probabilities are the model's.
     """
     found: dict[int, list[Hypothesis]] = {}
+    watch = watch or Unwatched()
     options: dict[str, Any] = {"generator": generator, "constraints": constraints, "begin": begin, "special": special}
-    for one in sample_steps(step, state, maximum, settings=settings, **options):
+    for one in sample_steps(step, state, maximum, settings=settings, watch=watch, **options):
         found.update(one.completed)
-    return ranked([found[sentence] for sentence in range(len(maximum))], settings.n_best)
+        watch.see(one)
+    return ranked([found.get(sentence, []) for sentence in range(len(maximum))], settings.n_best)
 
 
 def sample_steps(
@@ -72,12 +75,21 @@ def sample_steps(
     constraints: Sequence[Constraint] = (),
     begin: Int[Tensor, " batch"] | None = None,
     special: SpecialIds = SPECIAL_IDS,
+    watch: Watch | None = None,
 ) -> Iterator[SearchStep]:
-    """Sample like `sample`, and yield the result of each step; closing the generator cancels the rest."""
+    """Sample like `sample`, and yield the result of each step; closing the generator cancels the rest.
+
+    The `watch`, which sees nothing else here, may give up single sentences.
+    """
     rules, copies = [*constraints_from(settings, special), *constraints], settings.n_best
     samples, state = _start(maximum, copies, begin, special=special), state.repeat(copies)
     found: list[list[Hypothesis]] = [[] for _ in range(len(maximum))]
     while len(samples.sentences) > 0:
+        if watch is not None and (gone := watch.abandoned()):
+            kept = ~torch.isin(samples.sentences, torch.tensor(list(gone), device=samples.sentences.device))
+            samples, state = samples.select(kept), state.select(kept.nonzero().squeeze(1))
+            if not len(samples.sentences):
+                return
         with torch.no_grad():
             logits, state = step(samples.ids[:, -1:], state)
         log_probs = logits.log_softmax(-1)

@@ -8,7 +8,7 @@ import torch
 
 from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, Unwatched, Watch, WatchedPart
 from dragoman.decoding.rerank import rerank
 from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
@@ -73,8 +73,14 @@ class TorchEngine:
         if settings.shortlist:
             self._require_shortlist()
 
-    def search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
-        """Search for (or sample) the translations of each request, best first; an empty source has none."""
+    def search(
+        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, *, watch: Watch | None = None
+    ) -> list[list[Hypothesis]]:
+        """Search for (or sample) the translations of each request, best first; an empty source has none.
+
+        Nor have requests that the `watch` gives up.
+        """
+        watch = watch or Unwatched()
         results: list[list[Hypothesis]] = [[] for _ in requests]
         alike: dict[int, list[int]] = {}
         for number, request in enumerate(requests):
@@ -84,7 +90,8 @@ class TorchEngine:
             widths = [requests[number].width * settings.hypotheses for number in todo]
             for rows in batches(widths, BATCH_CELLS):
                 chosen = [todo[row] for row in rows]
-                found = self._search([requests[number] for number in chosen], settings)
+                part = WatchedPart(watch, tuple(chosen))
+                found = self._search([requests[number] for number in chosen], settings, part)
                 for number, alternatives in zip(chosen, found.alternatives(), strict=True):
                     results[number] = alternatives
         return results
@@ -113,7 +120,7 @@ class TorchEngine:
             found |= dict(zip(rows, maps, strict=True))
         return [found[row] for row in range(len(requests))]
 
-    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Hypotheses:
+    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings, watch: Watch) -> Hypotheses:
         """Translate one batch, in which all targets begin with equally many tokens."""
         previous = previous_of(requests)
         with self.session.computing(self.session.pack(settings.precision), rows=len(requests) * settings.hypotheses):
@@ -133,14 +140,14 @@ class TorchEngine:
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
             if self.target_bound is not None:
                 maximum = maximum.clamp(max=self.target_bound - given.shape[1])
-            options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}
+            options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special, "watch": watch}
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
                 found = sample(step, state, maximum, generator=chances, **options)
             else:
                 found = beam_search(step, state, maximum, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
-            if settings.coverage_penalty and settings.method != "sample":
+            if settings.coverage_penalty and settings.method != "sample" and any(found.alternatives()):
                 weighed: dict[str, Any] = {
                     "beta": settings.coverage_penalty,
                     "n_best": settings.n_best,

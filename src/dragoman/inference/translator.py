@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dragoman.data.directions import Direction, Directions, Languages
 from dragoman.data.documents import preceding
-from dragoman.decoding.hypotheses import Hypothesis
+from dragoman.decoding.hypotheses import Hypothesis, Watch
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
@@ -224,19 +224,37 @@ class Translator:
         if not replace_unknowns:
             self.check_dictionary(chosen)
         requests = self.requests(sentences, previous=previous, first=first, to=to)
+        return self.translate_requests(
+            requests, chosen, attention=[attention] * len(requests), replaces=replace_unknowns
+        )
+
+    def translate_requests(
+        self,
+        requests: Sequence[EncodedRequest],
+        settings: DecodingSettings,
+        *,
+        attention: Sequence[bool] = (),
+        replaces: bool = False,
+        watch: Watch | None = None,
+    ) -> list[Translation]:
+        """Translate encoded sentences with settings that are `prepare`d; `attention` says for which it is wanted.
+
+        `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
+        """
         results = []
-        for request, found in zip(requests, self._search(requests, chosen), strict=True):
+        rows = zip(requests, self._search(requests, settings, watch), attention or [False] * len(requests), strict=True)
+        for request, found, shown in rows:
             readings: list[AttentionMap] | None = None
-            if attention or (replace_unknowns and any(self.target.special.unk in one.ids for one in found)):
+            if shown or (replaces and any(self.target.special.unk in one.ids for one in found)):
                 written = [replace(request, target=one.ids) for one in found]
-                readings = self.engine.attention_maps(written, (self.source, self.target), chosen)
+                readings = self.engine.attention_maps(written, (self.source, self.target), settings)
             results.append(
                 self._speller.translation(
                     request.request.source,
                     found,
-                    dictionary=chosen.dictionary,
+                    dictionary=settings.dictionary,
                     readings=readings,
-                    replaces=replace_unknowns,
+                    replaces=replaces,
                 )
             )
         return results
@@ -297,9 +315,11 @@ class Translator:
     read = attention_maps
     """The former name of `attention_maps`."""
 
-    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> list[list[Hypothesis]]:
+    def _search(
+        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, watch: Watch | None = None
+    ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each request, best first: the most probable, reranked ones, or those of least Bayes risk."""
-        found = [self.engine.search(requests, search) for search in settings.searches]
+        found = [self.engine.search(requests, search, watch=watch) for search in settings.searches]
         if settings.reranks:
             return self._reranked(requests, found[0], settings)
         if len(found) == 1:

@@ -63,6 +63,8 @@ class Exploration:
     source: Side
     reading: AttentionMap | None
     """Where each step looked; None for a model without attention over the source."""
+    pieces: dict[int, str]
+    """The text of each token in the tree."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,10 @@ class Explorer:
         ids, best = tree.tokens(tree.best)[:-1], tree.nodes[tree.best]
         target = side(self.codec, ids)
         reading = AttentionMap(source, target, torch.stack(weights, 2).cpu()) if weights else None
-        return Exploration(self.codec.decode(ids), best.total, best.score, tuple(steps), tree, source, reading)
+        written = {node.token for node in tree.nodes}
+        pieces = dict(zip(written, self.codec.pieces([*written]), strict=True))
+        text = self.codec.decode(ids)
+        return Exploration(text, best.total, best.score, tuple(steps), tree, source, reading, pieces)
 
     def _step(self, log_probs: Tensor, token: int, alternatives: int) -> Step:
         """Describe one step by its distribution."""

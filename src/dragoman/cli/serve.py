@@ -1,0 +1,59 @@
+"""`dragoman serve`."""
+
+from importlib.util import find_spec
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman.cli.console import note
+from dragoman.cli.options import Device
+from dragoman.errors import InputError
+
+
+def serve(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="A run or an export; RUN+RUN are runs that translate as an ensemble."),
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other machines reach only another one.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 5000,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="A=B", help="Change a setting of the service (docs/serve.md); may be repeated."),
+    ] = None,
+    engine: Annotated[
+        Literal["auto", "torch", "ctranslate2"],
+        typer.Option(help="Inference engine of runs; only torch shows attention, alignments and confidence."),
+    ] = "torch",
+    device: Device = "auto",
+) -> None:
+    """Translate for other programs over HTTP.
+
+    Requests of many callers are translated together. Several runs may be served at once; each is loaded when it is first needed.
+
+    Ctrl-C or SIGTERM ends it, once what was asked is answered.
+    """
+    missing = [name for name in ("fastapi", "uvicorn", "python_multipart") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            'the packages for a service are not installed; install them with `pip install "dragoman[serve]"`'
+        )
+    from dragoman.serving.models import loader, read_offers
+    from dragoman.serving.server import is_private, listen, make_service, run
+    from dragoman.serving.settings import ServiceSettings
+    from dragoman.settings import override, parse
+
+    chosen = parse(ServiceSettings, override({}, settings or []), "the settings of the service")
+    offers = read_offers(runs)
+    service = make_service(offers, loader(engine=engine, device=device), chosen)
+    listener = listen(host, port)
+    address, bound = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    for offer in offers:
+        note(f"{offer.name} translates {offer.directions}")
+    if not is_private(host):
+        note("Everybody who reaches this address can translate; keep it behind a firewall or a proxy with keys.")
+    note(f"Serving on http://{shown}:{bound} (interface: http://{shown}:{bound}/docs; Ctrl-C ends)")
+    run(service, chosen, listener)

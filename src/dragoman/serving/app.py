@@ -1,0 +1,146 @@
+"""The web application of a service: routers of every shape around one `Service`, behind the doorway.
+
+Only this module, the routers and `server.py` import what the extra `serve` installs.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+
+from dragoman.errors import DragomanError
+from dragoman.serving.api_page import api_page
+from dragoman.serving.doorway import NOTES, Doorway, error_body
+from dragoman.serving.interface import Gate, OpenGate, Service, ServiceError
+from dragoman.serving.log import Log
+from dragoman.serving.metrics import Metrics
+from dragoman.serving.settings import ServiceSettings
+
+CONTENT_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+"""What the page of the interface may do: nothing but show itself."""
+
+
+def create_app(
+    service: Service,
+    settings: ServiceSettings,
+    *,
+    routers: Sequence[APIRouter] = (),
+    gate: Gate | None = None,
+) -> FastAPI:
+    """Return the application. Routers find what they need with `service_of`, `settings_of` and `gate_of` of a request.
+
+    A ServiceError or another DragomanError that a route raises is answered in Dragoman's own shape; routers of other shapes
+    catch it themselves.
+    """
+    app = FastAPI(
+        title="Dragoman",
+        summary="Translation with your own models",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=_closing,
+    )
+    app.state.service, app.state.settings, app.state.gate = service, settings, gate or OpenGate()
+    app.state.metrics, app.state.log = Metrics(), Log(settings.log_format)
+    app.add_exception_handler(DragomanError, _refused)
+    app.add_exception_handler(RequestValidationError, _misunderstood)
+    app.add_exception_handler(HTTPException, _not_found)
+    for router in routers:
+        app.include_router(router)
+    app.add_api_route("/docs", _docs, include_in_schema=False)
+    if settings.origins:
+        methods, headers = ["GET", "POST"], ["Authorization", "Content-Type", "X-Request-Id"]
+        app.add_middleware(CORSMiddleware, allow_origins=settings.origins, allow_methods=methods, allow_headers=headers)
+    app.add_middleware(Doorway, settings=settings, metrics=app.state.metrics, log=app.state.log)  # type: ignore[arg-type]
+    return app
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request is for."""
+    service: Service = request.app.state.service
+    return service
+
+
+def settings_of(request: Request) -> ServiceSettings:
+    """Return the settings of the service."""
+    settings: ServiceSettings = request.app.state.settings
+    return settings
+
+
+def gate_of(request: Request) -> Gate:
+    """Return what decides who may translate."""
+    gate: Gate = request.app.state.gate
+    return gate
+
+
+def note(request: Request, **facts: Any) -> None:
+    """Leave facts about a request for its line in the log; never text of the caller unless `log_text` is set."""
+    request.scope.setdefault(NOTES, {}).update(facts)
+
+
+def note_texts(request: Request, texts: Sequence[str]) -> None:
+    """Leave the number and size of the texts of a request for its line in the log, and for `/metrics`."""
+    characters = sum(map(len, texts))
+    note(request, texts=len(texts), characters=characters)
+    if settings_of(request).log_text:
+        note(request, source=list(texts))
+    metrics: Metrics = request.app.state.metrics
+    metrics.add("texts", len(texts))
+    metrics.add("characters", characters)
+
+
+def as_service_error(error: DragomanError) -> ServiceError:
+    """Return an error as one that has a status."""
+    return error if isinstance(error, ServiceError) else ServiceError(str(error))
+
+
+def retry_headers(error: ServiceError) -> dict[str, str]:
+    """Return the headers of an answer to a refused request."""
+    return {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
+
+
+@asynccontextmanager
+async def _closing(app: FastAPI) -> AsyncIterator[None]:
+    """Close the service at the end, if it can be closed."""
+    yield
+    close = getattr(app.state.service, "close", None)
+    if close is not None:
+        await close()
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Answer a refused call in Dragoman's own shape."""
+    assert isinstance(error, DragomanError)
+    known = as_service_error(error)
+    note(request, refused=known.code)
+    if error.__cause__ is not None:
+        log: Log = request.app.state.log
+        log.fault(error, id=request.state.request_id)
+    return JSONResponse(error_body(known), known.status, retry_headers(known))
+
+
+async def _misunderstood(request: Request, error: Exception) -> JSONResponse:
+    """Answer a body that does not have the form of the route, without repeating what it holds."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    refusal = ServiceError(f"`{place}`: {first['msg']}" if place else str(first["msg"]))
+    note(request, refused=refusal.code)
+    return JSONResponse(error_body(refusal), 422)
+
+
+async def _not_found(request: Request, error: Exception) -> JSONResponse:
+    """Answer a path or method that does not exist."""
+    assert isinstance(error, HTTPException)
+    body = {"error": {"code": "not_found" if error.status_code == 404 else "http_error", "message": str(error.detail)}}
+    return JSONResponse(body, error.status_code, error.headers)
+
+
+async def _docs(request: Request) -> HTMLResponse:
+    """Show the interface as a page that needs nothing from elsewhere."""
+    return HTMLResponse(api_page(request.app.openapi()), headers={"Content-Security-Policy": CONTENT_SECURITY})

@@ -1,0 +1,81 @@
+"""Which of the served languages a text is in, by py3langid, which needs no network."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any
+
+from dragoman.serving.interface import Detection, ServiceError
+
+LONGEST = 2000
+"""So many characters of a text are looked at."""
+THREE_LETTERS = {
+    "arb": "ar",
+    "ces": "cs",
+    "cmn": "zh",
+    "deu": "de",
+    "eng": "en",
+    "fra": "fr",
+    "ind": "id",
+    "ita": "it",
+    "jpn": "ja",
+    "kor": "ko",
+    "nld": "nl",
+    "pol": "pl",
+    "por": "pt",
+    "rus": "ru",
+    "spa": "es",
+    "tha": "th",
+    "tur": "tr",
+    "ukr": "uk",
+    "vie": "vi",
+    "zho": "zh",
+}
+"""Codes of three letters, as imported models have them, in the two letters that the identifier knows."""
+
+
+class Detector:
+    """Detects some languages. The model is read at the first text; threads may share a detector."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self.languages = tuple(languages)
+        self._reading = Lock()
+        self._identifier: Any = None
+        self._codes: dict[str, str] = {}
+
+    def detect(self, text: str) -> list[Detection]:
+        """Return the languages that a text may be in, likeliest first; none for a text without letters.
+
+        A single language needs no looking. ServiceError if py3langid is needed and not installed.
+        """
+        looked_at = text[:LONGEST]
+        if not any(map(str.isalpha, looked_at)):
+            return []
+        if len(self.languages) == 1:
+            return [Detection(self.languages[0], 1.0)]
+        with self._reading:
+            if self._identifier is None:
+                self._identifier = self._read()
+        ranked = self._identifier.rank(looked_at)
+        return [Detection(self._codes[code], round(float(share), 4)) for code, share in ranked if code in self._codes]
+
+    def _read(self) -> Any:
+        """Read the identifier, limited to the languages that it knows."""
+        if find_spec("py3langid") is None:
+            raise ServiceError(
+                "languages cannot be detected: py3langid is not installed; name the source language, or `pip install "
+                '"dragoman[serve]"`'
+            )
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        known = set(identifier.labels)
+        for language in self.languages:
+            code = language.lower().replace("_", "-").split("-")[0]
+            code = THREE_LETTERS.get(code, code)
+            if code in known:
+                self._codes.setdefault(code, language)
+        if not self._codes:
+            raise ServiceError("none of the source languages can be detected; name the source language")
+        identifier.set_languages(list(self._codes))
+        return identifier

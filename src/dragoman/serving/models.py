@@ -1,0 +1,205 @@
+"""The models of a service: what they translate is known from the start, their weights are loaded on first use.
+
+Where weights together exceed `ServiceSettings.memory_mb`, the model used longest ago finishes what it has begun and leaves.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.directions import Directions
+from dragoman.errors import DragomanError, InputError
+from dragoman.inference.ctranslate2.folder import is_export, open_export
+from dragoman.inference.engines import EngineName, load_translator
+from dragoman.machine.memory import free_memory
+from dragoman.serving.engine import Engine
+from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
+from dragoman.serving.settings import EngineSettings
+from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
+
+PACKED = 2
+"""Models in torch take so many times the size of their weights: as read, and packed for the processor."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model that can be loaded: a run, an export, or several runs that translate together."""
+
+    name: str
+    folders: tuple[Path, ...]
+    directions: Directions
+    attends: bool
+    size: int
+    """About how many bytes it takes in memory."""
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """The directions as a set."""
+        return frozenset(self.directions.trained)
+
+
+@dataclass
+class _Loaded:
+    """A model in memory."""
+
+    engine: Engine
+    size: int
+    users: int = 0
+    last: int = 0
+    """When it was used last, counted in uses."""
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def read_offers(given: Sequence[str | Path]) -> list[Offer]:
+    """Read what each of some arguments offers: the folder of a run or export, or several runs joined by `+`.
+
+    Raises RunError or InputError for what cannot be served. Names are those of folders, whole paths where two are alike.
+    """
+    paths = [_folders(str(one)) for one in given]
+    short = ["+".join(path.resolve().name for path in some) for some in paths]
+    names = [
+        name if short.count(name) == 1 else "+".join(map(str, some)) for name, some in zip(short, paths, strict=True)
+    ]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{repeated} is given twice; give each model once")
+    return [_offer(name, some) for name, some in zip(names, paths, strict=True)]
+
+
+def _folders(given: str) -> tuple[Path, ...]:
+    """Return the folders that an argument names."""
+    return (Path(given),) if Path(given).exists() else tuple(Path(part) for part in given.split("+"))
+
+
+def _offer(name: str, folders: tuple[Path, ...]) -> Offer:
+    """Read what some folders offer together."""
+    if is_export(folders[0]):
+        export = open_export(folders[0])
+        size = sum(path.stat().st_size for path in folders[0].glob("model.*"))
+        return Offer(name, folders, export.directions, False, size)
+    from dragoman.inference.session import open_runs
+    from dragoman.models.capabilities import capabilities_of
+
+    runs, _ = open_runs(folders, "translate", "cpu")
+    size = PACKED * sum(run.weights.stat().st_size for run in runs)
+    return Offer(name, folders, runs[0].directions, capabilities_of(runs[0].recipe.model).attends, size)
+
+
+class Models:
+    """The models of a service and their engines. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        offers: Sequence[Offer],
+        load: Callable[[Offer], Worker],
+        *,
+        settings: EngineSettings,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.offers = {offer.name: offer for offer in offers}
+        self.load = load
+        self.settings = settings
+        limit = (free_memory() or 0) / 2 if memory_mb is None else memory_mb * 1e6
+        self.limit = limit
+        """Bytes that models may take together."""
+        self._loaded: dict[str, _Loaded] = {}
+        self._loading = asyncio.Lock()
+        self._uses = 0
+
+    @property
+    def engines(self) -> Mapping[str, Engine]:
+        """Return the engines of the models in memory."""
+        return {name: loaded.engine for name, loaded in self._loaded.items()}
+
+    @cached_property
+    def languages(self) -> Mapping[str, frozenset[str]]:
+        """Return into which languages each source language is translated."""
+        found: dict[str, set[str]] = {}
+        for offer in self.offers.values():
+            for source, target in offer.directions.trained:
+                found.setdefault(source, set()).add(target)
+        return {source: frozenset(targets) for source, targets in found.items()}
+
+    def offer(self, name: str | None) -> Offer:
+        """Return a model by its name, the first for None. UnknownModelError if there is none."""
+        if name is None:
+            return next(iter(self.offers.values()))
+        if name not in self.offers:
+            raise UnknownModelError(f"there is no model `{name}` here; there are {', '.join(self.offers)}")
+        return self.offers[name]
+
+    def choose(self, source: str, target: str, name: str | None = None) -> Offer:
+        """Return the model `name`, or the first, that translates a pair. UnknownLanguageError, or UnknownModelError."""
+        for offer in self.offers.values() if name is None else [self.offer(name)]:
+            if (source, target) in offer.pairs:
+                return offer
+        where = "by this service" if name is None else f"by `{name}`"
+        if source not in self.languages:
+            known = ", ".join(sorted(self.languages))
+            raise UnknownLanguageError(
+                f"`{source}` is not translated {where}; source languages are {known}", source=source, target=None
+            )
+        targets = sorted(self.languages[source])
+        raise UnknownLanguageError(
+            f"`{source}` is not translated into `{target}` {where}; target languages of `{source}` are {', '.join(targets)}",
+            source=source if any(target in some for some in self.languages.values()) else None,
+            target=target,
+        )
+
+    @asynccontextmanager
+    async def lease(self, offer: Offer) -> AsyncIterator[Engine]:
+        """Give the engine of a model, which is loaded first if need be and does not leave meanwhile."""
+        loaded = self._loaded.get(offer.name)
+        if loaded is None:
+            async with self._loading:
+                loaded = self._loaded.get(offer.name) or await self._add(offer)
+                self._use(loaded)
+        else:
+            self._use(loaded)
+        try:
+            yield loaded.engine
+        finally:
+            loaded.users -= 1
+            if not loaded.users:
+                loaded.idle.set()
+
+    async def close(self) -> None:
+        """End all engines once they have finished what is on their way."""
+        loaded, self._loaded = list(self._loaded.values()), {}
+        await asyncio.gather(*(one.engine.close() for one in loaded))
+
+    def _use(self, loaded: _Loaded) -> None:
+        """Note that a model is used."""
+        self._uses += 1
+        loaded.users, loaded.last = loaded.users + 1, self._uses
+        loaded.idle.clear()
+
+    async def _add(self, offer: Offer) -> _Loaded:
+        """Load a model, once there is room for it. ModelError if it cannot be loaded."""
+        while self._loaded and offer.size + sum(one.size for one in self._loaded.values()) > self.limit:
+            name = min(self._loaded, key=lambda one: self._loaded[one].last)
+            leaving = self._loaded.pop(name)
+            if leaving.users:
+                await leaving.idle.wait()
+            await leaving.engine.close()
+        try:
+            worker = await asyncio.to_thread(self.load, offer)
+        except DragomanError as error:
+            raise ModelError(f"the model `{offer.name}` cannot be loaded; the log of the service says why") from error
+        loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
+        loaded.idle.set()
+        return loaded
+
+
+def loader(*, engine: EngineName = "torch", device: str = "auto", **decoding: Any) -> Callable[[Offer], Worker]:
+    """Return the function that loads models, with an inference engine on a device; keyword arguments change decoding settings."""
+
+    def load(offer: Offer) -> Worker:
+        chosen: EngineName = "auto" if is_export(offer.folders[0]) else engine
+        translator = load_translator(*offer.folders, engine=chosen, device=device, **decoding)
+        return TorchWorker(translator) if hasattr(translator, "translate_requests") else ExportWorker(translator)
+
+    return load

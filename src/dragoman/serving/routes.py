@@ -1,0 +1,101 @@
+"""Dragoman's own routes: `/v1/translate`, `/v1/detect`, `/v1/languages`, `/health` and `/metrics`."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from dragoman.errors import DragomanError
+from dragoman.serving.app import as_service_error, gate_of, note, note_texts, service_of
+from dragoman.serving.doorway import error_body
+from dragoman.serving.forms import (
+    DetectForm,
+    DetectionsForm,
+    HealthForm,
+    LanguagesForm,
+    TranslateForm,
+    TranslationsForm,
+    translation_table,
+)
+from dragoman.serving.interface import Progress
+
+router = APIRouter()
+
+
+@router.post("/v1/translate", response_model=TranslationsForm, response_model_exclude_none=True)
+async def translate(form: TranslateForm, request: Request) -> Response:
+    """Translate texts. Long ones are cut into sentences; what stands between these stays as it is."""
+    call = form.call
+    note_texts(request, call.texts)
+    await gate_of(request).admit(request, sum(map(len, call.texts)))
+    if form.stream:
+        events = _events(request, form)
+        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    answers = await service_of(request).translate(call)
+    note(request, models=sorted({one.model for one in answers}), target=call.target)
+    shown: dict[str, Any] = {"details": form.details, "alternatives": form.n_best > 1}
+    return JSONResponse({"translations": [translation_table(one, **shown) for one in answers]})
+
+
+@router.post("/v1/detect", response_model=DetectionsForm)
+async def detect(form: DetectForm, request: Request) -> Response:
+    """Say which of the served languages a text may be in."""
+    note_texts(request, [form.text])
+    await gate_of(request).admit(request, len(form.text))
+    found = await run_in_threadpool(service_of(request).detect, form.text)
+    return JSONResponse({"detections": [asdict(one) for one in found]})
+
+
+@router.get("/v1/languages", response_model=LanguagesForm)
+async def languages(request: Request) -> Response:
+    """Say what is translated here, and by which models."""
+    service = service_of(request)
+    await gate_of(request).admit(request, 0)
+    pairs = [{"code": code, "targets": sorted(targets)} for code, targets in sorted(service.languages().items())]
+    return JSONResponse({"languages": pairs, "models": [asdict(model) for model in service.models()]})
+
+
+@router.get("/health", response_model=HealthForm)
+async def health() -> Response:
+    """Say that the service answers."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> Response:
+    """Return what the service has done, for Prometheus."""
+    text = request.app.state.metrics.text(service_of(request).figures())
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
+async def _events(request: Request, form: TranslateForm) -> AsyncIterator[str]:
+    """Yield the events of a stream."""
+    shown: dict[str, Any] = {"details": form.details, "alternatives": form.n_best > 1}
+    try:
+        async with aclosing(service_of(request).stream(form.call)) as progress:  # type: ignore[type-var]
+            async for one in progress:
+                yield _event(one, shown)
+        yield _written("done", {})
+    except DragomanError as error:
+        yield _written("error", error_body(as_service_error(error)))
+
+
+def _event(progress: Progress, shown: dict[str, Any]) -> str:
+    """Return one event."""
+    if progress.answer is None:
+        return _written("progress", {"number": progress.number, "text": progress.text})
+    return _written("answer", {"number": progress.number, **translation_table(progress.answer, **shown)})
+
+
+def _written(event: str, data: dict[str, Any]) -> str:
+    r"""Return an event as it is sent.
+
+    >>> _written("done", {})
+    'event: done\ndata: {}\n\n'
+    """
+    return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -1,0 +1,61 @@
+"""`dragoman serve` as its users start and stop it."""
+
+import json
+import re
+import signal
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tests.tiny import Trained, dragoman, process, refusal
+
+from dragoman.inference.translator import Translator
+
+needs_server = pytest.mark.skipif(find_spec("uvicorn") is None, reason="uvicorn is not installed")
+
+
+@needs_server
+def test_a_run_is_served_until_sigterm(trained: Trained, tmp_path: Path) -> None:
+    run = trained("rnn")
+    served = process("serve", run, "--port", 0, "--device", "cpu", "--set", "engine.cache_mb=1", folder=tmp_path)
+    assert served.stderr is not None
+    line = b""
+    while b"Serving on" not in line:
+        line = served.stderr.readline()
+        assert line, "it ended"
+    found = re.search(rb"http://127\.0\.0\.1:(\d+)", line)
+    assert found is not None
+    connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+    texts = ["I love cats.", "The cat sits on the mat."]
+    connection.request(
+        "POST", "/v1/translate", json.dumps({"text": texts, "target": "vi"}), {"Content-Type": "application/json"}
+    )
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    own = Translator.load(run, device="cpu").translate(texts)
+    assert [one["text"] for one in answer["translations"]] == [one.text for one in own]
+    served.send_signal(signal.SIGTERM)
+    output, errors = served.communicate(timeout=60)
+    assert (served.returncode, output) == (0, b"")
+    assert b"Traceback" not in errors and b"I love cats" not in errors
+    assert b'"event": "request"' in errors
+
+
+@needs_server
+def test_what_cannot_be_served_is_refused(trained: Trained, tmp_path: Path) -> None:
+    assert "nothing" in refusal("serve", tmp_path / "nothing")
+    assert "max_texts" in refusal("serve", trained("rnn"), "--set", "max_text=3")
+    assert "--port" in refusal("serve", trained("rnn"), "--host", "192.0.2.1")
+
+
+def test_missing_packages_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dragoman.cli.serve
+
+    monkeypatch.setattr(dragoman.cli.serve, "find_spec", lambda name: None)
+    assert 'pip install "dragoman[serve]"' in refusal("serve", "run")
+
+
+def test_help_says_what_it_does() -> None:
+    found = dragoman("serve", "--help")
+    assert found.code == 0 and "HTTP" in found.output

@@ -1,0 +1,124 @@
+"""Every request has a number, a limit and a line in the log; one whose client leaves ends."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.serving.doorway import Doorway
+from dragoman.serving.log import Log
+from dragoman.serving.metrics import Metrics
+from dragoman.serving.settings import ServiceSettings
+
+
+class Client:
+    """A client that sends a body in pieces and leaves when it is told to."""
+
+    def __init__(self, *pieces: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+        self.messages: list[dict[str, Any]] = [
+            {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
+            for number, piece in enumerate(pieces, 1)
+        ]
+        self.scope = {"type": "http", "method": "POST", "path": "/", "headers": headers or []}
+        self.left = asyncio.Event()
+        self.sent: list[dict[str, Any]] = []
+
+    async def receive(self) -> dict[str, Any]:
+        if self.messages:
+            return self.messages.pop(0)
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(dict(message))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    def header(self, name: bytes) -> bytes | None:
+        return dict(self.sent[0]["headers"]).get(name)
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+def visit(client: Client, application: Any = echo, *, metrics: Metrics | None = None, **settings: Any) -> Client:
+    chosen = ServiceSettings(**settings)
+    doorway = Doorway(application, chosen, metrics=metrics or Metrics(), log=Log())
+    asyncio.run(asyncio.wait_for(doorway(client.scope, client.receive, client.send), 10))
+    return client
+
+
+def test_a_body_arrives_whole_and_the_answer_has_the_number_of_the_request() -> None:
+    client = visit(Client(b"a", b"b", headers=[(b"x-request-id", b"mine-1")]))
+    assert (client.status, client.sent[1]["body"], client.header(b"x-request-id")) == (200, b"ab", b"mine-1")
+    made = visit(Client(b"", headers=[(b"x-request-id", b"in\njected")])).header(b"x-request-id")
+    assert made is not None and len(made) == 32
+
+
+@pytest.mark.parametrize(("pieces", "headers"), [((b"x" * 80, b"x" * 80), []), ((b"",), [(b"content-length", b"500")])])
+def test_a_large_body_is_refused_however_it_comes(
+    pieces: tuple[bytes, ...], headers: list[tuple[bytes, bytes]]
+) -> None:
+    client = visit(Client(*pieces, headers=headers), max_body_mb=0.0001)
+    assert client.status == 413
+    assert json.loads(client.sent[1]["body"])["error"]["code"] == "too_large"
+
+
+def test_too_many_requests_are_refused_with_a_time_to_come_again() -> None:
+    metrics = Metrics()
+    metrics.in_progress = 3
+    client = visit(Client(b""), metrics=metrics, max_requests=3)
+    assert client.status == 429 and int(client.header(b"retry-after") or 0) >= 1
+    assert metrics.in_progress == 3
+
+
+def test_a_body_that_never_ends_is_not_waited_for() -> None:
+    client = Client()
+    assert visit(client, timeout_s=0.05).status == 504
+
+
+def test_a_route_ends_when_its_client_leaves(capsys: pytest.CaptureFixture[str]) -> None:
+    ended = []
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        client.left.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append(True)
+
+    client = Client(b"text")
+    metrics = Metrics()
+    visit(client, slow, metrics=metrics)
+    assert ended and client.sent == [] and metrics.in_progress == 0
+    assert '"status": 499' in capsys.readouterr().err
+
+
+def test_what_a_route_does_after_its_answer_is_done() -> None:
+    done = []
+
+    async def tidy(scope: Any, receive: Any, send: Any) -> None:
+        await echo(scope, receive, send)
+        client.left.set()
+        await asyncio.sleep(0.02)
+        done.append(True)
+
+    client = Client(b"text")
+    visit(client, tidy)
+    assert done
+
+
+def test_a_bug_is_answered_without_details_and_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        raise ValueError("a secret text")
+
+    client = visit(Client(b""), broken)
+    assert client.status == 500 and b"secret" not in client.sent[1]["body"]
+    shown = capsys.readouterr().err
+    assert "ValueError" in shown and "secret" not in shown

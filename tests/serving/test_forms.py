@@ -1,0 +1,30 @@
+"""Bodies become calls, and answers bodies."""
+
+import pytest
+from pydantic import ValidationError
+
+from dragoman.serving.forms import TranslateForm, TranslationForm, translation_table
+from dragoman.serving.interface import Alternative, Answer, Call, Detection, Options, Sentence, Token
+
+
+def test_a_body_becomes_a_call() -> None:
+    form = TranslateForm(text="a", target="vi", n_best=2, alignment=True, decoding={"length_penalty": 0.5})
+    options = Options(n_best=2, alignment=True, decoding=(("length_penalty", 0.5),))
+    assert form.call == Call(("a",), None, "vi", options)
+    assert TranslateForm(text=["a", "b"], source="en", target="vi").call == Call(("a", "b"), "en", "vi")
+    assert form.details and not TranslateForm(text="a", target="vi").details
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(ValidationError, match="targt"):
+        TranslateForm.model_validate({"text": "a", "target": "vi", "targt": "x"})
+
+
+def test_an_answer_shows_what_was_asked_for() -> None:
+    sentence = Sentence("a", "b", tokens=(Token("b", -1.0),), alignment=((0, 0),), confidence=0.5)
+    answer = Answer("b", "en", "vi", "m", -1.0, Detection("en", 0.9), (Alternative("c", -2.0),), (sentence,))
+    full = translation_table(answer, details=True, alternatives=True)
+    assert TranslationForm.model_validate(full).confidence == 0.5
+    assert full["detected"] == {"language": "en", "confidence": 0.9} and full["alternatives"][0]["text"] == "c"
+    assert full["sentences"][0]["alignment"] == ((0, 0),) and "attention" not in full["sentences"][0]
+    assert {"alternatives", "sentences"} & {*translation_table(answer, details=False, alternatives=False)} == set()

@@ -1,0 +1,19 @@
+"""Figures in the form that Prometheus reads."""
+
+from dragoman.serving.metrics import Metrics
+
+
+def test_requests_are_counted_by_route_and_status_and_their_times_added_up() -> None:
+    metrics = Metrics()
+    for seconds in (0.004, 0.2, 99.0):
+        metrics.count(route="/v1/translate", method="POST", status=200, seconds=seconds)
+    metrics.add("characters", 12)
+    lines = metrics.text({"a": {"batches": 2}, "b": {"batches": 3}}).splitlines()
+    assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"} 3' in lines
+    assert 'dragoman_request_seconds_bucket{route="/v1/translate",le="0.005"} 1' in lines
+    assert 'dragoman_request_seconds_bucket{route="/v1/translate",le="0.25"} 2' in lines
+    assert 'dragoman_request_seconds_bucket{route="/v1/translate",le="+Inf"} 3' in lines
+    assert 'dragoman_request_seconds_count{route="/v1/translate"} 3' in lines
+    assert 'dragoman_request_seconds_sum{route="/v1/translate"} 99.204' in lines
+    assert "dragoman_characters_total 12" in lines
+    assert 'dragoman_model_batches{model="b"} 3' in lines

@@ -1,0 +1,129 @@
+"""Models are known from the start, loaded when they are needed, and leave when memory is short."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.serving.workers import Reversing, job, offer
+from tests.tiny import Trained
+
+from dragoman.conversion.job import export
+from dragoman.errors import InputError, RunError
+from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
+from dragoman.serving.models import Models, Offer, loader, read_offers
+from dragoman.serving.settings import EngineSettings
+from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
+
+
+def models(loaded: list[str], *offers: Offer, memory_mb: float = 1.0) -> Models:
+    def load(one: Offer) -> Worker:
+        loaded.append(one.name)
+        return Reversing()
+
+    return Models(offers, load, settings=EngineSettings(), memory_mb=memory_mb)
+
+
+def test_the_first_model_of_a_pair_answers_unless_another_is_named() -> None:
+    offered = models([], offer("a", ("en", "vi")), offer("b", ("en", "vi"), ("fr", "en")))
+    assert offered.languages == {"en": frozenset({"vi"}), "fr": frozenset({"en"})}
+    assert offered.choose("en", "vi").name == "a"
+    assert offered.choose("en", "vi", "b").name == "b"
+    assert offered.offer(None).name == "a"
+    with pytest.raises(UnknownModelError, match="a, b"):
+        offered.offer("c")
+
+
+def test_unknown_languages_are_refused_by_name() -> None:
+    offered = models([], offer("a", ("en", "vi")), offer("b", ("fr", "en")))
+    for source, target, blamed, words in (
+        ("xx", "vi", ("xx", None), "en, fr"),
+        ("en", "yy", (None, "yy"), "vi"),
+        ("fr", "vi", ("fr", "vi"), "en"),
+    ):
+        with pytest.raises(UnknownLanguageError, match=words) as caught:
+            offered.choose(source, target)
+        assert (caught.value.source, caught.value.target) == blamed
+    with pytest.raises(UnknownLanguageError, match="by `a`"):
+        offered.choose("fr", "en", "a")
+
+
+def test_the_model_used_longest_ago_leaves_once_it_is_idle() -> None:
+    loaded: list[str] = []
+    size = 400_000
+    offers = [offer(name, ("en", "vi"), size=size) for name in "abc"]
+
+    async def use() -> None:
+        offered = models(loaded, *offers)
+        async with offered.lease(offers[0]):
+            pass
+        async with offered.lease(offers[1]) as busy:
+            async with offered.lease(offers[0]):
+                pass
+            waiting = asyncio.create_task(visit(offered, offers[2]))
+            await asyncio.sleep(0.02)
+            assert not waiting.done()
+            assert (await busy.translate([job("ab")]))[0].best.text == "ba"
+        await asyncio.wait_for(waiting, 10)
+        assert set(offered.engines) == {"a", "c"}
+        await offered.close()
+
+    async def visit(offered: Models, one: Offer) -> None:
+        async with offered.lease(one):
+            pass
+
+    asyncio.run(use())
+    assert loaded == ["a", "b", "c"]
+
+
+def test_a_model_is_loaded_once_however_many_ask_for_it() -> None:
+    loaded: list[str] = []
+    one = offer("a", ("en", "vi"))
+
+    async def use() -> None:
+        offered = models(loaded, one)
+
+        async def visit() -> None:
+            async with offered.lease(one) as engine:
+                await engine.translate([job("x")])
+
+        await asyncio.gather(*(visit() for _ in range(5)))
+        await offered.close()
+
+    asyncio.run(use())
+    assert loaded == ["a"]
+
+
+def test_a_model_that_cannot_be_loaded_does_not_tell_callers_where_it_is() -> None:
+    def load(one: Offer) -> Worker:
+        raise RunError("/secret/place is damaged")
+
+    async def use() -> None:
+        one = offer("a", ("en", "vi"))
+        offered = Models([one], load, settings=EngineSettings())
+        with pytest.raises(ModelError) as caught:
+            async with offered.lease(one):
+                pass
+        assert "secret" not in str(caught.value) and "secret" in str(caught.value.__cause__)
+
+    asyncio.run(use())
+
+
+def test_runs_exports_and_ensembles_are_offered(trained: Trained, tmp_path: Path) -> None:
+    run, other = trained("transformer"), trained("rnn")
+    exported, _ = export(run, tmp_path / "out")
+    alone, folder, ensemble = read_offers([run, exported, f"{run}+{other}"])
+    assert [one.name for one in (alone, folder, ensemble)] == [run.name, "out", f"{run.name}+{other.name}"]
+    assert alone.directions.trained == folder.directions.trained == (("en", "vi"),)
+    assert (alone.attends, folder.attends) == (True, False)
+    assert ensemble.size > alone.size > folder.size > 0
+    load = loader(device="cpu")
+    assert isinstance(load(alone), TorchWorker) and isinstance(load(folder), ExportWorker)
+    assert len(load(ensemble).translator.models) == 2  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_served_is_refused_at_the_door(trained: Trained, tmp_path: Path) -> None:
+    run = trained("transformer")
+    with pytest.raises(RunError):
+        read_offers([tmp_path / "nothing"])
+    with pytest.raises(InputError, match="twice"):
+        read_offers([run, run])

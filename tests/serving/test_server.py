@@ -1,0 +1,139 @@
+"""A real server on a real port: clients that leave, many at once, and the end."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+from tests.serving.workers import Reversing, service_of
+
+pytest.importorskip("uvicorn")
+
+from dragoman.errors import InputError
+from dragoman.serving.app import create_app
+from dragoman.serving.server import ROUTERS, Server, is_private, listen, server_of
+from dragoman.serving.settings import ServiceSettings
+
+
+@contextmanager
+def serving(worker: Reversing, **settings: Any) -> Iterator[tuple[int, Server]]:
+    """Serve in a thread, and give the port and the server."""
+    chosen = ServiceSettings(**settings)
+    service = service_of(worker, **settings)
+    server = server_of(create_app(service, chosen, routers=ROUTERS), service, chosen)
+    listener = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+    try:
+        yield listener.getsockname()[1], server
+    finally:
+        worker.released.set()
+        server.handle_exit(15, None)
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def post(port: int, text: str, **more: Any) -> tuple[int, dict[str, Any]]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    body = json.dumps({"text": text, "source": "en", "target": "vi", **more})
+    connection.request("POST", "/v1/translate", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    table = json.loads(answer.read())
+    connection.close()
+    return answer.status, table
+
+
+def until(true: Any) -> None:
+    end = time.monotonic() + 15
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_many_clients_at_once_share_batches_and_each_gets_its_own_answer() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    found: dict[str, str] = {}
+
+    def ask(text: str) -> None:
+        found[text] = post(port, text)[1]["translations"][0]["text"]
+
+    with serving(worker) as (port, _):
+        threads = [threading.Thread(target=ask, args=(f"text {number}",)) for number in range(24)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(worker.batches) == 1)
+        time.sleep(0.3)
+        worker.released.set()
+        for thread in threads:
+            thread.join(20)
+    assert found == {f"text {number}": f"text {number}"[::-1] for number in range(24)}
+    assert len(worker.batches) < 12
+
+
+def test_a_client_that_leaves_stops_costing() -> None:
+    worker = Reversing(steps=2000, seconds=0.005)
+    with serving(worker) as (port, _):
+        body = json.dumps({"text": "Ab.", "source": "en", "target": "vi"}).encode()
+        with socket.create_connection(("127.0.0.1", port)) as leaving:
+            head = b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            leaving.sendall(head % len(body) + body)
+            until(lambda: worker.taken > 2)
+        until(lambda: len(worker.batches) == 1)
+        worker.steps = 0
+        assert post(port, "Cd.")[1]["translations"][0]["text"] == ".dC"
+    assert worker.taken < 1500
+
+
+def test_an_overloaded_server_answers_429_and_then_goes_on() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    with serving(worker, engine={"queue_sentences": 2}) as (port, _):
+        first = threading.Thread(target=post, args=(port, "Ab. Cd."))
+        first.start()
+        until(lambda: len(worker.batches) == 1)
+        status, refusal = post(port, "Ef.")
+        assert (status, refusal["error"]["code"]) == (429, "overloaded")
+        worker.released.set()
+        first.join(20)
+        assert post(port, "Ef.")[0] == 200
+
+
+def test_what_was_asked_before_the_end_is_answered() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    answers: list[Any] = []
+    with serving(worker) as (port, server):
+        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
+        asking.start()
+        until(lambda: len(worker.batches) == 1)
+        server.handle_exit(15, None)
+        time.sleep(0.1)
+        worker.released.set()
+        asking.join(20)
+    assert answers[0][0] == 200 and answers[0][1]["translations"][0]["text"] == ".tsaL"
+    with pytest.raises(OSError):
+        post(port, "Late.")
+
+
+def test_a_port_in_use_is_refused_in_a_sentence() -> None:
+    first = listen("127.0.0.1", 0)
+    with pytest.raises(InputError, match="--port"):
+        listen("127.0.0.1", first.getsockname()[1])
+    first.close()
+
+
+def test_only_this_machine_reaches_loopback() -> None:
+    assert [is_private(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
