@@ -16,9 +16,10 @@ def test_a_walk_records_each_step_of_a_given_target() -> None:
     recorder = Recorder(model.decoder, Steering(Interventions(temperature=2.0), lookups), lookups[1])
     with torch.inference_mode():
         whole = model(batch.source, batch.inputs, need_weights=True)
+        logits = whole.logits[0]
         recorder.walk(batch.inputs[:, 0], [7, 8, 2], model.decoder.start(model.encoder(batch.source)))
     found = torch.cat([one.log_probs for one in recorder.steps])
-    torch.testing.assert_close(found, (whole.logits[0] / 2).log_softmax(-1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, (logits / 2).log_softmax(-1), rtol=1e-4, atol=1e-5)
     assert whole.attention is not None and len(recorder.looks) == 3
     for step, one in enumerate(recorder.looks):
         torch.testing.assert_close(one.used[0, :, 0], whole.attention[0, 1, :, step], rtol=1e-4, atol=1e-5)
