@@ -24,6 +24,7 @@ async function post(path, content) {
 function problem(error) { at("problem").hidden = !error; at("problem").textContent = error?.message ?? ""; }
 
 function set(change) {
+  at("answer").textContent = "";
   state = { ...state, ...change };
   history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(state))}`);
   return run();

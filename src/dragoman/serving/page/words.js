@@ -29,5 +29,5 @@ export const WORDS = {
     columns: ["khóa", "điểm", "trọng số", "đã dùng"], score: "điểm", where: "s là truy vấn, h là khóa", query: "truy vấn", context: "ngữ cảnh = Σ trọng số · giá trị",
   },
 };
-export const shown = (piece) => piece.replaceAll("▁", " ").trim() || "␣";
+export const shown = (piece) => piece.replaceAll("▁", " ").replaceAll("￭", "").trim() || "␣";
 export const percent = (logProb) => `${(100 * Math.exp(logProb)).toFixed(1)} %`;
