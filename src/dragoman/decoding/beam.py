@@ -16,8 +16,9 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn.utils import parametrize
 
+from dragoman.decoding.candidates import candidates
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
-from dragoman.decoding.hypotheses import Candidate, Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
 from dragoman.decoding.settings import SearchSettings
 from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
@@ -139,7 +140,14 @@ def search_steps(
         extensions = choose(search, logits, rules)
         finished = finish(search, extensions, settings)
         beams, parents = follow(search.beams, extensions, special)
-        weighed = partial(candidates, search.sentences, extensions, beams, parents=parents, special=special)
+        weighed = partial(
+            candidates,
+            search.sentences,
+            torch.stack([extensions.parents, extensions.tokens], -1),
+            extensions.log_prob,
+            followed=torch.stack([parents, beams.ids[:, :, -1]], -1),
+            special=special,
+        )
         search = replace(search, beams=beams, finished=finished)
         if may_have_ended(search, extensions, settings) and (ended := has_ended(search, settings)).any():
             completed = finished_hypotheses(select(search, ended))
@@ -280,31 +288,6 @@ def open_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
         ]
         for sentence, row in zip(search.sentences.tolist(), rows, strict=True)
     }
-
-
-def candidates(
-    sentences: Int[Tensor, " batch"],
-    extensions: Extensions,
-    beams: Beams,
-    *,
-    parents: Int[Tensor, "batch beam"],
-    special: SpecialIds,
-) -> dict[int, list[Candidate]]:
-    """Return what a step chose from as lists, best first; `beams` are those that it follows, which continue `parents`."""
-    size, rows = parents.shape[1], [sentences, extensions.parents, extensions.tokens, extensions.log_prob]
-    found = {}
-    for followed, one, *row in zip(
-        torch.stack([parents, beams.ids[:, :, -1]], -1).tolist(), *(each.tolist() for each in rows), strict=True
-    ):
-        places = {tuple(pair): place for place, pair in reversed([*enumerate(followed)])}
-        found[one] = [
-            Candidate(parent, token, log_prob, ended=rank < size)
-            if token == special.eos
-            else Candidate(parent, token, log_prob, place=places.get((parent, token)))
-            for rank, (parent, token, log_prob) in enumerate(zip(*row, strict=True))
-            if log_prob > -math.inf
-        ]
-    return found
 
 
 def finished_hypotheses(search: Search) -> dict[int, list[Hypothesis]]:
