@@ -70,3 +70,12 @@ def test_concat_starts_as_one_matrix_over_query_and_key() -> None:
     score = score_of("concat", 40, 60)
     for half in (score.query.weight, score.key.weight):
         assert half.abs().max().item() == pytest.approx(bound, rel=0.05)
+
+
+@pytest.mark.parametrize("name", get_args(ScoreName))
+def test_every_score_has_a_formula_and_terms_that_add_up_to_it(name: ScoreName) -> None:
+    torch.manual_seed(1)
+    score = build_score(name, 4, 4, hidden=5, positions=9)
+    queries, keys = torch.randn(2, 3, 4), score.prepare(torch.randn(2, 6, 4))
+    torch.testing.assert_close(score.terms(queries, keys).sum(-1), score(queries, keys))
+    assert score.formula

@@ -10,7 +10,8 @@ from dragoman.attention import hard
 from dragoman.attention.attend import average, normalize
 from dragoman.attention.local import Window
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
-from dragoman.interfaces import Choice
+from dragoman.attention.watching import Look, watcher
+from dragoman.interfaces import Choice, KeyValues
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,13 @@ class Lookup(nn.Module):
         self,
         queries: Float[Tensor, "batch head query query_dim"],
         scores: Float[Tensor, "batch head query key"],
-        values: Float[Tensor, "batch head key dim"],
+        memory: KeyValues,
         *,
         mask: Bool[Tensor, "#batch #head #query key"] | None,
         offset: int = 0,
         copies: int = 1,
     ) -> LookupResult:
-        """Average `values`; `queries` produced `scores` and are `copies` copies of the positions from `offset` on."""
+        """Average the values; `queries` produced `scores` and are `copies` copies of the positions from `offset` on."""
         gaussian: Tensor | None = None
         if self.window is not None:
             everything = torch.ones(1, 1, 1, scores.shape[-1], dtype=torch.bool, device=scores.device)
@@ -64,7 +65,9 @@ class Lookup(nn.Module):
         if gaussian is not None:
             weights = weights * gaussian
         weights, choice = self._choose(weights)
-        return LookupResult(average(weights, values, self.dropout if self.training else 0.0), weights, choice)
+        if (watch := watcher()) is not None:
+            weights = watch(self, Look(queries, scores, mask, memory, weights))
+        return LookupResult(average(weights, memory.values, self.dropout if self.training else 0.0), weights, choice)
 
     def _choose(
         self, weights: Float[Tensor, "batch head query key"]

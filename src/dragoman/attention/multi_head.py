@@ -112,7 +112,7 @@ class MultiHead(nn.Module):
             scores = self.score(split, memory.keys)
             bias = self.relative.bias(split, offset, memory.keys.shape[2])
             biased = scores if bias is None else scores + bias
-            found = self.lookup(split, biased, memory.values, mask=every_head, offset=offset, copies=copies)
+            found = self.lookup(split, biased, memory, mask=every_head, offset=offset, copies=copies)
             from_distances = self.relative.values(found.weights, offset)
             context = found.context if from_distances is None else found.context + from_distances
             return Attended(self._joined(context), found.weights if need_weights else None, found.choice)

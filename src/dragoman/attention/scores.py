@@ -47,6 +47,9 @@ class ScoreParts:
 class Score(nn.Module, ABC):
     """How well each query matches each key."""
 
+    formula = ""
+    """The score of query s and key h, as people write it; a score from a plugin may leave it out."""
+
     def parts(self, query_dim: int) -> ScoreParts | None:
         """Return the parts of this score that a fused kernel needs, or None if it does not have that form."""
         return None
@@ -61,37 +64,61 @@ class Score(nn.Module, ABC):
     ) -> Float[Tensor, "*batch query key"]:
         """Score every query against every prepared key."""
 
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Return the queries as they meet the prepared keys; the queries themselves unless a score says otherwise."""
+        return queries
 
-class Dot(Score):
+    def terms(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key prepared"]
+    ) -> Float[Tensor, "*batch query key feature"]:
+        """Return what each feature adds to each score: their sum is the score. Unless a score says otherwise there is one."""
+        return self(queries, keys)[..., None]
+
+
+class Multiplying(Score):
+    """A score that is the product of projected queries and prepared keys."""
+
+    def forward(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key prepared"]
+    ) -> Float[Tensor, "*batch query key"]:
+        """Multiply projected queries and prepared keys."""
+        return self.project(queries) @ keys.mT
+
+    def terms(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key prepared"]
+    ) -> Float[Tensor, "*batch query key feature"]:
+        """Return the product of each feature."""
+        return self.project(queries)[..., :, None, :] * keys[..., None, :, :]
+
+
+class Dot(Multiplying):
     """s^T h (Luong et al. 2015). Queries and keys must have the same size."""
+
+    formula = "sᵀ h"
 
     def parts(self, query_dim: int) -> ScoreParts:
         """Return the default parts: queries and keys are multiplied as they are."""
         return ScoreParts()
 
-    def forward(
-        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
-    ) -> Float[Tensor, "*batch query key"]:
-        """Multiply queries and keys."""
-        return queries @ keys.mT
 
-
-class ScaledDot(Score):
+class ScaledDot(Multiplying):
     """s^T h / sqrt(d) (Vaswani et al. 2017, equation 1). Queries and keys must have the same size."""
+
+    formula = "sᵀ h / √d"
 
     def parts(self, query_dim: int) -> ScoreParts:
         """Return the scale."""
         return ScoreParts(scale=1 / math.sqrt(query_dim))
 
-    def forward(
-        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
-    ) -> Float[Tensor, "*batch query key"]:
-        """Multiply queries, divided by the square root of their size, and keys."""
-        return (queries / math.sqrt(queries.shape[-1])) @ keys.mT
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Divide queries by the square root of their size."""
+        return queries / math.sqrt(queries.shape[-1])
 
 
-class General(Score):
+class General(Multiplying):
     """s^T W h (Luong et al. 2015). W h is computed once per source."""
+
+    formula = "sᵀ W h"
 
     def __init__(self, query_dim: int, key_dim: int) -> None:
         super().__init__()
@@ -105,18 +132,14 @@ class General(Score):
         """Multiply the keys by W."""
         return self.key(keys)
 
-    def forward(
-        self, queries: Float[Tensor, "*batch query dim"], keys: Float[Tensor, "*batch key dim"]
-    ) -> Float[Tensor, "*batch query key"]:
-        """Multiply queries and prepared keys."""
-        return queries @ keys.mT
-
 
 class Additive(Score):
     """v^T tanh(W_q s + W_k h), no biases (Bahdanau et al. 2015, appendix A.1.2). W_k h is computed once per source.
 
     The tanh is applied to the sum; d2l's code applies it to each projection, which is an erratum (see docs/errata.md).
     """
+
+    formula = "vᵀ tanh(W_q s + W_k h)"
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
         super().__init__()
@@ -136,8 +159,21 @@ class Additive(Score):
         self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
     ) -> Float[Tensor, "*batch query key"]:
         """Add each projected query to each prepared key, apply tanh, and take the weighted sum of the features."""
-        hidden = torch.tanh(self.query(queries)[..., :, None, :] + keys[..., None, :, :])
-        return self.energy(hidden).squeeze(-1)
+        return self.energy(self._hidden(queries, keys)).squeeze(-1)
+
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Multiply queries by W_q."""
+        return self.query(queries)
+
+    def terms(
+        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
+    ) -> Float[Tensor, "*batch query key feature"]:
+        """Return v times tanh, for each feature."""
+        return self.energy.weight[0] * self._hidden(queries, keys)
+
+    def _hidden(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Add each projected query to each prepared key, and apply tanh."""
+        return torch.tanh(self.project(queries)[..., :, None, :] + keys[..., None, :, :])
 
 
 class Concat(Additive):
@@ -147,6 +183,8 @@ class Concat(Additive):
     together.
     """
 
+    formula = "vᵀ tanh(W [s; h])"
+
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
         super().__init__(query_dim, key_dim, hidden)
         bound = 1 / math.sqrt(query_dim + key_dim)
@@ -154,12 +192,14 @@ class Concat(Additive):
             nn.init.uniform_(half.weight, -bound, bound)
 
 
-class Product(Score):
+class Product(Multiplying):
     """sum_d v_d tanh(W_k h)_d tanh(W_q s)_d (Shazeer et al. 2017, appendix G): like additive, but one matrix product.
 
     The key side, including v, is computed once per source. v starts at 1 / sqrt(size) everywhere, so that scores start small
     and all features count equally; the paper does not say how it is initialised.
     """
+
+    formula = "vᵀ (tanh(W_q s) ⊙ tanh(W_k h))"
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
         super().__init__()
@@ -175,20 +215,20 @@ class Product(Score):
         """Multiply the keys by W_k, apply tanh, and multiply by v."""
         return torch.tanh(self.key(keys)) * self.energy
 
-    def forward(
-        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key hidden"]
-    ) -> Float[Tensor, "*batch query key"]:
-        """Apply tanh to the projected queries and multiply them by the keys."""
-        return torch.tanh(self.query(queries)) @ keys.mT
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Multiply queries by W_q and apply tanh."""
+        return torch.tanh(self.query(queries))
 
 
-class Cosine(Score):
+class Cosine(Multiplying):
     """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6).
 
     Deviations: beta is the softplus of a parameter rather than an output of the controller; it starts at 10 because cosines
     lie in [-1, 1], so a small beta gives nearly uniform weights. A query whose size differs from the keys' is projected to
     theirs.
     """
+
+    formula = "β cos(s, h)"
 
     def __init__(self, query_dim: int, key_dim: int) -> None:
         super().__init__()
@@ -204,11 +244,9 @@ class Cosine(Score):
         """Normalise the keys to length 1."""
         return F.normalize(keys, dim=-1)
 
-    def forward(
-        self, queries: Float[Tensor, "*batch query query_dim"], keys: Float[Tensor, "*batch key dim"]
-    ) -> Float[Tensor, "*batch query key"]:
-        """Scale the queries to length beta and multiply."""
-        return (self.strength * F.normalize(self.query(queries), dim=-1)) @ keys.mT
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Scale the queries to length beta."""
+        return self.strength * F.normalize(self.query(queries), dim=-1)
 
 
 class Location(Score):
@@ -216,6 +254,8 @@ class Location(Score):
 
     The rows of W limit the length of sources; a longer one raises InputError.
     """
+
+    formula = "(W s)ᵢ"
 
     def __init__(self, query_dim: int, positions: int) -> None:
         super().__init__()

@@ -50,7 +50,7 @@ class SingleHead(nn.Module):
         def attend(queries: Tensor, copies: int) -> Attended:
             alone = queries[:, None]
             scores = self.score(alone, memory.keys)
-            found = self.lookup(alone, scores, memory.values, mask=one_head, offset=offset, copies=copies)
+            found = self.lookup(alone, scores, memory, mask=one_head, offset=offset, copies=copies)
             return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
 
         return attend_shared(attend, queries, memory)

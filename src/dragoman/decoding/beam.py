@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn.utils import parametrize
 
+from dragoman.decoding.candidates import candidates
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
 from dragoman.decoding.settings import SearchSettings
@@ -139,6 +140,14 @@ def search_steps(
         extensions = choose(search, logits, rules)
         finished = finish(search, extensions, settings)
         beams, parents = follow(search.beams, extensions, special)
+        weighed = partial(
+            candidates,
+            search.sentences,
+            torch.stack([extensions.parents, extensions.tokens], -1),
+            extensions.log_prob,
+            followed=torch.stack([parents, beams.ids[:, :, -1]], -1),
+            special=special,
+        )
         search = replace(search, beams=beams, finished=finished)
         if may_have_ended(search, extensions, settings) and (ended := has_ended(search, settings)).any():
             completed = finished_hypotheses(select(search, ended))
@@ -149,7 +158,7 @@ def search_steps(
             completed = {}
             if settings.size > 1 and (parents != same).any():
                 state = state.reorder(rows_of(parents).flatten())
-        yield SearchStep(completed, partial(open_hypotheses, search))
+        yield SearchStep(completed, partial(open_hypotheses, search), weighed)
 
 
 def start(

@@ -61,6 +61,21 @@ class Hypotheses:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A continuation by one token that a step of search weighed."""
+
+    parent: int
+    """The place in the beam of the hypothesis that it continues."""
+    token: int
+    log_prob: float
+    """The log-probability of the whole hypothesis, with this token."""
+    place: int | None = None
+    """Its place in the next beam; None if it was not followed."""
+    ended: bool = False
+    """Whether it ended here, among the best of the beam."""
+
+
+@dataclass(frozen=True)
 class SearchStep:
     """The result of one step of search or sampling. Sentences are identified by their indices in the batch."""
 
@@ -68,6 +83,8 @@ class SearchStep:
     """The sentences that this step completed, with all their finished hypotheses."""
     open_hypotheses: Callable[[], dict[int, list[Hypothesis]]]
     """Returns the unfinished hypotheses, most probable first; their score is their log-probability."""
+    weighed: Callable[[], dict[int, list[Candidate]]] = dict
+    """Returns the continuations among which this step chose, best first; none where it samples."""
 
 
 @runtime_checkable

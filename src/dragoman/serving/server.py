@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 
 from dragoman.errors import InputError
-from dragoman.serving import routes
+from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.deepl import DeepL
 from dragoman.serving.gate import KeyGate
@@ -27,8 +27,8 @@ from dragoman.serving.workers import Worker
 
 
 def routers_of(store: Store) -> tuple[APIRouter, ...]:
-    """Return the routes of all shapes: Dragoman's own, LibreTranslate's, and DeepL's, whose glossaries are in a store."""
-    return routes.router, LibreTranslate().router(), DeepL(Glossaries(store)).router()
+    """Return all routes: Dragoman's own and its page, LibreTranslate's, and DeepL's, whose glossaries are in a store."""
+    return routes.router, exploring.router, LibreTranslate().router(), DeepL(Glossaries(store)).router()
 
 
 class Server(uvicorn.Server):

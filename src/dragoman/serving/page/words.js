@@ -1,0 +1,33 @@
+// What the page says, in English and Vietnamese.
+export const WORDS = {
+  en: {
+    lead: "Type a sentence, and watch the translator attend.", model: "Model", language: "Language", source: "Sentence",
+    translation: "Translation", layer: "Layer", head: "Head", beam: "Beam", temperature: "Temperature", off: "Head off",
+    reset: "As it was", mean: "mean", attention: "Where it looked", tree: "Beam tree",
+    attentionHint: "Point at a word of the translation, or press a cell of the table to make the step look there.",
+    alternatives: "This word", alternativesHint: "Press an alternative to go on from there.", whyNot: "Why not", ask: "Ask",
+    force: "Force attention to", computed: "How attention computed this",
+    treeHint: "Each step of the search, with scores. The green path won; words struck through were pruned.",
+    none: "This model has no attention over the source.", facts: (score, ms) => `score ${score} · ${ms} ms`,
+    because: (word, rank, share, better, theirs) => `“${word}” has rank ${rank} with ${share}; “${better}” has ${theirs}.`,
+    paths: (forced, own, best) => `With it: “${forced}”, score ${own}; the chosen one has ${best}.`,
+    fates: { followed: "The beam followed it.", pruned: "The beam pruned it.", ended: "It ended there.", unseen: "The beam never weighed it." },
+    columns: ["key", "score", "weight", "used"], score: "score", where: "s is the query, h a key", query: "query", context: "context = Σ weight · value",
+  },
+  vi: {
+    lead: "Gõ một câu và xem mô hình dịch chú ý vào đâu.", model: "Mô hình", language: "Ngôn ngữ", source: "Câu nguồn",
+    translation: "Bản dịch", layer: "Tầng", head: "Đầu", beam: "Chùm", temperature: "Nhiệt độ", off: "Tắt đầu này",
+    reset: "Như ban đầu", mean: "trung bình", attention: "Mô hình đã nhìn vào đâu", tree: "Cây tìm kiếm chùm",
+    attentionHint: "Trỏ vào một từ của bản dịch, hoặc bấm một ô trong bảng để buộc bước đó nhìn vào đó.",
+    alternatives: "Từ này", alternativesHint: "Bấm một từ thay thế để dịch tiếp từ đó.", whyNot: "Sao không là", ask: "Hỏi",
+    force: "Buộc chú ý vào", computed: "Sự chú ý được tính thế nào",
+    treeHint: "Từng bước tìm kiếm, kèm điểm. Đường xanh thắng; từ bị gạch đã bị loại.",
+    none: "Mô hình này không có cơ chế chú ý vào câu nguồn.", facts: (score, ms) => `điểm ${score} · ${ms} ms`,
+    because: (word, rank, share, better, theirs) => `“${word}” đứng hạng ${rank} với ${share}; “${better}” có ${theirs}.`,
+    paths: (forced, own, best) => `Nếu có từ đó: “${forced}”, điểm ${own}; bản được chọn có ${best}.`,
+    fates: { followed: "Chùm đã đi theo từ này.", pruned: "Chùm đã loại từ này.", ended: "Câu kết thúc ở đó.", unseen: "Chùm chưa từng xét đến." },
+    columns: ["khóa", "điểm", "trọng số", "đã dùng"], score: "điểm", where: "s là truy vấn, h là khóa", query: "truy vấn", context: "ngữ cảnh = Σ trọng số · giá trị",
+  },
+};
+export const shown = (piece) => piece.replaceAll("▁", " ").replaceAll("￭", "").trim() || "␣";
+export const percent = (logProb) => `${(100 * Math.exp(logProb)).toFixed(1)} %`;
