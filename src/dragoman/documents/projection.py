@@ -186,8 +186,8 @@ class _Projector:
             self.places[child] = place
             taken.append(place)
         for child in sorted(empty):
-            place = self._point_of(child, outer, around, siblings=children)
-            self.places[child] = (place, place)
+            point = self._point_of(child, outer, around, siblings=children)
+            self.places[child] = (point, point)
 
     def _covers(self, span: Span, around: Range) -> bool:
         """Tell whether an element has all text of its parent."""
