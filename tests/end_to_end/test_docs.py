@@ -79,7 +79,17 @@ def test_the_table_of_commands_names_the_file_that_answers_each(name: str) -> No
 
 
 def test_every_file_of_commands_is_one_or_helps_them() -> None:
-    helpers = {"console", "files", "loading", "options", "quality", "signals", "translations", "word_links"}
+    helpers = {
+        "console",
+        "documents",
+        "files",
+        "loading",
+        "options",
+        "quality",
+        "signals",
+        "translations",
+        "word_links",
+    }
     files = {path.stem for path in (ROOT / "src" / "dragoman" / "cli").glob("*.py")}
     assert files == {*map(in_python, FILES), *helpers, "main", "__init__"}
 

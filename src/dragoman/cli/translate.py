@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dragoman.cli.console import announced, note
+from dragoman.cli.documents import Computing, DocumentOptions, translate_file
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.options import CHUNK, Device, Languages, Search, Trust, decoding_options
+from dragoman.cli.options import CHUNK, Languages, Search, Trust, decoding_options
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
 
 if TYPE_CHECKING:
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 def translate(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="A run or an export, or several runs that translate as an ensemble."),
+        typer.Argument(
+            metavar="RUN",
+            help="A run or an export, or several runs that translate as an ensemble; then the document, with --output.",
+        ),
     ],
     languages: Languages,
     search: Search,
     trust: Trust,
+    computing: Computing,
+    document: DocumentOptions,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Append word alignments as ` ||| 0-0 1-2`.")] = False,
     as_json: Annotated[
@@ -33,11 +39,6 @@ def translate(
         Literal["keep", "replace"],
         typer.Option(help="Replace each unknown word with the source word that it attends to most."),
     ] = "keep",
-    engine: Annotated[
-        Literal["auto", "torch", "ctranslate2"],
-        typer.Option(help="Inference engine; auto uses CTranslate2 if an export supports what is asked for."),
-    ] = "auto",
-    device: Device = "auto",
 ) -> None:
     """Translate standard input line by line.
 
@@ -45,10 +46,18 @@ def translate(
 
     A document model also reads the lines before each line; an empty line starts a new document.
 
+    With --output, the last argument is a document (txt, html, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx or odt, also .gz of
+    the text ones), which is translated into another file and keeps its form.
+
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
+    if document.requested:
+        asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
+        translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
+        return
+    engine, device = computing.engine, computing.device
     if trust.report is not None:
         check_report(trust.report)
     if shown.assesses or trust.rescue or trust.report is not None:

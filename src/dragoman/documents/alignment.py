@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Range = tuple[int, int]
 """The first character of a part of a text, and the one after its last."""
@@ -19,6 +19,8 @@ class Alignment:
     source_words: tuple[Range, ...]
     target_words: tuple[Range, ...]
     links: frozenset[tuple[int, int]]
+    certain: bool = True
+    """Whether the links are more than a guess by position."""
 
     def sources_of(self) -> list[list[int]]:
         """Return the source words of each target word, in order."""
@@ -57,7 +59,7 @@ def align(source: str, target: str, links: Iterable[tuple[int, int]] | None = No
     here, there = words_of(source), words_of(target)
     known = by_position(source, target) if links is None else links
     kept = frozenset((i, j) for i, j in known if 0 <= i < len(here) and 0 <= j < len(there))
-    return Alignment(source, target, here, there, kept)
+    return Alignment(source, target, here, there, kept, certain=links is not None)
 
 
 def by_position(source: str, target: str) -> frozenset[tuple[int, int]]:
@@ -88,7 +90,8 @@ def join(parts: Sequence[Alignment], gaps: Sequence[str]) -> Alignment:
         here += [(start + len(source), end + len(source)) for start, end in part.source_words]
         there += [(start + len(target), end + len(target)) for start, end in part.target_words]
         source, target = source + part.source + gap, target + part.target + gap
-    return Alignment(source, target, tuple(here), tuple(there), frozenset(links))
+    certain = all(part.certain for part in parts)
+    return Alignment(source, target, tuple(here), tuple(there), frozenset(links), certain=certain)
 
 
 def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
@@ -120,7 +123,7 @@ def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
             done, length = edit.end, length + len(edit.text)
     links = frozenset((i, j) for j, (_, some) in enumerate(words) for i in some)
     places = tuple(place for place, _ in words)
-    return Alignment(alignment.source, "".join(pieces), alignment.source_words, places, links)
+    return replace(alignment, target="".join(pieces), target_words=places, links=links)
 
 
 def _meet(one: Range, other: Range) -> bool:

@@ -89,7 +89,8 @@ def missing(source: str, target: str) -> tuple[list[Placeholder], list[Placehold
     """
     here, there = placeholders(source), placeholders(target)
     wanted, had = Counter(one.value for one in here), Counter(one.value for one in there)
-    lost, extra = [], []
+    lost: list[Placeholder] = []
+    extra: list[Placeholder] = []
     for too_many, some, bound, other in ((lost, here, wanted, had), (extra, there, had, wanted)):
         left = bound - other
         for one in reversed(some):
@@ -113,7 +114,7 @@ def mend(alignment: Alignment) -> Mended:
     """Return the translation with every placeholder of its source, and no other.
 
     What was lost takes the place of what is linked to it: of an other placeholder in these words, else of the words
-    themselves. Where nothing is linked to it alone, it comes after the translation of the word before it.
+    themselves. Where nothing is linked to it alone, or links are a guess, it comes after the translation of the word before it.
 
     >>> from dragoman.documents.alignment import align
     >>> mend(align("delete %s now", "xoá ⁇ ngay", [(0, 0), (1, 1), (2, 2)])).alignment.target
@@ -141,6 +142,11 @@ def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placehol
     for one in extra:
         if one.is_number == lost.is_number and any(_meets(place, one) for place in linked):
             return _apart(alignment.target, Edit(one.start, one.end, lost.text, own), signs=False)
+    spoilt = next((one for one in extra if not one.is_number and not lost.is_number), None)
+    if spoilt is not None:
+        return _apart(alignment.target, Edit(spoilt.start, spoilt.end, lost.text, own), signs=False)
+    if not alignment.certain:
+        return _inserting(alignment, lost)
     kept = [one for one in placeholders(alignment.target) if one not in extra]
     run = _longest_run(alignment, [place for place in linked if not any(_meets(place, one) for one in kept)])
     if run is not None:

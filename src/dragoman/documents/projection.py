@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from dragoman.documents.alignment import Alignment, Range
 
-CLOSING = ".,;:!?…)]}»”’\"'。、，！？"
+CLOSING = ".,;:!?…)]»”’\"'。、，！？"
 """Signs at the end of a word that an element ending before them in the source leaves out in the translation too."""
 
-OPENING = "([{«“‘\"'¿¡"
+OPENING = "([«“‘\"'¿¡"
 """Signs at the beginning of a word, likewise."""
 
 
@@ -97,7 +97,8 @@ def divide(alignment: Alignment, cuts: Sequence[int]) -> list[int]:
         before = bisect_left(starts, cut)
         most = len(words) - (len(cuts) - number)
         share = cut / max(len(alignment.source), 1)
-        best, chosen = None, min(max(least + 1, 0), len(words))
+        best: tuple[int, float] | None = None
+        chosen = min(max(least + 1, 0), len(words))
         for place in range(least + 1, most + 1):
             wrong = sum(i >= before for some in owners[least:place] for i in some)
             wrong += sum(i < before for some in owners[place:] for i in some)
@@ -185,8 +186,8 @@ class _Projector:
             self.places[child] = place
             taken.append(place)
         for child in sorted(empty):
-            place = self._point_of(child, outer, around, siblings=children)
-            self.places[child] = (place, place)
+            point = self._point_of(child, outer, around, siblings=children)
+            self.places[child] = (point, point)
 
     def _covers(self, span: Span, around: Range) -> bool:
         """Tell whether an element has all text of its parent."""
@@ -196,18 +197,19 @@ class _Projector:
     def _range_of(self, child: int, outer: Range, taken: Sequence[Range]) -> Range | None:
         """Return the free range in which words of the element outnumber others most; None where it has no words."""
         words = self.alignment.target_words
-        best, found = 0, None
-        sum_, begun = 0, 0
+        best = 0
+        found: Range | None = None
+        total, begun = 0, 0
         for number, (start, end) in enumerate(words):
             free = outer[0] <= start and end <= outer[1] and not any(start < b and a < end for a, b in taken)
             if not free:
-                sum_ = 0
+                total = 0
                 continue
-            if sum_ <= 0:
-                sum_, begun = 0, number
-            sum_ += 1 if number in self.inside[child] else -1 if self.known[number] else 0
-            if number in self.inside[child] and sum_ > best:
-                best, found = sum_, (begun, number)
+            if total <= 0:
+                total, begun = 0, number
+            total += 1 if number in self.inside[child] else -1 if self.known[number] else 0
+            if number in self.inside[child] and total > best:
+                best, found = total, (begun, number)
         if found is None:
             return None
         first = next(word for word in range(found[0], found[1] + 1) if word in self.inside[child])

@@ -1,0 +1,99 @@
+"""What `dragoman translate` does with a document."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dragoman.cli.console import ProgressDisplay, announced, note
+from dragoman.cli.loading import choose_languages
+from dragoman.cli.options import Device, Languages
+from dragoman.documents.reading import Format, Reading
+from dragoman.errors import InputError
+
+
+@dataclass(frozen=True)
+class Computing:
+    """With what to compute."""
+
+    engine: Annotated[
+        Literal["auto", "torch", "ctranslate2"],
+        typer.Option(help="Inference engine; auto uses CTranslate2 if an export supports what is asked for."),
+    ] = "auto"
+    device: Device = "auto"
+
+
+@dataclass(frozen=True)
+class DocumentOptions:
+    """The document that is written, and how the one that is read is to be read."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Translate a document, the last argument, into this file."),
+    ] = None
+    format: Annotated[Format | None, typer.Option(help="Format of the document. [default: by its name]")] = None
+    column: Annotated[
+        str | None,
+        typer.Option(help="Column of a table to translate: its name in the first row, or its number from 1."),
+    ] = None
+
+    @property
+    def requested(self) -> bool:
+        """Tell whether a document is to be translated. InputError for options that need one."""
+        if self.output is None and (self.format, self.column) != (None, None):
+            raise InputError(
+                "--format and --column describe a document; name the file for its translation with --output"
+            )
+        return self.output is not None
+
+
+def translate_file(
+    paths: Sequence[Path],
+    document: DocumentOptions,
+    languages: Languages,
+    *,
+    computing: Computing,
+    options: dict[str, Any],
+    as_json: bool,
+    extras: bool,
+) -> None:
+    """Translate the document that is the last of the paths with the runs before it, and say what was mended."""
+    assert document.output is not None
+    if extras or options.get("n_best", 1) > 1:
+        raise InputError(
+            "a document is written with one translation and nothing beside it; remove --n-best, --align, --unknown, "
+            "--confidence, --alarms, --rescue and --report, or --output"
+        )
+    *runs, path = paths
+    if not runs or path.is_dir():
+        raise InputError("--output needs a document: give it after the run, as in `dragoman translate RUN FILE -o OUT`")
+    with announced(f"Loading {', '.join(map(str, runs))}"):
+        from dragoman.inference.ctranslate2.folder import is_export
+        from dragoman.inference.engines import load_translator
+        from dragoman.jobs.translate_document import translate_document
+
+        attention = computing.engine != "ctranslate2" and not any(is_export(run) for run in runs)
+        translator = load_translator(
+            *runs, engine=computing.engine, attention=attention, device=computing.device, **options
+        )
+    to = choose_languages(translator, languages)
+    display = ProgressDisplay()
+    try:
+        summary = translate_document(
+            translator,
+            path,
+            document.output,
+            reading=Reading(document.format, document.column, (to.source, to.target)),
+            to=to,
+            report=lambda done, total: display.show(
+                f"{done:,} of {total:,} sentences translated", share=done / max(total, 1)
+            ),
+        )
+    finally:
+        display.close()
+    note(str(summary))
+    if as_json:
+        print(json.dumps(asdict(summary)))

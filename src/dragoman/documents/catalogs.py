@@ -1,0 +1,84 @@
+"""Catalogs of messages (PO): entries without a translation are translated, and all lines but theirs stay as they are."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.documents.inline import Inline
+from dragoman.documents.plain import literal, rewritten
+from dragoman.documents.segments import Segment
+
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+_KEYWORD = re.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*(".*")\s*$')
+_CONTINUED = re.compile(r'\s*(".*")\s*$')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A message to translate, and the lines that its translation takes."""
+
+    inline: Inline
+    keyword: str
+    start: int
+    end: int
+
+
+class CatalogDocument:
+    """A PO file; of a message with plurals, the first form of the translation is that of the singular."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = [line for line in _LINE.findall(text) if line]
+        self._places: list[_Place] = []
+        values: dict[str, str] = {}
+        number = 0
+        while number < len(self._lines):
+            found = _KEYWORD.match(self._lines[number].rstrip("\r\n"))
+            if found is None:
+                if not self._lines[number].strip():
+                    values = {}
+                number += 1
+                continue
+            start, keyword, value = number, found[1], unquoted(found[2])
+            number += 1
+            while number < len(self._lines) and (more := _CONTINUED.match(self._lines[number].rstrip("\r\n"))):
+                value += unquoted(more[1])
+                number += 1
+            if keyword == "msgid":
+                values = {}
+            values[keyword] = value
+            source = values.get("msgid", "")
+            if keyword not in ("msgstr", "msgstr[0]"):
+                source = values.get("msgid_plural", source)
+            if keyword.startswith("msgstr") and source.strip() and not value:
+                self._places.append(_Place(literal(source), keyword, start, number))
+        self.segments: Sequence[Segment] = [place.inline.segment for place in self._places]
+
+    def text(self, translations: Sequence[Segment | None]) -> str:
+        """Return the text of the catalog with translated messages."""
+        lines = list(self._lines)
+        for place, translated in zip(self._places, translations, strict=True):
+            if translated is not None:
+                end = "\r\n" if lines[place.start].endswith("\r\n") else "\n"
+                value = rewritten(place.inline, translated)
+                parts = re.findall(r"[^\n]*\n|[^\n]+\Z", value)
+                shown = ["", *parts] if len(parts) > 1 else parts
+                quoted = [f"{_quoted(part)}{end}" for part in shown]
+                lines[place.start] = f"{place.keyword} {''.join(quoted)}"
+                lines[place.start + 1 : place.end] = [""] * (place.end - place.start - 1)
+        return "".join(lines)
+
+
+def unquoted(text: str) -> str:
+    r"""Return what a quoted string says.
+
+    >>> unquoted(r'"a \"b\"\n"')
+    'a "b"\n'
+    """
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text[1:-1])
+
+
+def _quoted(text: str) -> str:
+    """Return a string in quotes."""
+    names = {value: f"\\{name}" for name, value in _ESCAPES.items()}
+    return '"' + "".join(names.get(one, one) for one in text) + '"'

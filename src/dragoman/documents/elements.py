@@ -1,0 +1,92 @@
+"""Paragraphs of XML files whose text is mixed with inline elements: OpenDocument, XLIFF and TMX."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dragoman.documents.inline import Inline, Piece, gather
+from dragoman.documents.markup import Element, Token, decoded, escaped
+from dragoman.documents.segments import Segment
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Parts of a file that a tag stands for, written when they are needed: they may contain paragraphs themselves."""
+
+    parts: tuple[Element | Token | str, ...]
+
+    def __str__(self) -> str:
+        return "".join(part if isinstance(part, str) else _raw(part) for part in self.parts)
+
+
+class Replaceable(Protocol):
+    """What has content to replace."""
+
+    def replace(self, translated: Segment) -> None:
+        """Put a translation in the place of the content."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """An element whose content is a segment."""
+
+    element: Element
+    inline: Inline
+
+    def replace(self, translated: Segment) -> None:
+        """Put a translation in the place of the content."""
+        self.element.children = [Token("text", mixed(self.inline, translated))]
+
+
+def paragraph(element: Element, pairs: frozenset[str], breaks: frozenset[str] = frozenset()) -> Paragraph:
+    """Return an element as a paragraph: inside it, elements named in `pairs` surround text, all others are tags alone."""
+    pieces: list[Piece] = []
+    waiting: list[Element | Token | Piece] = list(reversed(element.children))
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Piece):
+            pieces.append(one)
+        elif isinstance(one, Token):
+            if one.kind == "text":
+                pieces.append(Piece("text", decoded(one.raw)))
+            else:
+                pieces.append(Piece("alone", Raw((one,))))
+        elif one.name in pairs and one.closing:
+            pieces.append(Piece("open", Raw((one.opening,)), id(one)))
+            waiting.append(Piece("close", Raw((one.closing,)), id(one)))
+            waiting += reversed(one.children)
+        else:
+            pieces.append(_lone(one, breaks))
+    return Paragraph(element, gather(pieces))
+
+
+def mixed(inline: Inline, translated: Segment) -> str:
+    """Return a translation with its elements, as it is written in XML."""
+    return "".join(
+        escaped(piece.what) if piece.kind == "text" else str(piece.what) for piece in inline.events(translated)
+    )
+
+
+def replace_all(paragraphs: Sequence[Replaceable], translations: Sequence[Segment | None]) -> bool:
+    """Put translations into paragraphs, the inner ones first. Return whether there was any."""
+    changed = False
+    for one, translated in reversed(list(zip(paragraphs, translations, strict=True))):
+        if translated is not None:
+            one.replace(translated)
+            changed = True
+    return changed
+
+
+def _lone(element: Element, breaks: frozenset[str]) -> Piece:
+    """Return an element without text of the paragraph as a piece; native codes that begin and end something are a pair."""
+    if element.name in ("bpt", "sc", "ept", "ec"):
+        key = next(
+            (found for name in ("rid", "startRef", "i", "id") if (found := element.attribute(name)) is not None), ""
+        )
+        return Piece("open" if element.name in ("bpt", "sc") else "close", Raw((element,)), key)
+    return Piece("break" if element.name in breaks else "alone", Raw((element,)))
+
+
+def _raw(part: Element | Token) -> str:
+    """Return a part as it is written."""
+    return part.raw() if isinstance(part, Element) else part.raw

@@ -1,0 +1,175 @@
+"""HTML: the text between block tags is a segment, inline tags are its elements, and some attributes are segments too."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.documents.inline import Inline, Piece, gather, written
+from dragoman.documents.markup import Token, attribute, escaped, tokens, with_attribute
+from dragoman.documents.segments import Segment
+
+INLINE = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "br",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "input",
+        "ins",
+        "kbd",
+        "label",
+        "map",
+        "mark",
+        "math",
+        "output",
+        "q",
+        "ruby",
+        "rp",
+        "rt",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "svg",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
+)
+"""Elements inside sentences; all others separate them."""
+
+KEPT = frozenset(["code", "kbd", "samp", "var", "math", "svg"])
+"""Elements whose content stays as it is: each is one tag."""
+
+SKIPPED = frozenset(["pre"])
+"""Blocks whose content stays as it is."""
+
+ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
+"""Attributes whose values are translated."""
+
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a segment is: its tokens from `start` to `end`, or an attribute of the token `start`."""
+
+    inline: Inline
+    start: int
+    end: int
+    attribute: str = ""
+
+
+class HypertextDocument:
+    """An HTML document. No tag is made up and none is left out, also where the file is no valid HTML."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(tokens(text, is_html=True))
+        self._places: list[_Place] = []
+        self._read()
+        self.segments: Sequence[Segment] = [place.inline.segment for place in self._places]
+
+    def text(self, translations: Sequence[Segment | None]) -> str:
+        """Return the text of the document with translated segments."""
+        out = [token.raw for token in self._tokens]
+        for place, translated in zip(self._places, translations, strict=True):
+            if translated is not None and place.attribute:
+                out[place.start] = with_attribute(out[place.start], place.attribute, translated.text)
+        for place, translated in zip(self._places, translations, strict=True):
+            if translated is not None and not place.attribute:
+                inline = Inline(place.inline.segment, tuple(_as_raw(pair, out) for pair in place.inline.tags))
+                blank = any("&nbsp;" in token.raw for token in self._tokens[place.start : place.end])
+                out[place.start] = written(inline, translated, _escape_nbsp if blank else escaped)
+                out[place.start + 1 : place.end] = [""] * (place.end - place.start - 1)
+        return "".join(out)
+
+    def _read(self) -> None:
+        """Find the segments."""
+        pieces: list[Piece] = []
+        start, number = 0, 0
+        while number < len(self._tokens):
+            token = self._tokens[number]
+            name = token.name.lower()
+            kept = token.kind == "open" and (
+                name in KEPT or name in SKIPPED or attribute(token.raw, "translate") == "no"
+            )
+            after = self._end_of(number) if kept else number + 1
+            if token.kind in ("open", "empty") and not kept:
+                self._read_attributes(number)
+            if token.kind == "text" or name in INLINE or (token.kind == "other" and token.raw.startswith("<!--")):
+                pieces.append(_piece(token, name, (number, after), kept=kept))
+            else:
+                self._add(pieces, start, number)
+                pieces = []
+                start = after
+            number = after
+        self._add(pieces, start, number)
+
+    def _add(self, pieces: list[Piece], start: int, end: int) -> None:
+        """Add a segment, if it has text."""
+        if any(piece.kind == "text" and piece.what.strip() for piece in pieces):
+            self._places.append(_Place(gather(pieces), start, end))
+
+    def _read_attributes(self, number: int) -> None:
+        """Add the attributes of a tag that are text."""
+        for name in ATTRIBUTES:
+            value = attribute(self._tokens[number].raw, name)
+            if value and value.strip():
+                self._places.append(_Place(Inline(Segment(value), ()), number, number + 1, name))
+
+    def _end_of(self, number: int) -> int:
+        """Return the number of the token after an element; that after its first tag if it is not closed."""
+        name, depth = self._tokens[number].name.lower(), 0
+        if name in _VOID:
+            return number + 1
+        for place in range(number, len(self._tokens)):
+            token = self._tokens[place]
+            if token.name.lower() == name:
+                depth += (token.kind == "open") - (token.kind == "close")
+                if depth == 0:
+                    return place + 1
+        return number + 1
+
+
+def _piece(token: Token, name: str, place: tuple[int, int], *, kept: bool) -> Piece:
+    """Return a token as a piece; of a tag, the numbers of the tokens that it stands for."""
+    if token.kind == "text":
+        return Piece("text", html.unescape(token.raw))
+    if name == "br":
+        return Piece("break", place)
+    if kept or token.kind in ("empty", "other") or name in _VOID:
+        return Piece("alone", place)
+    return Piece("open" if token.kind == "open" else "close", place, name)
+
+
+def _as_raw(pair: tuple[Piece, Piece | None], out: Sequence[str]) -> tuple[Piece, Piece | None]:
+    """Return the pieces of an element with the tags as they are to be written."""
+    opening, closing = pair
+    first = Piece(opening.kind, "".join(out[opening.what[0] : opening.what[1]]))
+    return first, None if closing is None else Piece(closing.kind, "".join(out[closing.what[0] : closing.what[1]]))
+
+
+def _escape_nbsp(text: str) -> str:
+    """Return text as it is written in a segment that names the no-break space."""
+    return escaped(text).replace("\u00a0", "&nbsp;")

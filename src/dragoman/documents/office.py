@@ -1,0 +1,101 @@
+"""Word, PowerPoint and OpenDocument files: the parts that hold text are translated, all others are copied."""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+
+from dragoman.documents.elements import Paragraph, paragraph, replace_all
+from dragoman.documents.markup import Element, decode_xml, encode_xml, tree
+from dragoman.documents.runs_of_text import RunParagraph, run_paragraph
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError
+
+LARGEST = 512 << 20
+"""Number of bytes in all parts beyond which a file is refused."""
+
+MOST_PARTS = 20_000
+"""Number of parts beyond which a file is refused."""
+
+_PARTS = {
+    "docx": r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml",
+    "pptx": r"ppt/(?:slides|notesSlides)/[^/]+\.xml",
+    "odt": r"(?:content|styles)\.xml",
+}
+_PAIRS = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
+_LINE_BREAKS = frozenset(["text:line-break", "text:tab"])
+
+
+class OfficeDocument:
+    """A document that is a zip file of XML parts."""
+
+    def __init__(self, content: bytes, kind: str, where: str) -> None:
+        self._entries = _entries(content, where)
+        self._read = _odt_paragraphs if kind == "odt" else _run_paragraphs
+        names = re.compile(_PARTS[kind])
+        self._parts: list[tuple[int, Element, str, Sequence[Paragraph | RunParagraph]]] = []
+        for number, (info, inside) in enumerate(self._entries):
+            if names.fullmatch(info.filename):
+                text, encoding = decode_xml(inside, f"{where}: {info.filename}")
+                root = tree(text)
+                self._parts.append((number, root, encoding, self._read(root)))
+        if not self._parts:
+            raise InputError(f"{where} has no text of a .{kind} file in it; give its format with --format")
+        self.segments: Sequence[Segment] = [
+            one.inline.segment for _, _, _, paragraphs in self._parts for one in paragraphs
+        ]
+
+    def written(self, translations: Sequence[Segment | None]) -> bytes:
+        """Return the file with translated segments; parts without any are those of the original, byte for byte."""
+        contents = [inside for _, inside in self._entries]
+        rest = list(translations)
+        for number, root, encoding, paragraphs in self._parts:
+            own, rest = rest[: len(paragraphs)], rest[len(paragraphs) :]
+            if replace_all(paragraphs, own):
+                contents[number] = encode_xml(root.raw(), encoding)
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for (info, _), inside in zip(self._entries, contents, strict=True):
+                copied = zipfile.ZipInfo(info.filename, info.date_time)
+                copied.compress_type, copied.external_attr = info.compress_type, info.external_attr
+                archive.writestr(copied, inside)
+        return out.getvalue()
+
+
+def _run_paragraphs(root: Element) -> list[RunParagraph]:
+    """Return the paragraphs of a part of a Word or PowerPoint file that have text."""
+    found = [run_paragraph(one) for one in root.elements() if re.fullmatch(r"(?:w|a):p", one.name) and one.closing]
+    return [one for one in found if one.inline.segment.text.strip()]
+
+
+def _odt_paragraphs(root: Element) -> list[Paragraph]:
+    """Return the paragraphs of a part of an OpenDocument file that have text."""
+    names = ("text:p", "text:h")
+    found = [paragraph(one, _PAIRS, _LINE_BREAKS) for one in root.elements() if one.name in names and one.closing]
+    return [one for one in found if one.inline.segment.text.strip()]
+
+
+def _entries(content: bytes, where: str) -> list[tuple[zipfile.ZipInfo, bytes]]:
+    """Return the parts of a zip file. InputError if it is none, or has more in it than a document has."""
+    spoilt = f"{where} is not a readable zip file, as such documents are; save it again with the program it is from"
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            infos = archive.infolist()
+            names = [info.filename for info in infos]
+            if len(infos) > MOST_PARTS or sum(info.file_size for info in infos) > LARGEST:
+                raise InputError(f"{where} has more than {LARGEST >> 20} MiB or {MOST_PARTS:,} parts in it; divide it")
+            if len(set(names)) < len(names) or any(info.flag_bits & 1 for info in infos):
+                raise InputError(f"{where} is encrypted or has two parts of one name; save it again without a password")
+            return [(info, _inside(archive, info, spoilt)) for info in infos]
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError):
+        raise InputError(spoilt) from None
+
+
+def _inside(archive: zipfile.ZipFile, info: zipfile.ZipInfo, spoilt: str) -> bytes:
+    """Return a part, which must not be longer than it says."""
+    with archive.open(info) as stream:
+        inside = stream.read(info.file_size + 1)
+    if len(inside) != info.file_size:
+        raise InputError(spoilt)
+    return inside

@@ -1,0 +1,148 @@
+"""Open a document of any format, by the suffix of its name or the format given."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from dragoman.documents.catalogs import CatalogDocument
+from dragoman.documents.exchange import MemoryDocument, XliffDocument
+from dragoman.documents.hypertext import HypertextDocument
+from dragoman.documents.office import OfficeDocument
+from dragoman.documents.plain import PlainDocument
+from dragoman.documents.segments import Document, Segment
+from dragoman.documents.subtitles import SubtitleDocument
+from dragoman.documents.tables import TableDocument
+from dragoman.errors import InputError
+
+Format = Literal["txt", "html", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt"]
+"""The formats of documents."""
+
+LARGEST = 256 << 20
+"""Number of bytes beyond which a document is refused."""
+
+_SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "pot": "po", "xlf": "xliff", "tab": "tsv"}
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a document is to be read."""
+
+    format: Format | None = None
+    """None goes by the suffix."""
+    column: str | None = None
+    """The column of a table."""
+    languages: tuple[str | None, str | None] = (None, None)
+    """The languages of source and translation, which some formats name."""
+
+
+class _Text(Protocol):
+    """A document that is text."""
+
+    segments: Sequence[Segment]
+
+    def text(self, translations: Sequence[Segment | None]) -> str:
+        """Return it with translated segments."""
+
+
+class _Encoded:
+    """A document that is text, in an encoding."""
+
+    def __init__(self, content: bytes, where: str, make: Callable[[str], _Text]) -> None:
+        self._encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+        self._mark = next((mark for mark, _ in _MARKS if content.startswith(mark)), b"")
+        try:
+            self._document = make(content.decode(self._encoding))
+        except UnicodeDecodeError:
+            raise InputError(f"{where} is not UTF-8; convert it first, for example with iconv") from None
+        self.segments: Sequence[Segment] = self._document.segments
+
+    def written(self, translations: Sequence[Segment | None]) -> bytes:
+        """Return the document with translated segments, in its own encoding and byte order."""
+        text = self._document.text(translations)
+        if self._encoding == "utf-16":
+            return self._mark + text.encode("utf-16-le" if self._mark == b"\xff\xfe" else "utf-16-be")
+        return self._mark + text.encode("utf-8")
+
+
+class _Compressed:
+    """A document compressed by gzip."""
+
+    def __init__(self, inside: Document) -> None:
+        self._inside = inside
+        self.segments = inside.segments
+
+    def written(self, translations: Sequence[Segment | None]) -> bytes:
+        """Return the document with translated segments, compressed."""
+        return gzip.compress(self._inside.written(translations), mtime=0)
+
+
+def open_document(path: Path, reading: Reading | None = None) -> Document:
+    """Read a document. InputError if it cannot be read, or its format is not known."""
+    chosen = reading or Reading()
+    name = path.name.lower()
+    compressed = name.endswith(".gz")
+    kind = chosen.format or _format_of(name.removesuffix(".gz"), path)
+    try:
+        size = path.stat().st_size
+        if not path.is_file() or size > LARGEST:
+            raise InputError(f"{path} is no file of at most {LARGEST >> 20} MiB; give a document, or divide it")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); give a document that exists") from None
+    if compressed:
+        return _Compressed(read_document(_unpacked(content, path), kind, str(path), chosen))
+    return read_document(content, kind, str(path), chosen)
+
+
+def read_document(content: bytes, kind: Format, where: str, reading: Reading) -> Document:
+    """Read the content of a document, which errors call `where`."""
+    if reading.column is not None and kind not in ("csv", "tsv"):
+        raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")
+    match kind:
+        case "docx" | "pptx" | "odt":
+            return OfficeDocument(content, kind, where)
+        case "xliff":
+            return XliffDocument(content, where, reading.languages[1])
+        case "tmx":
+            return MemoryDocument(content, where, reading.languages)
+        case "html":
+            return _Encoded(content, where, HypertextDocument)
+        case "po":
+            return _Encoded(content, where, CatalogDocument)
+        case "srt" | "vtt":
+            return _Encoded(content, where, lambda text: SubtitleDocument(text, is_vtt=kind == "vtt"))
+        case "csv" | "tsv":
+            delimiter = "\t" if kind == "tsv" else None
+            return _Encoded(
+                content, where, lambda text: TableDocument(text, reading.column, delimiter=delimiter, where=where)
+            )
+        case _:
+            return _Encoded(content, where, PlainDocument)
+
+
+def _format_of(name: str, path: Path) -> Format:
+    """Return the format that a suffix stands for."""
+    suffix = name.rpartition(".")[2]
+    suffix = _SUFFIXES.get(suffix, suffix)
+    for known in get_args(Format):
+        if suffix == known:
+            return known
+    raise InputError(f"{path} has no suffix of a known format; name one with --format: {', '.join(get_args(Format))}")
+
+
+def _unpacked(content: bytes, path: Path) -> bytes:
+    """Return what a compressed file holds, if that is not too long."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        inside = unpacker.decompress(content, LARGEST + 1)
+    except zlib.error:
+        raise InputError(f"{path} is not a gzip file or is damaged; copy it again") from None
+    if len(inside) > LARGEST or not unpacker.eof or unpacker.unused_data:
+        raise InputError(
+            f"{path} is incomplete, or is more than one file of at most {LARGEST >> 20} MiB; copy it again"
+        )
+    return inside

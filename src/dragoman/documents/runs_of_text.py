@@ -1,0 +1,179 @@
+"""Paragraphs of Word and PowerPoint, whose text is cut into runs: those of equal form are read as one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dragoman.documents.elements import Raw
+from dragoman.documents.inline import Inline, Piece, gather
+from dragoman.documents.markup import Element, Token, decoded, escaped
+from dragoman.documents.segments import Segment
+
+_WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
+_BREAKS = frozenset(["br", "cr", "tab"])
+_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
+
+
+@dataclass
+class _Field:
+    """A field that was begun: what belongs to its code, and how many fields are open in it."""
+
+    parts: list[Element | Token | str] = field(default_factory=list)
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class RunParagraph:
+    """A paragraph `w:p` or `a:p`; `base` is the form of most of its text."""
+
+    element: Element
+    inline: Inline
+    head: tuple[Element, ...]
+    base: str
+    prefix: str
+
+    def replace(self, translated: Segment) -> None:
+        """Put a translation in the place of the content."""
+        forms, out = [self.base], ["".join(one.raw() for one in self.head)]
+        preserve = ' xml:space="preserve"' if self.prefix.startswith("w") else ""
+        for piece in self.inline.events(translated):
+            if piece.kind == "text":
+                run, text = f"{self.prefix}r", f"{self.prefix}t"
+                out.append(f"<{run}>{forms[-1]}<{text}{preserve}>{escaped(piece.what)}</{text}></{run}>")
+            elif isinstance(piece.what, str):
+                forms = [*forms, piece.what] if piece.kind == "open" else forms[:-1]
+            else:
+                out.append(str(piece.what))
+        self.element.children = [Token("text", "".join(out))]
+
+
+def run_paragraph(element: Element) -> RunParagraph:
+    """Return a paragraph with its runs joined."""
+    prefix = element.name[:-1]
+    head = tuple(one for one in element.children if isinstance(one, Element) and one.name == f"{prefix}pPr")
+    pieces = _joined(list(_fields(_Reader(prefix).pieces(element))))
+    base = _base(pieces)
+    shown: list[Piece] = []
+    ends: list[bool] = []
+    for piece in pieces:
+        if _is_form(piece):
+            if piece.kind == "open":
+                ends.append(piece.what != base or len(ends) > 0)
+            elif not ends.pop():
+                continue
+            if piece.kind == "open" and not ends[-1]:
+                continue
+        shown.append(piece)
+    return RunParagraph(element, gather(shown), head, base, prefix)
+
+
+class _Reader:
+    """Reads the content of a paragraph as pieces; of a form, the two pieces are its properties, as a string."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def pieces(self, element: Element) -> Iterator[Piece]:
+        """Yield the pieces of everything in an element."""
+        waiting: list[Element | Token | Piece] = list(reversed(element.children))
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, Piece):
+                yield one
+                continue
+            if isinstance(one, Token):
+                continue
+            name = one.name.removeprefix(self._prefix)
+            if name == "r":
+                yield from self._run(one)
+            elif name in _WRAPPERS and one.closing:
+                inside = one.child(f"{self._prefix}sdtContent") if name == "sdt" else one
+                if inside is None:
+                    yield Piece("alone", Raw((one,)))
+                    continue
+                before = one.children[: one.children.index(inside)] if inside is not one else []
+                opening = (one.opening, *before, *([inside.opening] if before else []))
+                closing = (*([inside.closing] if before else []), one.closing)
+                yield Piece("open", Raw(opening), id(one))
+                waiting.append(Piece("close", Raw(closing), id(one)))
+                waiting += reversed(inside.children)
+            elif name not in _DROPPED and name != "pPr":
+                yield Piece("break" if name in _BREAKS else "alone", Raw((one,)))
+
+    def _run(self, run: Element) -> Iterator[Piece]:
+        """Yield the pieces of a run, within its form."""
+        properties = run.child(f"{self._prefix}rPr")
+        form = "" if properties is None else properties.raw()
+        yield Piece("open", form, form)
+        for one in run.children:
+            if isinstance(one, Token) or one is properties:
+                continue
+            name = one.name.removeprefix(self._prefix)
+            if name == "t":
+                text = "".join(
+                    decoded(part.raw) for part in one.children if isinstance(part, Token) and part.kind == "text"
+                )
+                yield Piece("text", text)
+            elif name not in _DROPPED:
+                whole = Raw((f"<{run.name}>{form}", one, f"</{run.name}>"))
+                kind = one.attribute(f"{self._prefix}fldCharType") if name == "fldChar" else ""
+                yield Piece("break" if name in _BREAKS else "alone", whole, kind or None)
+        yield Piece("close", form, form)
+
+
+def _fields(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Make one element of each field: its code opens it, its result is text inside, its end closes it."""
+    begun: list[_Field] = []
+    for piece in pieces:
+        kind = piece.key if isinstance(piece.key, str) and isinstance(piece.what, Raw) else ""
+        if kind == "begin":
+            if not begun:
+                begun.append(_Field([*piece.what.parts]))
+                continue
+            begun[-1].depth += 1
+        elif kind == "end" and begun and begun[-1].depth > 1:
+            begun[-1].depth -= 1
+        elif kind == "separate" and begun and begun[-1].depth == 1:
+            yield Piece("open", Raw((*begun.pop().parts, *piece.what.parts)), "field")
+            continue
+        elif kind == "end" and begun:
+            yield Piece("alone", Raw((*begun.pop().parts, *piece.what.parts)))
+            continue
+        elif kind == "end":
+            yield Piece("close", piece.what, "field")
+            continue
+        if not begun:
+            yield piece
+        elif isinstance(piece.what, Raw):
+            begun[-1].parts += piece.what.parts
+    if begun:
+        yield Piece("alone", Raw(tuple(begun[-1].parts)))
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Leave out the end of a form where the same form begins again, and forms of nothing."""
+    out: list[Piece] = []
+    for piece in pieces:
+        if piece.kind == "text" and not piece.what:
+            continue
+        if out and _is_form(piece) and _is_form(out[-1]) and out[-1].key == piece.key and out[-1].kind != piece.kind:
+            out.pop()
+            continue
+        out.append(piece)
+    return out
+
+
+def _base(pieces: list[Piece]) -> str:
+    """Return the form of most characters."""
+    counts: dict[str, int] = {}
+    forms = [""]
+    for piece in pieces:
+        if piece.kind == "text":
+            counts[forms[-1]] = counts.get(forms[-1], 0) + len(piece.what)
+        elif isinstance(piece.what, str):
+            forms = [*forms, piece.what] if piece.kind == "open" else forms[:-1]
+    return max(counts, key=lambda one: counts[one], default="")
+
+
+def _is_form(piece: Piece) -> bool:
+    """Tell whether a piece begins or ends a form."""
+    return isinstance(piece.what, str) and piece.kind != "text"

@@ -1,0 +1,143 @@
+"""SubRip and WebVTT: subtitles are joined to sentences, and the translation of a sentence is divided among them again."""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.documents.inline import Inline, Piece, gather, written
+from dragoman.documents.markup import escaped
+from dragoman.documents.projection import Span
+from dragoman.documents.segments import Segment
+
+LINE = 42
+"""Number of characters beyond which a translated line is broken into two."""
+
+MOST = 6
+"""Maximum number of subtitles that are joined."""
+
+_TIMES = re.compile(r"^(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[.,]\d+.*$", re.MULTILINE)
+_TEXT = re.compile(r"(?:\r?\n)((?:[^\r\n]+(?:\r?\n|\Z))*)")
+_TAG = re.compile(r"(<\d[\d:.]*>|\{\\[^}]*\})|<(/?)([A-Za-z]+)[^<>]*>")
+_END = re.compile(r"[.!?…。！？♪][\"'”’»)\]]*\s*$")
+
+
+@dataclass(frozen=True)
+class _Cue:
+    """A subtitle: where its text is in the file, and the text with its tags."""
+
+    start: int
+    end: int
+    inline: Inline
+
+
+class SubtitleDocument:
+    """A file of subtitles. Its numbers, times, notes and styles stay as they are."""
+
+    def __init__(self, text: str, *, is_vtt: bool) -> None:
+        self._text, self._is_vtt = text, is_vtt
+        self._cues = []
+        for times in _TIMES.finditer(text):
+            found = _TEXT.match(text, times.end())
+            if found and found[1].strip():
+                end = found.start(1) + len(found[1].rstrip("\r\n"))
+                self._cues.append(_Cue(found.start(1), end, _cue(text[found.start(1) : end], is_vtt=is_vtt)))
+        self._groups = self._joined()
+        self.segments: Sequence[Segment] = [
+            _segment([self._cues[n].inline.segment for n in some]) for some in self._groups
+        ]
+
+    def text(self, translations: Sequence[Segment | None]) -> str:
+        """Return the text of the file with translated subtitles."""
+        out, done = [], 0
+        for group, translated in zip(self._groups, translations, strict=True):
+            if translated is None:
+                continue
+            parts = _parts(translated, [len(self._cues[n].inline.segment.spans) for n in group])
+            for number, part in zip(group, parts, strict=True):
+                cue = self._cues[number]
+                was = self._text[cue.start : cue.end]
+                escape = escaped if self._is_vtt else str
+                shown = written(cue.inline, _wrapped(part, several="\n" in was), escape)
+                out += [self._text[done : cue.start], shown.replace("\n", "\r\n" if "\r\n" in self._text else "\n")]
+                done = cue.end
+        return "".join([*out, self._text[done:]])
+
+    def _joined(self) -> list[list[int]]:
+        """Return the numbers of the subtitles of each sentence; a dialogue in one subtitle is not joined with others."""
+        groups: list[list[int]] = []
+        for number, cue in enumerate(self._cues):
+            before = self._cues[groups[-1][-1]].inline.segment if groups else None
+            own = cue.inline.segment
+            ends = before is None or _END.search(before.text) or before.breaks or own.breaks
+            if ends or own.text.lstrip()[:1] in "-–—♪[(" or len(groups[-1]) >= MOST:
+                groups.append([number])
+            else:
+                groups[-1].append(number)
+        return groups
+
+
+def _cue(text: str, *, is_vtt: bool) -> Inline:
+    """Return the text of a subtitle with its tags; a line that begins with a dash is a sentence of its own."""
+    pieces: list[Piece] = []
+    lines = re.split(r"\r?\n", text)
+    dashes = sum(bool(re.match(r"\s*(?:<[^>]*>)*\s*[-–—]", line)) for line in lines) > 1
+    for number, line in enumerate(lines):
+        if number:
+            pieces.append(Piece("break", "\n") if dashes else Piece("text", " "))
+        done = 0
+        for tag in _TAG.finditer(line):
+            pieces.append(
+                Piece("text", html.unescape(line[done : tag.start()]) if is_vtt else line[done : tag.start()])
+            )
+            kind = "alone" if tag[1] else "close" if tag[2] else "open"
+            pieces.append(Piece(kind, tag[0], tag[3]))  # type: ignore[arg-type]  # one of the three
+            done = tag.end()
+        pieces.append(Piece("text", html.unescape(line[done:]) if is_vtt else line[done:]))
+    return gather([piece for piece in pieces if piece.what])
+
+
+def _segment(parts: Sequence[Segment]) -> Segment:
+    """Join the texts of subtitles, with a space between."""
+    if len(parts) == 1:
+        return parts[0]
+    text, spans, cuts = "", list[Span](), list[int]()
+    for part in parts:
+        if text:
+            cuts.append(len(text) + 1)
+            text += " "
+        first = len(spans)
+        spans += [_moved(span, len(text), first) for span in part.spans]
+        text += part.text
+    return Segment(text, tuple(spans), cuts=tuple(cuts))
+
+
+def _parts(segment: Segment, counts: Sequence[int]) -> list[Segment]:
+    """Divide a translation at its cuts; `counts` says how many elements each part has."""
+    places, parts, first = [0, *segment.cuts, len(segment.text)], [], 0
+    for number, count in enumerate(counts):
+        start, end = places[number], places[number + 1]
+        text = segment.text[start:end].rstrip()
+        spans = [_moved(span, -start, -first) for span in segment.spans[first : first + count]]
+        inside = [replace(one, start=min(one.start, len(text)), end=min(one.end, len(text))) for one in spans]
+        parts.append(Segment(text, tuple(inside)))
+        first += count
+    return parts
+
+
+def _moved(span: Span, characters: int, numbers: int) -> Span:
+    """Return an element at another place in another row of elements."""
+    parent = None if span.parent is None else span.parent + numbers
+    return Span(span.start + characters, span.end + characters, parent, span.alone)
+
+
+def _wrapped(segment: Segment, *, several: bool) -> Segment:
+    """Break a text into two lines of about one length if it is long, or had more than one."""
+    text = segment.text
+    if segment.breaks or "\n" in text or len(text) <= (LINE if not several else LINE // 2):
+        return segment
+    spaces = [found.start() for found in re.finditer(" ", text)]
+    if not spaces:
+        return segment
+    best = min(spaces, key=lambda one: abs(2 * one - len(text)))
+    return replace(segment, text=f"{text[:best]}\n{text[best + 1 :]}")

@@ -1,0 +1,75 @@
+"""CSV and TSV: the cells of one column are the segments, and all others stay as they are."""
+
+import re
+from collections.abc import Sequence
+
+from dragoman.documents.plain import literal, rewritten
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError, shorten
+
+
+class TableDocument:
+    """A table as text. Its first row names the columns if `column` is a name; a number counts from 1, and all rows are text."""
+
+    def __init__(self, text: str, column: str | None, *, delimiter: str | None = None, where: str = "table") -> None:
+        if column is None:
+            raise InputError(
+                f"{where} is a table; name the column to translate with --column, by its name or its number"
+            )
+        first = text.split("\n", 1)[0]
+        self._delimiter = delimiter or max(",;\t|", key=first.count)
+        self._cells, rows = _cells(text, self._delimiter)
+        names = [_value(self._cells[cell], self._delimiter) for cell in rows[0]] if rows else []
+        if column.isdigit():
+            place, rest = int(column) - 1, rows
+        elif column in names:
+            place, rest = names.index(column), rows[1:]
+        else:
+            shown = ", ".join(f"`{shorten(name, 20)}`" for name in names[:10])
+            raise InputError(f"{where} has no column `{shorten(column)}`; its first row has {shown}")
+        if rows and not 0 <= place < len(rows[0]):
+            raise InputError(f"{where} has {len(rows[0])} columns, but column {column} was named; columns count from 1")
+        chosen = [row[place] for row in rest if place < len(row)]
+        values = {cell: _value(self._cells[cell], self._delimiter) for cell in chosen}
+        self._inlines = {cell: literal(value) for cell, value in values.items() if value.strip()}
+        self.segments: Sequence[Segment] = [one.segment for one in self._inlines.values()]
+
+    def text(self, translations: Sequence[Segment | None]) -> str:
+        """Return the text of the document with translated segments."""
+        out = list(self._cells)
+        for (cell, inline), translated in zip(self._inlines.items(), translations, strict=True):
+            if translated is not None:
+                out[cell] = _quoted(rewritten(inline, translated), self._delimiter, was=out[cell])
+        return "".join(out)
+
+
+def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[int]]]:
+    """Return a table as cells and what separates them, and the numbers of the cells of each row."""
+    quoted = "" if delimiter == "\t" else r'"(?:[^"]|"")*"|'
+    pattern = re.compile(rf"({quoted}[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)")
+    parts: list[str] = []
+    rows: list[list[int]] = [[]]
+    for found in pattern.finditer(text):
+        if found.start() == len(text) and not rows[-1]:
+            break
+        rows[-1].append(len(parts))
+        parts += [found[1], found[2]]
+        if found[2] != delimiter:
+            rows.append([])
+    return parts, [row for row in rows if row]
+
+
+def _value(cell: str, delimiter: str) -> str:
+    """Return what a cell says."""
+    if delimiter != "\t" and len(cell) > 1 and cell[0] == cell[-1] == '"':
+        return cell[1:-1].replace('""', '"')
+    return cell
+
+
+def _quoted(value: str, delimiter: str, *, was: str) -> str:
+    """Return a value as a cell, in quotes if it needs them or the cell had them."""
+    if delimiter == "\t":
+        return re.sub(r"[\t\r\n]", " ", value)
+    if was.startswith('"') or any(one in value for one in (delimiter, '"', "\r", "\n")):
+        return '"' + value.replace('"', '""') + '"'
+    return value

@@ -1,0 +1,146 @@
+"""Translate a document: its sentences, each different one once, and the document written again with all tags and placeholders."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import check_output, write_output
+from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
+from dragoman.documents.reading import Reading, open_document
+from dragoman.documents.segments import Segment
+from dragoman.documents.sentences import sentences
+from dragoman.documents.transfer import Transferred, transfer
+from dragoman.errors import InputError
+
+CHUNK = 256
+"""Number of sentences translated together."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was done to a document."""
+
+    segments: int
+    sentences: int
+    """Number of different sentences that were translated."""
+    placeholders: int
+    """Number of placeholders and numbers that the translation had lost, changed or added, and that were mended."""
+    tags: int
+    """Number of tags of whose words some are outside of them now, or that lost all of their words."""
+    left: int
+    """Number of segments left untranslated because they could not be mended."""
+
+    def __str__(self) -> str:
+        text = f"{self.sentences:,} different sentences in {self.segments:,} segments were translated."
+        if self.placeholders or self.tags:
+            text += f" {self.placeholders:,} placeholders or numbers and {self.tags:,} tags were mended."
+        if self.left:
+            text += f" {self.left:,} segments could not be mended and were left as they were."
+        return text
+
+
+def translate_document(
+    translator: Any,
+    path: Path,
+    output: Path,
+    *,
+    reading: Reading | None = None,
+    to: Any = None,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Summary:
+    """Translate a document into the file `output`; `report` is told how many sentences are done, and of how many.
+
+    Raises InputError for a document that cannot be read, before anything is translated.
+    """
+    if output.exists() and path.exists() and output.samefile(path):
+        raise InputError(f"{output} is the document itself; name another file for the translation")
+    check_output(output)
+    document = open_document(path, reading)
+    found = translate_segments(translator, document.segments, to=to, report=report)
+    write_output(output, document.written([None if one is None else one.segment for one in found.segments]))
+    return found.summary
+
+
+@dataclass(frozen=True)
+class Translated:
+    """Translated segments, None for each that stays as it is."""
+
+    segments: Sequence[Transferred | None]
+    summary: Summary
+
+
+def translate_segments(
+    translator: Any,
+    segments: Sequence[Segment],
+    *,
+    to: Any = None,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Translated:
+    """Translate segments; the arguments are those of `translate_document`."""
+    places = [sentences(one.text, one.breaks) for one in segments]
+    wanted = {
+        one.text[start:end]: None
+        for one, some in zip(segments, places, strict=True)
+        for start, end in some
+        if _has_letters(one.text[start:end])
+    }
+    aligned = dict(_translate(translator, list(wanted), to=to, report=report))
+    out: list[Transferred | None] = []
+    left = 0
+    for segment, some in zip(segments, places, strict=True):
+        if not any(segment.text[start:end] in aligned for start, end in some):
+            out.append(None)
+            continue
+        found = transfer(segment, _whole(segment, some, aligned))
+        left += found is None
+        out.append(None if found is None or found.segment.text == segment.text else found)
+    done = [one for one in out if one is not None]
+    count = sum(one.placeholders for one in done), sum(one.tags for one in done)
+    return Translated(out, Summary(len(segments), len(wanted), *count, left))
+
+
+def _translate(
+    translator: Any, texts: Sequence[str], *, to: Any, report: Callable[[int, int], None]
+) -> Iterator[tuple[str, Alignment]]:
+    """Yield each text with the alignment of its translation; texts of about one length are translated together."""
+    attention = bool(getattr(translator, "attends", False))
+    ordered = sorted(texts, key=len)
+    for start in range(0, len(ordered), CHUNK):
+        report(start, len(ordered))
+        chunk = ordered[start : start + CHUNK]
+        previous: list[list[str]] | None = [[] for _ in chunk] if getattr(translator, "previous", 0) else None
+        flat = [" ".join(text.split()) for text in chunk]
+        found = translator.translate(flat, attention=attention, n_best=1, previous=previous, to=to)
+        for text, translation in zip(chunk, found, strict=True):
+            yield text, _aligned(text, translation, translator.view)
+    report(len(ordered), len(ordered))
+
+
+def _aligned(text: str, translation: Any, view: Any) -> Alignment:
+    """Return the alignment of a translation by its attention, or by position where there is none or it counts other words."""
+    target = " ".join(translation.text.split())
+    reading = translation.reading
+    if reading is None or view is None:
+        return align(text, target)
+    sides = (len(reading.source.words), len(reading.target.words))
+    if sides != (len(words_of(text)), len(words_of(target))):
+        return align(text, target)
+    return align(text, target, view.links(reading).possible or by_position(text, target))
+
+
+def _whole(segment: Segment, places: Sequence[tuple[int, int]], aligned: Mapping[str, Alignment]) -> Alignment:
+    """Return the alignment of a whole segment; what is between its sentences, or was not translated, is the same in both."""
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(segment.text)]
+    gaps = [segment.text[end:start] for end, start in zip(ends, starts, strict=True)]
+    parts = []
+    for start, end in places:
+        text = segment.text[start:end]
+        parts.append(aligned.get(text) or align(text, text, ((n, n) for n in range(len(words_of(text))))))
+    return join(parts, gaps)
+
+
+def _has_letters(text: str) -> bool:
+    """Tell whether there is anything to translate."""
+    return any(one.isalpha() for one in text)

@@ -1,0 +1,42 @@
+"""Translations are put beside their sources in XLIFF and TMX."""
+
+import pytest
+
+from dragoman.documents.exchange import MemoryDocument, XliffDocument
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError
+
+
+def upper(document) -> str:
+    return document.written([Segment(one.text.upper(), one.spans) for one in document.segments]).decode()
+
+
+def test_units_without_a_translation_get_one():
+    done = "<trans-unit><source>a</source><target>b</target></trans-unit>"
+    locked = '<trans-unit translate="no"><source>c</source></trans-unit>'
+    text = f'<xliff version="1.2"><file><trans-unit><source>d <x id="1"/></source></trans-unit>{done}{locked}</file></xliff>'
+    assert upper(XliffDocument(text.encode(), "it", "vi")) == (
+        '<xliff version="1.2"><file target-language="vi"><trans-unit><source>d <x id="1"/></source>'
+        f'<target state="translated">D <x id="1"/></target></trans-unit>{done}{locked}</file></xliff>'
+    )
+
+
+def test_version_two_has_states_on_segments():
+    text = '<xliff version="2.0" trgLang="vi"><segment><source>a</source>\n<target/></segment></xliff>'
+    assert upper(XliffDocument(text.encode(), "it", "vi")) == (
+        '<xliff version="2.0" trgLang="vi"><segment state="translated"><source>a</source>\n<target>A</target></segment></xliff>'
+    )
+
+
+def test_a_memory_gets_the_language_it_lacks():
+    known = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="vi-VN"><seg>b</seg></tuv></tu>'
+    text = f'<tmx><header srclang="*all*"/>{known}<tu>\n <tuv xml:lang="en-US"><seg>c</seg></tuv>\n</tu></tmx>'
+    found = upper(MemoryDocument(text.encode(), "it", ("en", "vi")))
+    assert found == text.replace("<seg>c</seg></tuv>", '<seg>c</seg></tuv>\n <tuv xml:lang="vi"><seg>C</seg></tuv>')
+
+
+def test_other_files_are_refused():
+    with pytest.raises(InputError, match="not an XLIFF"):
+        XliffDocument(b"<a/>", "it")
+    with pytest.raises(InputError, match="--to"):
+        MemoryDocument(b"<tmx/>", "it", ("en", None))

@@ -1,0 +1,28 @@
+"""HTML is translated between its tags."""
+
+from dragoman.documents.hypertext import HypertextDocument
+from dragoman.documents.segments import Segment
+
+PAGE = (
+    '<!DOCTYPE html>\n<p title="A tip">Hi <b>you</b> &amp; me<br>x<img alt="Cat">\n<p translate="no">Keep</p>'
+    "<pre>Kept</pre><td>A <code>x y</code>"
+)
+
+
+def test_text_attributes_and_nothing_else_are_segments():
+    assert [one.text for one in HypertextDocument(PAGE).segments] == ["A tip", "Cat", "Hi you & mex\n", "A "]
+
+
+def test_a_translated_page_keeps_its_form():
+    document = HypertextDocument(PAGE)
+    assert document.text([None] * 4) == PAGE
+    upper = [Segment(one.text.upper(), one.spans) for one in document.segments]
+    assert document.text(upper) == (
+        '<!DOCTYPE html>\n<p title="A TIP">HI <b>YOU</b> &amp; ME<br>X<img alt="CAT">\n<p translate="no">Keep</p>'
+        "<pre>Kept</pre><td>A <code>x y</code>"
+    )
+
+
+def test_named_no_break_spaces_stay_named():
+    document = HypertextDocument("<p>a&nbsp;b")
+    assert document.text([Segment("c\u00a0<d")]) == "<p>c&nbsp;&lt;d"

@@ -1,0 +1,44 @@
+"""Office files are opened, translated paragraph by paragraph, and all other parts are copied."""
+
+import io
+import zipfile
+
+import pytest
+from tests.documents.generated import zipped
+
+from dragoman.documents import office
+from dragoman.documents.office import OfficeDocument
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError
+
+INNER = "<w:r><w:txbxContent><w:p><w:r><w:t>Inner</w:t></w:r></w:p></w:txbxContent></w:r>"
+WORD = f'<w:document xmlns:w="w"><w:p>{INNER}<w:r><w:t>Outer</w:t></w:r></w:p></w:document>'
+
+
+def read(content: bytes, name: str) -> str:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read(name).decode()
+
+
+def test_paragraphs_inside_paragraphs_are_translated_too():
+    document = OfficeDocument(zipped({"word/document.xml": WORD, "word/x.xml": "<a>"}), "docx", "it")
+    assert [one.text for one in document.segments] == ["Outer", "Inner"]
+    written = document.written([Segment(one.text.upper(), one.spans) for one in document.segments])
+    text = read(written, "word/document.xml")
+    assert text.index("INNER") < text.index("OUTER")
+    assert read(written, "word/x.xml") == "<a>"
+
+
+def test_headers_and_notes_are_translated_too():
+    parts = {f"word/{name}.xml": WORD for name in ("document", "header1", "footnotes")}
+    assert len(OfficeDocument(zipped(parts), "docx", "it").segments) == 6
+
+
+def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(InputError, match="not a readable zip"):
+        OfficeDocument(b"PK", "docx", "it")
+    with pytest.raises(InputError, match="--format"):
+        OfficeDocument(zipped({"a": "b"}), "docx", "it")
+    monkeypatch.setattr(office, "LARGEST", 1000)
+    with pytest.raises(InputError, match="MiB"):
+        OfficeDocument(zipped({"word/document.xml": "a" * 1001}), "docx", "it")

@@ -1,0 +1,71 @@
+"""Placeholders are found, compared, and put back where the links say that they belong."""
+
+import random
+
+from dragoman.documents.alignment import align
+from dragoman.documents.placeholders import conserved, mend, missing, placeholders, value_of
+
+
+def mended(source: str, target: str, links=None) -> str:
+    return mend(align(source, target, links)).alignment.target
+
+
+def test_each_kind_of_placeholder_is_found():
+    text = "%s %1$d %(who)s %.2f {0} {{user}} ${HOME} $total %NAME% a@b.cd http://x.y/z?q=1. 3,5 MP3 at 100% sure"
+    found = [one.text for one in placeholders(text)]
+    assert found[:11] == [
+        "%s",
+        "%1$d",
+        "%(who)s",
+        "%.2f",
+        "{0}",
+        "{{user}}",
+        "${HOME}",
+        "$total",
+        "%NAME%",
+        "a@b.cd",
+        "http://x.y/z?q=1",
+    ]
+    assert found[11:] == ["3,5", "3", "100"]
+
+
+def test_numbers_are_equal_however_they_are_grouped():
+    assert value_of("1,000.50") == value_of("1.000,50") == value_of("1000.50")
+    assert value_of("3.5") != value_of("35")
+    assert conserved("1,000 men", "1 000 hommes")
+    assert conserved("１２", "12")
+
+
+def test_a_translation_may_have_more_numbers_but_not_other_placeholders():
+    assert conserved("two cats", "2 con mèo")
+    assert not conserved("two cats", "%d con mèo")
+
+
+def test_a_changed_number_is_replaced_where_it_is():
+    assert mended("pay (12)!", "trả (21)!", [(0, 0), (1, 1)]) == "trả (12)!"
+
+
+def test_words_that_translate_a_placeholder_alone_are_replaced():
+    assert mended("see %s, now", "xem phần trăm, ngay", [(0, 0), (1, 1), (1, 2), (2, 3)]) == "xem %s, ngay"
+
+
+def test_without_links_no_word_is_replaced():
+    assert mended("see %s now", "a b c") == "a %s b c"
+
+
+def test_what_is_doubled_is_taken_out():
+    assert mended("see {0}", "xem {0} {0}", [(0, 0), (1, 1), (1, 2)]) == "xem {0}"
+
+
+def test_every_translation_can_be_mended():
+    words = ["a", "b,", "%s", "{0}", "12", "1,000", "(7)", "x@y.de", "http://a.b/c", "MP3", '"%d"', "20-30", "⁇"]
+    for seed in range(500):
+        chance = random.Random(seed)
+        source, target = (" ".join(chance.choices(words, k=chance.randint(0, 7))) for _ in range(2))
+        links = [(chance.randrange(8), chance.randrange(8)) for _ in range(8)]
+        assert conserved(source, mended(source, target, chance.choice([None, links]))), (source, target)
+
+
+def test_what_is_missing_is_named():
+    lost, extra = missing("%s 5", "{0}")
+    assert ([one.text for one in lost], [one.text for one in extra]) == (["%s", "5"], ["{0}"])

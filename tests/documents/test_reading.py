@@ -1,0 +1,59 @@
+"""Documents are opened by their names, in their encodings, and refused in one sentence."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from dragoman.documents import reading
+from dragoman.documents.reading import Reading, open_document
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "content", ["a\r\nb".encode("utf-8-sig"), "a\nb".encode("utf-16"), b"\xfe\xff\x00a\x00\n", b""]
+)
+def test_encodings_survive(tmp_path: Path, content: bytes):
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    document = open_document(path)
+    assert document.written([None] * len(document.segments)) == content
+
+
+def test_compressed_documents_are_compressed_again(tmp_path: Path):
+    path = tmp_path / "a.md.gz"
+    path.write_bytes(gzip.compress(b"one\n"))
+    assert gzip.decompress(open_document(path, Reading("txt")).written([Segment("two")])) == b"two\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.pdf", b"", "--format"),
+        ("a.txt", b"\xe9", "not UTF-8"),
+        ("a.csv", b"a", "--column"),
+        ("a.txt.gz", b"abc", "not a gzip"),
+        ("a.txt.gz", gzip.compress(b"a")[:-3], "incomplete"),
+        ("a.docx", b"a", "zip"),
+        ("a.xlf", b"<a", "well-formed"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, name: str, content: bytes, words: str):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        open_document(path)
+
+
+def test_more_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "LARGEST", 100)
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"a" * 1000))
+    with pytest.raises(InputError, match="copy it again"):
+        open_document(path)
+    with pytest.raises(InputError, match="exists"):
+        open_document(tmp_path / "none.txt")
+    path.write_bytes(gzip.compress(b"a"))
+    with pytest.raises(InputError, match="for tables"):
+        open_document(path, Reading(column="a"))

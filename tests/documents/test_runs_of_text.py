@@ -1,0 +1,47 @@
+"""Runs of equal form are one text; fields and links surround theirs."""
+
+from dragoman.documents.markup import tree
+from dragoman.documents.runs_of_text import run_paragraph
+from dragoman.documents.segments import Segment
+
+BOLD = "<w:rPr><w:b/></w:rPr>"
+
+
+def run(inside: str, form: str = "") -> str:
+    return f'<w:r w:rsidR="7">{form}{inside}</w:r>'
+
+
+def read(inside: str):
+    element = tree(f"<w:p><w:pPr/>{inside}</w:p>").children[0]
+    return element, run_paragraph(element)  # type: ignore[arg-type]
+
+
+def test_runs_of_one_form_are_joined():
+    _, found = read(run("<w:t>He</w:t>") + "<w:proofErr/>" + run("<w:t>llo </w:t>") + run("<w:t>you</w:t>", BOLD))
+    assert found.inline.segment.text == "Hello you"
+    assert [(span.start, span.end) for span in found.inline.segment.spans] == [(6, 9)]
+
+
+def test_the_form_of_most_text_needs_no_element():
+    element, found = read(run("<w:t>Hello there </w:t>", BOLD) + run("<w:t>you</w:t>"))
+    found.replace(Segment(found.inline.segment.text, found.inline.segment.spans))
+    assert element.raw() == (
+        f'<w:p><w:pPr/><w:r>{BOLD}<w:t xml:space="preserve">Hello there </w:t></w:r>'
+        '<w:r><w:t xml:space="preserve">you</w:t></w:r></w:p>'
+    )
+
+
+def test_a_field_surrounds_its_result_and_keeps_its_code():
+    codes = [run(f'<w:fldChar w:fldCharType="{kind}"/>') for kind in ("begin", "separate", "end")]
+    element, found = read(
+        f"{codes[0]}{run('<w:instrText>REF</w:instrText>')}{codes[1]}{run('<w:t>page</w:t>')}{codes[2]}"
+    )
+    assert found.inline.segment.text == "page"
+    found.replace(Segment("trang", (found.inline.segment.spans[0].__class__(0, 5),)))
+    raw = element.raw()
+    assert raw.index("begin") < raw.index("REF") < raw.index("separate") < raw.index("trang") < raw.index('"end"')
+
+
+def test_line_breaks_end_sentences():
+    _, found = read(run("<w:t>Name</w:t><w:tab/><w:t>Value</w:t>"))
+    assert found.inline.segment.breaks == (4,)

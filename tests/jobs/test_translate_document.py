@@ -1,0 +1,68 @@
+"""A document is translated into another file, with the links of the model's attention where it has one."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dragoman.documents.projection import Span
+from dragoman.documents.reading import Reading
+from dragoman.documents.segments import Segment
+from dragoman.errors import InputError
+from dragoman.jobs.translate_document import translate_document, translate_segments
+from dragoman.text.links import Links
+
+
+class Swapper:
+    """Swaps two words, says so by its links, and remembers what it was asked."""
+
+    attends = True
+    previous = 0
+    view = SimpleNamespace(links=lambda reading: Links(reading.links))
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def translate(self, sentences, *, attention, **_options):
+        assert attention
+        self.asked += sentences
+        return [self._one(sentence.split()) for sentence in sentences]
+
+    def _one(self, words: list[str]):
+        text = [word.upper() for word in reversed(words)]
+        links = frozenset((len(words) - 1 - n, n) for n in range(len(words)))
+        sides = SimpleNamespace(words=words), SimpleNamespace(words=text)
+        return SimpleNamespace(
+            text=" ".join(text), reading=SimpleNamespace(source=sides[0], target=sides[1], links=links)
+        )
+
+
+def test_each_different_sentence_is_translated_once():
+    translator = Swapper()
+    found = translate_segments(translator, [Segment("Red cat. Two."), Segment("Two."), Segment(" 12 "), Segment("")])
+    assert sorted(translator.asked) == ["Red cat.", "Two."]
+    assert [one and one.segment.text for one in found.segments] == ["CAT. RED TWO.", "TWO.", None, None]
+    assert (found.summary.sentences, found.summary.left) == (2, 0)
+
+
+def test_tags_follow_the_links():
+    (found,) = translate_segments(Swapper(), [Segment("one two three", (Span(0, 3),))]).segments
+    assert found is not None
+    assert found.segment.spans == (Span(10, 13),)
+
+
+def test_a_file_is_written_and_the_progress_reported(tmp_path: Path):
+    path, output = tmp_path / "a.html", tmp_path / "b.html"
+    path.write_text("<p>one <b>two</b></p>", encoding="utf-8")
+    seen: list[tuple[int, int]] = []
+    summary = translate_document(Swapper(), path, output, report=lambda done, total: seen.append((done, total)))
+    assert output.read_text(encoding="utf-8") == "<p><b>TWO</b> ONE</p>"
+    assert seen == [(0, 1), (1, 1)]
+    assert str(summary) == "1 different sentences in 1 segments were translated."
+
+
+def test_the_document_itself_is_not_overwritten(tmp_path: Path):
+    path = tmp_path / "a.txt"
+    path.write_text("one", encoding="utf-8")
+    with pytest.raises(InputError, match="another file"):
+        translate_document(Swapper(), path, path, reading=Reading())
