@@ -35,6 +35,7 @@ COMMANDS = (
     "diversify",
     "compare",
     "translate",
+    "bulk",
     "import",
     "export",
     "shortlist",

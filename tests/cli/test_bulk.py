@@ -1,0 +1,43 @@
+"""`dragoman bulk`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tests.tiny import Trained, dragoman, refusal
+
+from dragoman.scaling import cluster
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A text of three lines."""
+    path = tmp_path / "text.en"
+    path.write_text("I love cats.\n\nThe cat sleeps.\n", encoding="utf-8")
+    return path
+
+
+def test_the_file_is_what_translate_prints(trained: Trained, source: Path, tmp_path: Path) -> None:
+    run, out = trained("rnn"), tmp_path / "text.vi"
+    found = dragoman("bulk", run, "--source", source, "--out", out, "--beam", "2")
+    assert (found.code, found.lines) == (0, [str(out)]), found.errors
+    assert found.errors.endswith("3 lines translated.\n")
+    assert (
+        out.read_text(encoding="utf-8") == dragoman("translate", run, "--beam", "2", stdin=source.read_bytes()).output
+    )
+
+
+def test_a_file_that_is_there_is_not_written_over(trained: Trained, source: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.vi").write_text("mine")
+    sentence = refusal("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi")
+    assert sentence.startswith(f"{tmp_path / 'text.vi'} already exists; choose another file with --out")
+
+
+def test_numbers_of_workers_that_are_none_are_refused(
+    trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi", "--ray")
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object())
+    assert "`--ray none` is no number of processes" in refusal(*arguments, "none")
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None if name == "ray" else find_spec(name))
+    assert 'pip install "dragoman[ray]"' in refusal(*arguments, "2")
