@@ -1,12 +1,9 @@
 """`dragoman bulk`."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from tests.tiny import Trained, dragoman, refusal
-
-from dragoman.scaling import cluster
 
 
 @pytest.fixture
@@ -31,13 +28,3 @@ def test_a_file_that_is_there_is_not_written_over(trained: Trained, source: Path
     (tmp_path / "text.vi").write_text("mine")
     sentence = refusal("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi")
     assert sentence.startswith(f"{tmp_path / 'text.vi'} already exists; choose another file with --out")
-
-
-def test_numbers_of_workers_that_are_none_are_refused(
-    trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi", "--ray")
-    monkeypatch.setattr(cluster, "find_spec", lambda name: object())
-    assert "`--ray none` is no number of processes" in refusal(*arguments, "none")
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None if name == "ray" else find_spec(name))
-    assert 'pip install "dragoman[ray]"' in refusal(*arguments, "2")

@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.options import Beam, Device, Languages, Ray, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, Languages, SearchSettings, decoding_options
 
 
 def bulk(
@@ -19,31 +19,25 @@ def bulk(
     out: Annotated[Path, typer.Option(help="File of the translations, one per line.")],
     beam: Beam = None,
     settings: SearchSettings = None,
-    ray: Ray = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a job that was stopped.")] = False,
     device: Device = "auto",
 ) -> None:
     """Translate a large file.
 
     Line n of the output is the translation of line n. What is translated is kept in blocks beside the output until all is done:
-    Ctrl-C keeps it, and --resume continues. With --ray, the processes of a Ray cluster share the work; the output is the same.
+    Ctrl-C keeps it, and --resume continues.
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.jobs.bulk import Bulk, in_this_process, translate_file
-        from dragoman.scaling.cluster import Workers, check_installed
-        from dragoman.scaling.translation import by_processes
 
-        if ray is not None:
-            check_installed()
-        share = None if ray is None else by_processes(Workers.parse(ray))
         job = Bulk(tuple(runs), source, out, options, device)
         translator = job.load()
     with watching_translation() as report:
         lines = translate_file(
             job.between(choose_languages(translator, languages)),
             translator,
-            share or in_this_process(translator),
+            in_this_process(translator),
             resume=resume,
             report=report,
         )

@@ -1,1 +1,1 @@
-"""Work on the processes of a Ray cluster: training, and the translation of large files. Needs the extra `ray`."""
+"""Work on the processes of a Ray cluster: training. Needs the extra `ray`."""

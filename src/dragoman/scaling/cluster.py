@@ -70,7 +70,7 @@ def cluster(workers: Workers, *, on_gpu: bool = False) -> Iterator[None]:
     own = {} if address else {"num_cpus": max(workers.most, os.cpu_count() or 1), "include_dashboard": False}
     try:
         ray.init(address, logging_level="error", logging_config=ray.LoggingConfig(log_level="ERROR"), **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises plain ones too, as where its processes start too slowly
         first = str(error).strip().split("\n")[0]
         raise InputError(f"no Ray cluster can be used ({first}); check RAY_ADDRESS, or remove it") from None
     try:
