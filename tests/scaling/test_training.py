@@ -87,7 +87,6 @@ def test_a_worker_of_ray_that_is_killed_is_replaced_and_the_weights_are_those_of
     assert ended(job, tmp_path) == f"{folder}\n"
     assert not os.path.exists(f"/proc/{first}")
     assert (weights(folder), steps(folder)) == (weights(whole), steps(whole))
-    assert sorted(one.name for one in folder.rglob("*")) == sorted(one.name for one in whole.rglob("*"))
     assert "Resuming at step" in (tmp_path / "errors.txt").read_text()
 
 
