@@ -14,6 +14,7 @@ KINDS = [
     errors.ExportError,
     errors.ImportModelError,
     errors.TrainingError,
+    errors.LostProcessError,
 ]
 
 

@@ -10,6 +10,7 @@ DragomanError
 ├── RunError         a run folder that is missing, incomplete, damaged or newer than this program
 │   └── DamagedError      a file of a run whose content is not what was written
 └── TrainingError    training that cannot continue (a loss that is not a number, a full disk)
+    └── LostProcessError  one of several processes that train together has ended, so the others must start again
 
 The command line prints the sentence and exits with code 2. Any other exception is a bug in Dragoman.
 """
@@ -68,6 +69,10 @@ class ImportModelError(InputError):
 
 class TrainingError(DragomanError):
     """Training that cannot continue."""
+
+
+class LostProcessError(TrainingError):
+    """One of several processes that train together has ended, so the others must start again."""
 
 
 def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:

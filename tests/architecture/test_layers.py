@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"runs", "doctor"}),
     frozenset({"inference"}),
     frozenset({"jobs"}),
-    frozenset({"arena", "classification", "conversion", "laws"}),
+    frozenset({"arena", "classification", "conversion", "laws", "scaling"}),
     frozenset({"pretrained", "serving"}),
     frozenset({"cli"}),
     frozenset({"__init__", "__main__"}),

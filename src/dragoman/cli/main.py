@@ -35,6 +35,7 @@ COMMANDS = (
     "diversify",
     "compare",
     "translate",
+    "bulk",
     "serve",
     "keys",
     "import",

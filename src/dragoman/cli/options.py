@@ -80,6 +80,13 @@ To = Annotated[
     str | None,
     typer.Option("--to", metavar="LANGUAGE", help="Language to translate into; needed for a run of several languages."),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORKERS",
+        help="Let so many processes of a Ray cluster share the work, or as many of a range such as 1:8 as there is room for.",
+    ),
+]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Documents = Annotated[
     Path | None,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import clock, note, print_path, watch_training
+from dragoman.cli.console import ConsoleListener, clock, note, print_path, watch_training
+from dragoman.cli.options import Ray
 from dragoman.cli.quality import note_test_scores
 from dragoman.machine.processes import is_first
 
@@ -23,6 +24,7 @@ def train(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
+    ray: Ray = None,
 ) -> None:
     """Train a translator or a language model. Ctrl-C saves; --resume continues where it stopped."""
     from dragoman.jobs.train import fit
@@ -34,7 +36,18 @@ def train(
     if resume and Path(recipe).is_dir():
         folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
     loaded = load_recipe(name, settings or [])
-    progress = watch_training(lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume)
+    if ray is None:
+        progress = watch_training(
+            lambda listener: fit(loaded, folder, resume=resume, listener=listener), folder, resume
+        )
+    else:
+        from dragoman.scaling.cluster import Workers
+        from dragoman.scaling.training import fit_on_ray
+
+        workers = Workers.parse(ray)
+        progress = watch_training(
+            lambda _: fit_on_ray(loaded, folder, workers, resume=resume, listener=ConsoleListener), folder, resume
+        )
     if not is_first():
         return
     several = " --to LANGUAGE" if len(loaded.data.directions.targets) > 1 else ""

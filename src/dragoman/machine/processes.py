@@ -1,7 +1,7 @@
-"""What torchrun tells the processes that it starts, in their environment."""
+"""What torchrun and Ray tell the processes that they start, in their environment."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -70,3 +70,12 @@ def launch_of(environment: Mapping[str, str] = os.environ) -> str | None:
     """
     name = environment.get("TORCHELASTIC_RUN_ID", "none")
     return None if name == "none" else name
+
+
+def name_launch(name: str, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Let `launch_of` return a name, where something other than torchrun has started this process.
+
+    >>> name_launch("mine", place := {}), launch_of(place)
+    (None, 'mine')
+    """
+    environment["TORCHELASTIC_RUN_ID"] = name

@@ -20,7 +20,7 @@ from torch import nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from dragoman.errors import TrainingError
+from dragoman.errors import LostProcessError, TrainingError
 from dragoman.interfaces import Batch
 from dragoman.json_files import parse_json
 from dragoman.machine.processes import is_one_of_several, restarts
@@ -137,12 +137,15 @@ ALONE = World()
 
 @contextmanager
 def joined(device: torch.device, *, by_rows: bool = True, seed: int = 0) -> Iterator[World]:
-    """Meet the other processes for the time of a block; alone where torchrun did not start this one.
+    """Meet the other processes for the time of a block; alone where neither torchrun nor Ray started this one.
 
-    On GPUs each process of a machine uses one of its own. TrainingError where the others cannot be reached.
+    On GPUs each process of a machine uses one of its own. LostProcessError where the others cannot be reached.
     """
     if not is_one_of_several():
         yield ALONE
+        return
+    if distributed.is_initialized():  # by Ray, which has chosen a GPU too
+        yield World(distributed.get_rank(), distributed.get_world_size(), by_rows, seed)
         return
     on_gpu = device.type == "cuda"
     if on_gpu:
@@ -186,10 +189,10 @@ def connection_named() -> Iterator[None]:
         raise _lost(error) from None
 
 
-def _lost(error: Exception) -> TrainingError:
+def _lost(error: Exception) -> LostProcessError:
     """Say that the connection was lost, and what to do."""
     first = str(error).strip().split("\n")[0]
-    return TrainingError(
+    return LostProcessError(
         f"the connection to the other processes of this training was lost ({first}); see what they say, and start all of "
         "them again with --resume"
     )

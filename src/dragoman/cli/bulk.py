@@ -1,0 +1,45 @@
+"""`dragoman bulk`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.console import announced, note, print_path, watching_translation
+from dragoman.cli.loading import choose_languages
+from dragoman.cli.options import Beam, Device, Languages, SearchSettings, decoding_options
+
+
+def bulk(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="A run, or several runs that translate as an ensemble.")
+    ],
+    languages: Languages,
+    source: Annotated[Path, typer.Option("--source", metavar="FILE", help="Text to translate, one sentence per line.")],
+    out: Annotated[Path, typer.Option(help="File of the translations, one per line.")],
+    beam: Beam = None,
+    settings: SearchSettings = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a job that was stopped.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Translate a large file.
+
+    Line n of the output is the translation of line n. What is translated is kept in blocks beside the output until all is done:
+    Ctrl-C keeps it, and --resume continues.
+    """
+    options = decoding_options(settings, beam=beam)
+    with announced(f"Loading {', '.join(map(str, runs))}"):
+        from dragoman.jobs.bulk import Bulk, in_this_process, translate_file
+
+        job = Bulk(tuple(runs), source, out, options, device)
+        translator = job.load()
+    with watching_translation() as report:
+        lines = translate_file(
+            job.between(choose_languages(translator, languages)),
+            translator,
+            in_this_process(translator),
+            resume=resume,
+            report=report,
+        )
+    note(f"{lines:,} lines translated.")
+    print_path(out)

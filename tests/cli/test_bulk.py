@@ -1,0 +1,30 @@
+"""`dragoman bulk`."""
+
+from pathlib import Path
+
+import pytest
+from tests.tiny import Trained, dragoman, refusal
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A text of three lines."""
+    path = tmp_path / "text.en"
+    path.write_text("I love cats.\n\nThe cat sleeps.\n", encoding="utf-8")
+    return path
+
+
+def test_the_file_is_what_translate_prints(trained: Trained, source: Path, tmp_path: Path) -> None:
+    run, out = trained("rnn"), tmp_path / "text.vi"
+    found = dragoman("bulk", run, "--source", source, "--out", out, "--beam", "2")
+    assert (found.code, found.lines) == (0, [str(out)]), found.errors
+    assert found.errors.endswith("3 lines translated.\n")
+    assert (
+        out.read_text(encoding="utf-8") == dragoman("translate", run, "--beam", "2", stdin=source.read_bytes()).output
+    )
+
+
+def test_a_file_that_is_there_is_not_written_over(trained: Trained, source: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.vi").write_text("mine")
+    sentence = refusal("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi")
+    assert sentence.startswith(f"{tmp_path / 'text.vi'} already exists; choose another file with --out")
