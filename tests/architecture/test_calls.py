@@ -24,14 +24,14 @@ def later_parameters_are_keywords(source: Source) -> Iterator[str]:
 def _called_by_a_library(source: Source, function: Function) -> bool:
     """Tell whether torch or typer decides how a function is called.
 
-    torch gives a `ctx` first to the passes of an operation, everything that an operation is given to `__torch_dispatch__`, and
-    to a formula of FLOPs more than it asks for, which ends in `**_`. typer calls the commands of `cli/`, which are its public
+    torch gives a `ctx` first to the passes of an operation, everything that a function is given to `__torch_function__` and
+    `__torch_dispatch__`, and to a formula of FLOPs more than it asks for, which ends in `**_`. typer calls the commands of `cli/`, which are its public
     functions.
     """
     first = (*function.args.posonlyargs, *function.args.args)[0]
     swallows = function.args.kwarg is not None and function.args.kwarg.arg.strip("_") == ""
     command = source.path.parts[0] == "cli" and not function.name.startswith("_")
-    return swallows or command or first.arg == "ctx" or function.name == "__torch_dispatch__"
+    return swallows or command or first.arg == "ctx" or function.name in ("__torch_function__", "__torch_dispatch__")
 
 
 def test_the_fourth_and_later_parameters_are_keywords():

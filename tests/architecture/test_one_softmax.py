@@ -15,6 +15,7 @@ KERNELS = ("scaled_dot_product_attention", "flex_attention", "MultiheadAttention
 ELSEWHERE = {
     "decoding/": "turns logits over the vocabulary into log-probabilities of the next token",
     "inference/mask_filler.py": "turns logits over the vocabulary into probabilities of what fills a blank",
+    "inference/exploring/recording.py": "turns logits over the vocabulary into log-probabilities of the next token",
     "classification/": "turns logits over labels into probabilities",
     "laws/": "reads log-probabilities of target tokens, over the vocabulary",
     "training/": "reads log-probabilities of target tokens, over the vocabulary",

@@ -38,11 +38,11 @@ def tags(content: bytes, kind: str) -> Counter[str]:
 def check(kind: str, seed: int) -> None:
     """Translate a document, and compare tags, placeholders and parts."""
     made = make(kind, seed)
-    document = read_document(made.content, kind, "it", reading_for(kind))
+    document = read_document(made.content, kind, "it", reading=reading_for(kind))
     assert parts(document.written([None] * len(document.segments)), kind) == parts(made.content, kind)
     found = translate_segments(Spoiler(seed), document.segments)
     assert found.summary.left == 0
-    again = read_document(made.content, kind, "it", reading_for(kind))
+    again = read_document(made.content, kind, "it", reading=reading_for(kind))
     assert [one.text for one in again.segments] == [one.text for one in document.segments]
     content = document.written([one and one.segment for one in found.segments])
     before, after = tags(made.content, kind), tags(content, kind)

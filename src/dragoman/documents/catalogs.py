@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.documents.inline import Inline
 from dragoman.documents.plain import literal, rewritten
@@ -52,7 +52,7 @@ class CatalogDocument:
                 source = values.get("msgid_plural", source)
             if keyword.startswith("msgstr") and source.strip() and not value:
                 self._places.append(_Place(literal(source), keyword, start, number))
-        self.segments: Sequence[Segment] = [place.inline.segment for place in self._places]
+        self.segments: Sequence[Segment] = [replace(place.inline.segment, beside=True) for place in self._places]
 
     def text(self, translations: Sequence[Segment | None]) -> str:
         """Return the text of the catalog with translated messages."""

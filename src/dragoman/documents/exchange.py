@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.documents.elements import Paragraph, mixed, paragraph
 from dragoman.documents.markup import Element, Token, decode_xml, encode_xml, tree, with_attribute
@@ -32,7 +32,7 @@ class XliffDocument:
             raise InputError(f"{where} is not an XLIFF file; give its format with --format")
         self._is_second = (files[0].attribute("version") or "").startswith("2")
         self._units = list(self._find())
-        self.segments: Sequence[Segment] = [unit.source.inline.segment for unit in self._units]
+        self.segments: Sequence[Segment] = [replace(unit.source.inline.segment, beside=True) for unit in self._units]
 
     def written(self, translations: Sequence[Segment | None]) -> bytes:
         """Return the file with translated segments."""
@@ -102,7 +102,7 @@ class MemoryDocument:
                 one = paragraph(inside, _PAIRS)
                 if one.inline.segment.text.strip():
                     self._units.append(_Unit(one, unit))
-        self.segments: Sequence[Segment] = [unit.source.inline.segment for unit in self._units]
+        self.segments: Sequence[Segment] = [replace(unit.source.inline.segment, beside=True) for unit in self._units]
 
     def written(self, translations: Sequence[Segment | None]) -> bytes:
         """Return the file with translated segments."""

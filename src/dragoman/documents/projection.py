@@ -282,10 +282,10 @@ class _Projector:
                 added.append(now.start)
         if not added:
             return Projection(text, tuple(placed), self.mended)
-        return _spaced(text, placed, sorted(set(added)), self.mended)
+        return _spaced(text, placed, sorted(set(added)), mended=self.mended)
 
 
-def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], mended: int) -> Projection:
+def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], *, mended: int) -> Projection:
     """Put a space at each of some places: before the tags alone there, and after what ends there."""
     pieces, last = [], 0
     for place in added:

@@ -94,11 +94,11 @@ def open_document(path: Path, reading: Reading | None = None) -> Document:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a document that exists") from None
     if compressed:
-        return _Compressed(read_document(_unpacked(content, path), kind, str(path), chosen))
-    return read_document(content, kind, str(path), chosen)
+        return _Compressed(read_document(_unpacked(content, path), kind, str(path), reading=chosen))
+    return read_document(content, kind, str(path), reading=chosen)
 
 
-def read_document(content: bytes, kind: Format, where: str, reading: Reading) -> Document:
+def read_document(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
     """Read the content of a document, which errors call `where`."""
     if reading.column is not None and kind not in ("csv", "tsv"):
         raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")

@@ -18,6 +18,8 @@ class Segment:
     """Places where a sentence must end, such as line breaks."""
     cuts: tuple[int, ...] = ()
     """Places where one part ends and the next begins, as subtitles do; spans do not go across them."""
+    beside: bool = False
+    """Whether its translation stands beside it in the document, and is written even where it is equal."""
 
 
 @runtime_checkable

@@ -150,7 +150,8 @@ def find_blocks(path: Path) -> list[Block]:
     """Divide a file into blocks. InputError if it cannot be read, is compressed, or has a line that is no text."""
     if path.suffix in (".gz", ".xz", ".zst"):
         raise InputError(f"{path} is compressed; decompress it first, so that each process can read its lines alone")
-    blocks, start, before, lines, number = [], 0, 0, 0, 0
+    blocks: list[Block] = []
+    start = before = lines = number = 0
     try:
         with open_file(path) as file:
             while line := file.readline(LONGEST_LINE + 1):

@@ -94,7 +94,8 @@ def translate_segments(
             continue
         found = transfer(segment, _whole(segment, some, aligned))
         left += found is None
-        out.append(None if found is None or found.segment.text == segment.text else found)
+        is_written = found is not None and (segment.beside or found.segment.text != segment.text)
+        out.append(found if is_written else None)
     done = [one for one in out if one is not None]
     count = sum(one.placeholders for one in done), sum(one.tags for one in done)
     return Translated(out, Summary(len(segments), len(wanted), *count, left))

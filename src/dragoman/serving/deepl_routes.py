@@ -156,7 +156,7 @@ def target_codes(languages: Iterable[str]) -> dict[str, str]:
     >>> target_codes(["en", "pt-BR", "vi"])
     {'EN-GB': 'en', 'EN-US': 'en', 'PT-BR': 'pt-BR', 'VI': 'vi'}
     """
-    found = {}
+    found: dict[str, str] = {}
     for language in sorted(languages):
         for code in VARIANTS.get(language.lower(), (language.replace("_", "-").upper(),)):
             found.setdefault(code, language)

@@ -10,6 +10,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from dragoman.json_files import parse_json
 from dragoman.serving.interface import ServiceError, TooLargeError
 
 MIB = 1 << 20
@@ -48,7 +49,7 @@ class Fields:
     def texts(self, name: str) -> list[str] | None:
         """Return the texts of a field; None where it is missing or holds anything else."""
         value = self.values.get(name)
-        many = value if isinstance(value, list) else [value]
+        many: list[Any] = value if isinstance(value, list) else [value]
         return many if many and all(isinstance(one, str) for one in many) else None
 
 
@@ -72,7 +73,7 @@ async def read_fields(request: Request, most_mb: float) -> Fields:
 def _read_json(body: bytes) -> dict[str, Any]:
     """Return a JSON object of text that can be written again."""
     try:
-        found = json.loads(body)
+        found = parse_json(body)
         if not isinstance(found, dict):
             raise ValueError("no object")
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode("utf-8")

@@ -26,8 +26,10 @@ _LINE = re.compile(r"(\ufeff|\r\n|\r|\n)")
 class Document(Protocol):
     """A file that has been read."""
 
-    aligns: bool
-    """Whether `written` needs to know which words belong together."""
+    @property
+    def aligns(self) -> bool:
+        """Tell whether `written` needs to know which words belong together."""
+        ...
 
     @property
     def texts(self) -> Sequence[str]:

@@ -125,7 +125,7 @@ class LibreTranslate:
             raise ServiceError(f"{form} format is not supported")
         async with admitted(request, gate_of(request), check_size(texts, settings)):
             detection = None if source else await _detection(service, texts, target)
-            call = Call(tuple(texts), source or (detection and detection.language), target)
+            call = Call(tuple(texts), source or (detection.language if detection else None), target)
             if form == "html":
                 found = await translate_marked(service, call, TagRules(is_html=True))
             else:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -51,7 +52,9 @@ def computation_of(decoder: Any, lookup: nn.Module, observed: Observed, *, head:
     score = owner.score
     place, one = (0, head - 1, 0), (0, head - 1)
     visible = (
-        look.scores.new_ones(look.scores.shape, dtype=bool) if look.mask is None else look.mask.expand_as(look.scores)
+        look.scores.new_ones(look.scores.shape, dtype=torch.bool)
+        if look.mask is None
+        else look.mask.expand_as(look.scores)
     )
     terms = score.terms(look.queries, look.memory.keys)
     values, used = look.memory.values[one], observed.used[place]

@@ -138,7 +138,7 @@ class Explorer:
             tree = grow(
                 search_steps(recorder, begun.state, begun.maximum, constraints=constraints, **options), settings
             )
-            return self._exploration(tree, recorder.steps, begun.source, alternatives)
+            return self._exploration(tree, recorder.steps, begun.source, alternatives=alternatives)
 
     def why_not(
         self,
@@ -232,7 +232,7 @@ class Explorer:
             if not 0 <= token < len(self.codec) or token in special.unwritten or (token == special.eos and not last):
                 raise InputError(f"token {token} cannot stand in a translation; give ids of the target vocabulary")
 
-    def _exploration(self, tree: Tree, seen: Sequence[Seen], source: Side, alternatives: int) -> Exploration:
+    def _exploration(self, tree: Tree, seen: Sequence[Seen], source: Side, *, alternatives: int) -> Exploration:
         """Put together what was found and seen along the best path."""
         path = tree.path(tree.best)
         steps, weights = [], []
