@@ -24,9 +24,9 @@ def later_parameters_are_keywords(source: Source) -> Iterator[str]:
 def _called_by_a_library(source: Source, function: Function) -> bool:
     """Tell whether torch or typer decides how a function is called.
 
-    torch gives a `ctx` first to the passes of an operation, everything that a function is given to `__torch_function__` and
-    `__torch_dispatch__`, and to a formula of FLOPs more than it asks for, which ends in `**_`. typer calls the commands of `cli/`, which are its public
-    functions.
+    torch gives a `ctx` first to the passes of an operation, everything that a function is given to `__torch_function__` and to
+    `__torch_dispatch__`, and to a formula of FLOPs more than it asks for, which ends in `**_`. typer calls the commands of
+    `cli/`, which are its public functions.
     """
     first = (*function.args.posonlyargs, *function.args.args)[0]
     swallows = function.args.kwarg is not None and function.args.kwarg.arg.strip("_") == ""

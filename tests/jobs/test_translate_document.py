@@ -51,6 +51,11 @@ def test_tags_follow_the_links():
     assert found.segment.spans == (Span(10, 13),)
 
 
+def test_what_stands_beside_its_source_is_written_where_it_is_equal_too():
+    found = translate_segments(Swapper(), [Segment("OK", beside=True), Segment("OK")]).segments
+    assert [one and one.segment.text for one in found] == ["OK", None]
+
+
 def test_a_file_is_written_and_the_progress_reported(tmp_path: Path):
     path, output = tmp_path / "a.html", tmp_path / "b.html"
     path.write_text("<p>one <b>two</b></p>", encoding="utf-8")
