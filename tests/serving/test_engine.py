@@ -71,6 +71,23 @@ def test_a_batch_waits_for_company_but_not_long() -> None:
     assert worker.batches == [["a", "b"], ["c", "d"]]
 
 
+def test_a_caller_who_comes_as_the_last_one_leaves_gets_a_translation_all_the_same() -> None:
+    worker = Reversing()
+
+    async def use(engine: Engine) -> None:
+        worker.released.clear()
+        leaving = asyncio.create_task(engine.translate([job("same")]))
+        await until(lambda: len(worker.batches) == 1)
+        leaving.cancel()
+        coming = asyncio.create_task(engine.translate([job("same")]))
+        await asyncio.wait([leaving])
+        worker.released.set()
+        assert texts(await coming) == ["emas"]
+
+    run(worker, use)
+    assert worker.batches == [["same"], ["same"]]
+
+
 def test_identical_sentences_are_translated_once_in_flight_and_afterwards() -> None:
     worker = Reversing()
 

@@ -147,16 +147,21 @@ class Engine:
 
     def _arrived(self, flight: Flight, done: "asyncio.Future[Found]") -> None:
         """Remember a translation."""
-        if self._flights.get(flight.job) is flight:
-            del self._flights[flight.job]
+        self._forget(flight)
         if not done.cancelled() and done.exception() is None:
             self.memory.put(flight.job, done.result())
+
+    def _forget(self, flight: Flight) -> None:
+        """Let nobody else wait for a flight."""
+        if self._flights.get(flight.job) is flight:
+            del self._flights[flight.job]
 
     def _leave(self, flight: Flight) -> None:
         """Wait for a job no longer; the last one gives it up."""
         flight.waiting -= 1
         if not flight.waiting and not flight.result.done():
             flight.abandoned = True
+            self._forget(flight)  # at once, or one who comes now would wait for what is given up
             self.figures.given_up += 1
             flight.result.cancel()
 
