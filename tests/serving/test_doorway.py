@@ -15,12 +15,14 @@ from dragoman.serving.settings import ServiceSettings
 class Client:
     """A client that sends a body in pieces and leaves when it is told to."""
 
-    def __init__(self, *pieces: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    def __init__(
+        self, *pieces: bytes, headers: list[tuple[bytes, bytes]] | None = None, path: str = "/v1/translate"
+    ) -> None:
         self.messages: list[dict[str, Any]] = [
             {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
             for number, piece in enumerate(pieces, 1)
         ]
-        self.scope = {"type": "http", "method": "POST", "path": "/", "headers": headers or []}
+        self.scope = {"type": "http", "method": "POST", "path": path, "headers": headers or []}
         self.left = asyncio.Event()
         self.sent: list[dict[str, Any]] = []
 
@@ -122,3 +124,10 @@ def test_a_bug_is_answered_without_details_and_logged(capsys: pytest.CaptureFixt
     assert client.status == 500 and b"secret" not in client.sent[1]["body"]
     shown = capsys.readouterr().err
     assert "ValueError" in shown and "secret" not in shown
+
+
+@pytest.mark.parametrize("path", ["/translate", "/v2/translate"])
+def test_a_refusal_is_one_that_the_clients_of_other_services_can_read(path: str) -> None:
+    client = visit(Client(b"x" * 3000, path=path), max_body_mb=0.002)
+    told = json.loads(client.sent[1]["body"])
+    assert client.status == 413 and told["error"] == told["message"] and "3,000" in told["error"]

@@ -131,6 +131,7 @@ class _Visit:
     def __init__(self, scope: MutableMapping[str, Any], send: Send) -> None:
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
         self.number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self.path = str(scope["path"])
         self.begun = time.monotonic()
         self.status = 0
         self.complete = False
@@ -153,7 +154,13 @@ class _Visit:
         if refusal.retry_after is not None:
             headers.append((b"retry-after", str(max(1, round(refusal.retry_after))).encode()))
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": json.dumps(error_body(refusal)).encode()})
+        await self.send({"type": "http.response.body", "body": json.dumps(self._body(refusal)).encode()})
+
+    def _body(self, refusal: ServiceError) -> dict[str, Any]:
+        """Return an error as clients of the path read it: those of LibreTranslate a text, those of DeepL a message."""
+        if self.path.startswith("/v1/"):
+            return error_body(refusal)
+        return {"error": str(refusal), "message": str(refusal)}
 
 
 class _Fault(ServiceError):
