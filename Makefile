@@ -69,7 +69,7 @@ clean:  ## remove .venv, caches and builds; runs stay
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing Dragoman into $(VENV); the first time takes a few minutes."
-	$(INSTALL) --editable .
+	$(INSTALL) --editable ".[serve]"
 	@touch $@
 
 $(VENV)/.developing: pyproject.toml constraints.txt | $(BIN)/pip
