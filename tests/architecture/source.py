@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +47,7 @@ def planted(text: str, path: str = "attention/new.py") -> Source:
     return Source(f"{PACKAGE}/{path}", text)
 
 
+@cache
 def sources(*folders: str) -> list[Source]:
     """Read every Python file below `folders` of the repository."""
     paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))

@@ -67,8 +67,10 @@ SETTABLE = {
     "backtranslate",
     "diversify",
     "tune",
+    "bulk",
+    "serve",
 }
-"""Commands with `--set`; the first seven read recipes, the others the section `decoding`."""
+"""Commands with `--set`; the first seven read recipes, the others the section `decoding`, but `serve` its own settings."""
 
 
 def small(name: str, **changes: Any) -> dict[str, Any]:

@@ -17,8 +17,9 @@ pytest.importorskip("uvicorn")
 
 from dragoman.errors import InputError
 from dragoman.serving.app import create_app
-from dragoman.serving.server import ROUTERS, Server, is_private, listen, server_of
+from dragoman.serving.server import Server, is_private, listen, routers_of, server_of
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.store import MEMORY, open_store
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def serving(worker: Reversing, **settings: Any) -> Iterator[tuple[int, Server]]:
     """Serve in a thread, and give the port and the server."""
     chosen = ServiceSettings(**settings)
     service = service_of(worker, **settings)
-    server = server_of(create_app(service, chosen, routers=ROUTERS), service, chosen)
+    server = server_of(create_app(service, chosen, routers=routers_of(open_store(MEMORY))), service, chosen)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dragoman.serving.keys import Keys
 
 keys = typer.Typer(
-    help="Add, list and revoke the API keys of `dragoman serve --keys STORE`.",
+    help="Manage the API keys of a service.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
