@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.shapes import check_shapes, forget
+from tests.shapes import begin, check_shapes
 
 check_shapes()
 
@@ -31,9 +31,9 @@ settings.load_profile("dragoman")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _check_shapes_again() -> None:
-    """Check each shape once in every file of tests."""
-    forget()
+def _check_shapes(request: pytest.FixtureRequest) -> None:
+    """Check each shape once in every file of tests, but in those of whole programs."""
+    begin(request.path.relative_to(Path(__file__).parent.parent).parts[1])
 
 
 @pytest.fixture(autouse=True, scope="session")

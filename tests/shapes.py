@@ -2,7 +2,7 @@
 
 Nothing of Dragoman is imported here: the tests check what comes after. The checks cost twice as much as the models that are
 tested, so each function is checked once for the same shapes in a file of tests, and functions without shapes in their signature
-are not.
+are not. Tests of whole programs go without.
 """
 
 import inspect
@@ -17,6 +17,9 @@ import torch
 SOURCE = Path(__file__).parents[1] / "src"
 _checked = jaxtyping.jaxtyped
 _seen: set[Any] = set()
+"""Functions with the shapes that were checked; with None among them, nothing is checked."""
+WHOLE_PROGRAMS = frozenset({"arena", "benchmarks", "cli", "end_to_end", "fuzz", "jobs", "scaling", "serving"})
+"""Folders of tests of whole programs, which do without: the parts that have shapes are tested elsewhere."""
 
 
 def check_shapes() -> None:
@@ -25,9 +28,11 @@ def check_shapes() -> None:
     jaxtyping.install_import_hook(list(modules_with_shapes()), "beartype.beartype")
 
 
-def forget() -> None:
-    """Check all shapes again, as each file of tests does."""
+def begin(folder: str) -> None:
+    """Begin with a file of tests in a folder: check all shapes again, or none."""
     _seen.clear()
+    if folder in WHOLE_PROGRAMS:
+        _seen.add(None)
 
 
 def modules_with_shapes() -> Iterator[str]:
@@ -53,7 +58,7 @@ def _once(function: Callable[..., Any], checked: Callable[[], Callable[..., Any]
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():
+        if None in _seen or torch.compiler.is_dynamo_compiling():
             return function(*arguments, **named)
         sizes: dict[int, int] = {0: 0, 1: 1}
         shapes = (function, *(_shape(value, sizes) for value in (*arguments, *named, *named.values())))

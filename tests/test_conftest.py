@@ -3,7 +3,7 @@
 import jaxtyping
 import pytest
 import torch
-from tests.shapes import modules_with_shapes
+from tests.shapes import begin, modules_with_shapes
 
 from dragoman.attention.attend import normalize
 from dragoman.data.collate import collate
@@ -22,3 +22,12 @@ def test_a_wrong_shape_is_refused() -> None:
     for wrong in (scores[0], scores[:, :2], scores.long()):
         with pytest.raises(jaxtyping.TypeCheckError):
             normalize(wrong, mask)
+
+
+def test_tests_of_whole_programs_go_without() -> None:
+    scores, mask = torch.zeros(2, 3, 4), torch.ones(2, 3, 4, dtype=torch.bool)
+    begin("end_to_end")
+    assert normalize(scores[0], mask).shape == (2, 3, 4)
+    begin("attention")
+    with pytest.raises(jaxtyping.TypeCheckError):
+        normalize(scores[0], mask)

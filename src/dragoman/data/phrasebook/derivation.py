@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from random import Random
 
 from dragoman.data.phrasebook import english, french, pick, vietnamese
@@ -48,8 +48,14 @@ def derive(language: str, split: Split, count: int, seed: int = 1) -> list[Examp
         raise InputError(
             f"the phrasebook gives 0 to {most} pairs for {split}, not {count}; ask for a number in between"
         )
+    return list(_derived(language, split, count, seed=seed))
+
+
+@lru_cache(maxsize=4)
+def _derived(language: str, split: Split, count: int, *, seed: int) -> tuple[Example, ...]:
+    """Draw pairs; a training reads the same parts several times."""
     drawn = _draw(split, Random(seed))
-    return [example(sentence, language) for _, sentence in zip(range(count), drawn, strict=False)]
+    return tuple(example(sentence, language) for _, sentence in zip(range(count), drawn, strict=False))
 
 
 def example(sentence: Sentence, language: str) -> Example:
