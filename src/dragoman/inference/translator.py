@@ -241,23 +241,29 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        results = []
-        rows = zip(requests, self._search(requests, settings, watch), attention or [False] * len(requests), strict=True)
-        for request, found, shown in rows:
-            readings: list[AttentionMap] | None = None
-            if shown or (replaces and any(self.target.special.unk in one.ids for one in found)):
-                written = [replace(request, target=one.ids) for one in found]
-                readings = self.engine.attention_maps(written, (self.source, self.target), settings)
-            results.append(
-                self._speller.translation(
-                    request.request.source,
-                    found,
-                    dictionary=settings.dictionary,
-                    readings=readings,
-                    replaces=replaces,
-                )
+        found = self._search(requests, settings, watch)
+        unknown = self.target.special.unk
+        shown = [
+            wanted or (replaces and any(unknown in one.ids for one in some))
+            for wanted, some in zip(attention or [False] * len(requests), found, strict=True)
+        ]
+        written = [
+            replace(request, target=one.ids)
+            for request, some, needed in zip(requests, found, shown, strict=True)
+            if needed
+            for one in some
+        ]
+        maps = iter(self.engine.attention_maps(written, (self.source, self.target), settings))
+        return [
+            self._speller.translation(
+                request.request.source,
+                some,
+                dictionary=settings.dictionary,
+                readings=[next(maps) for _ in some] if needed else None,
+                replaces=replaces,
             )
-        return results
+            for request, some, needed in zip(requests, found, shown, strict=True)
+        ]
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
