@@ -58,6 +58,12 @@ def test_several_losses_add_up(text: Parallel) -> None:
     expect(find_shifts(*_sides(damaged)), (301, 798, 2), (800, 1198, 1), (1202, 1998, -2), within=TOLERATED + 3)
 
 
+@pytest.mark.parametrize("lines", [600, 1000])
+def test_most_lines_may_be_farther_off_than_is_looked_at_first(lines: int) -> None:
+    damaged = parallel(lines).without(sources=[*range(60, 65), *range(100, 104)], targets=range(150, 153))
+    expect(find_shifts(*_sides(damaged)), (61, 95, 5), (96, 141, 9), (142, lines - 9, 6), within=TOLERATED + 3)
+
+
 def test_a_shift_from_the_first_line_on_is_found(text: Parallel) -> None:
     expect(find_shifts(*_sides(text.without(sources=[0]))), (1, 1999, 1))
     expect(find_shifts(*_sides(text.without(targets=range(3)))), (4, 2000, -3))

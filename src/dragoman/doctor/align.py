@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from dragoman.doctor.evidence import BAND, Evidence, Weights, weigh
+from dragoman.doctor.evidence import BAND, REACH, Evidence, Weights, weigh
 from dragoman.doctor.lexicon import NOWHERE, learn_lexicon, same_tokens
 from dragoman.doctor.path import best_border, best_path
 from dragoman.doctor.tokens import Batch
@@ -18,6 +18,8 @@ SEARCHES = 20
 """So many times lines without partner are looked for far away, as long as some are found."""
 SHORTEST = 24
 """Fewer lines without partner are not looked for."""
+ENOUGH = 50
+"""So many lines for each offset are needed to begin with one beyond `BAND`; among fewer, chance looks like a shift."""
 AROUND = 200
 """A border is placed among so many lines before and after the block at which it was found."""
 
@@ -94,7 +96,8 @@ def align(batch: Batch, expected: int = 0) -> Alignment:
     path = np.full(len(batch.source), expected)
     evidence = Evidence(batch, same_tokens(batch))
     counts = evidence.counts(path)
-    offset = max(range(-BAND, BAND + 1), key=lambda one: weigh(counts, one).information)
+    furthest = min(REACH, max(BAND, len(path) // ENOUGH))
+    offset = max(range(-furthest, furthest + 1), key=lambda one: weigh(counts, one).information)
     aligner = Aligner(evidence, evidence.tempered(weigh(counts, offset), path + offset))
     path = aligner.path(expected)
     for _ in range(ROUNDS):
