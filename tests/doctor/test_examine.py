@@ -108,3 +108,67 @@ def test_the_page_of_the_documentation_lists_every_finding() -> None:
     for check in CHECKS:
         assert f"| {check.severity} |" in rows[check.name], check.name
         assert ("| yes |" in rows[check.name]) == check.removes, check.name
+
+
+DATA = Path("../shared/data")
+REAL = pytest.mark.skipif(not DATA.exists(), reason=f"there is no {DATA}: its known faults are not looked for")
+TRAPS: list[tuple[str, tuple[str, str], dict[tuple[str, str], int]]] = [
+    ("iwslt15-en-vi/train-first10k", ("en", "vi"), {("blank-side", "en"): 3, ("duplicate", "en"): 50}),
+    ("iwslt15-en-vi/train-first10k", ("en", "vi"), {("entities", "en"): 3887, ("entities", "vi"): 836}),
+    ("multi30k/train", ("en", "de"), {("subword-marks", "de"): 2, ("no-letters", "en"): 2, ("duplicate", "en"): 3}),
+    ("multi30k/train", ("en", "de"), {("odd-spaces", "de"): 44, ("outer-spaces", "de"): 85, ("entities", "de"): 1}),
+    ("evbnews-en-vi/train", ("en", "vi"), {("not-nfc", "vi"): 97, ("duplicate", "en"): 1210, ("copy", "en"): 123}),
+    ("alt-en-vi/train", ("en", "vi"), {("zero-width", "vi"): 70}),
+    ("alignments/hansards-en-fr/test", ("en", "fr"), {("duplicate", "en"): 6}),
+]
+"""Corpora, and how many lines have a fault that is known to be in them."""
+
+
+@pytest.mark.slow
+@REAL
+@pytest.mark.parametrize(("stem", "languages", "expected"), TRAPS)
+def test_known_faults_of_real_corpora_are_found(
+    stem: str, languages: tuple[str, str], expected: dict[tuple[str, str], int]
+) -> None:
+    found = examine(parse(DataSettings, _real(languages, train=stem)))
+    counts = {
+        (one.name, language): one.count
+        for one in found.findings
+        for language in languages
+        if language in one.file.split(".")
+    }
+    assert {fault: counts.get(fault) for fault in expected} == expected
+    assert found.of("error") == []
+
+
+@pytest.mark.slow
+@REAL
+@pytest.mark.parametrize(
+    ("train", "dev", "languages", "count"),
+    [("alt-en-vi/train", "alt-en-vi/dev", ("en", "vi"), 3), ("multi30k/train", "multi30k/val", ("en", "de"), 1)],
+)
+def test_known_sentences_of_dev_in_real_training_text_are_found(
+    train: str, dev: str, languages: tuple[str, str], count: int
+) -> None:
+    found = examine(parse(DataSettings, _real(languages, train=train, dev=dev)))
+    assert sum(one.count for one in found.findings if one.name == "leakage" and "en" in one.file.split(".")) == count
+
+
+@pytest.mark.slow
+@REAL
+def test_tokenised_text_beside_raw_text_is_found() -> None:
+    parts = {"train": "iwslt15-en-vi/train-first10k", "dev": "iwslt15-en-vi/tst2012.raw"}
+    found = examine(parse(DataSettings, _real(("en", "vi"), **parts)))
+    assert [one.name for one in found.findings].count("other-style") == 2  # a side each
+
+
+def _real(languages: tuple[str, str], **parts: str) -> dict[str, Any]:
+    """Return the settings of data that name real corpora."""
+
+    def path(stem: str, language: str) -> str:
+        plain = DATA / f"{stem}.{language}"
+        return str((plain if plain.exists() else plain.with_name(f"{plain.name}.gz")).resolve())
+
+    source, target = languages
+    files = {part: [{"source": path(stem, source), "target": path(stem, target)}] for part, stem in parts.items()}
+    return {"source": source, "target": target, **files}
