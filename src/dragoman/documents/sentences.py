@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from dragoman.documents.alignment import Range
+from dragoman.text.segments import segments
 
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=(\s+)(\S))|[。！？]+[”’」』）]*|\n\s*\n|$")
-_SHORT = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|No|vs|etc|e\.g|i\.e|cf|approx)\.$")
+_BLANK_LINE = re.compile(r"\n\s*\n")
 
 
 def sentences(text: str, breaks: Sequence[int] = ()) -> list[Range]:
@@ -20,16 +21,10 @@ def sentences(text: str, breaks: Sequence[int] = ()) -> list[Range]:
     ends = {
         one for one in breaks if not text[one:].lstrip()[:1].islower() or not re.search(r"\s", text[one - 1 : one + 1])
     }
-    for found in _END.finditer(text):
-        following = found[2] or ""
-        if following.islower() or (found[0].startswith(".") and _SHORT.search(text, 0, found.end())):
-            continue
-        ends.add(found.end())
-    places, start = [], 0
-    for end in sorted(ends | {len(text)}):
-        part = text[start:end]
-        if part.strip():
-            begun = start + len(part) - len(part.lstrip())
-            places.append((begun, start + len(part.rstrip())))
-        start = end
-    return places
+    ends |= {found.end() for found in _BLANK_LINE.finditer(text)}
+    areas = pairwise(sorted({0, *ends, len(text)}))
+    return [
+        (start + one.start, start + one.end)
+        for start, end in areas
+        for one in segments(text[start:end], split="punctuation")
+    ]

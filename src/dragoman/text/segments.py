@@ -59,8 +59,8 @@ def segments(text: str, *, language: str | None = None, split: Split = "sentence
 
     A sentence ends with ".", "!", "?" or "…", closing quotes and brackets included, before white space that no small letter
     follows; "。", "！" and "？" need no space. A point ends none after an abbreviation or title of the `language` (English,
-    French, German, Vietnamese; all of these if it is not known), after a single letter ("J. Smith", "z. B.") or several with
-    points ("U.S."), after a number that begins a line ("1. First") or, in German, an ordinal ("3. Mai").
+    French, German, Vietnamese; all of these if it is not known), after a capital ("J. Smith"), in German any letter ("z. B."),
+    or several with points ("U.S."), after a number that begins a line ("1. First") or, in German, an ordinal ("3. Mai").
 
     >>> [one.text for one in segments("Dr. Ha left.  Why?\n\nNobody knew.")]
     ['Dr. Ha left.', 'Why?', 'Nobody knew.']
@@ -127,7 +127,7 @@ def _ends(before: str, found: re.Match[str], language: str | None) -> bool:
     whole = word == before.strip(_OPENING)
     if word.isdigit():
         return not (whole or (_base(language) in ("de", None) and len(word) < 3))
-    if len(word) == 1 and word.isalpha():
+    if len(word) == 1 and word.isalpha() and (word.isupper() or _base(language) == "de" or whole):
         return word == "I" and not whole and _base(language) in ("en", None)
     if re.fullmatch(r"(?:\w\.)+\w", word) or word in _listed(_TITLES, language):
         return False
