@@ -3,10 +3,12 @@
 import asyncio
 
 import pytest
+from tests.documents.generated import make
+from tests.documents.test_segments import tags
 from tests.serving.phrases import Phrases
 
 from dragoman.errors import InputError
-from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, Downloads, read_html, read_text, translate_document
+from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, READERS, Downloads, translate_document
 from dragoman.serving.interface import Call, OverloadedError
 from dragoman.serving.settings import ServiceSettings
 
@@ -21,21 +23,32 @@ def translated(document, **settings) -> bytes:
 def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
     text = "\ufeffhello\r\n\r\n  red house \n\n5!\rworld".encode()
     expected = "\ufeffxin chào\r\n\r\n  nhà đỏ \n\n5!\rthế giới"
-    assert translated(read_text(text, "a.txt")).decode() == expected
-    assert translated(read_text(b"\n \n", "a.txt")) == b"\n \n"
+    assert translated(READERS[".txt"](text, "a.txt")).decode() == expected
+    assert translated(READERS[".txt"](b"\n \n", "a.txt")) == b"\n \n"
 
 
 def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():
     service = Phrases()
-    document = read_text(b"hello\n" * 7, "a.txt")
+    document = READERS[".txt"](b"hello\n" * 7, "a.txt")
     asyncio.run(translate_document(service, document, CALL, settings=ServiceSettings(max_texts=3)))
     assert [len(call.texts) for call in service.calls] == [3, 3, 1]
-    assert translated(read_html(b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
+    assert translated(READERS[".html"](b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
+
+
+@pytest.mark.parametrize("kind", ["html", "docx", "odt", "pptx", "srt", "vtt"])
+def test_other_documents_keep_their_tags(kind: str):
+    made = make(kind, 3)
+    document = READERS[f".{kind}"](made.content, f"a.{kind}")
+    assert document.texts and tags(translated(document), kind) == tags(made.content, kind)
+
+
+def test_a_message_that_is_equal_in_both_languages_is_written_too():
+    assert b'msgstr "OK"' in translated(READERS[".po"](b'msgid "OK"\nmsgstr ""\n', "a.po"))
 
 
 def test_another_encoding_is_refused():
     with pytest.raises(InputError, match="UTF-8"):
-        read_html("é".encode("latin-1"), "a.html")
+        READERS[".html"]("é".encode("latin-1"), "a.html")
 
 
 def test_downloads_wait_for_a_while_and_not_beyond_the_room():

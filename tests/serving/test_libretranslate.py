@@ -172,7 +172,7 @@ def test_a_file_is_translated_and_fetched(client: TestClient):
         (None, {}, "Invalid request: missing file parameter"),
         (("a.txt", b""), {}, "Invalid request: empty file"),
         (("a.exe", b"x"), {}, "Invalid request: file format not supported"),
-        (("a.txt", b"\xff\xfe"), {}, "a.txt is not UTF-8 text (byte 0); save it as UTF-8"),
+        (("a.txt", b"caf\xe9"), {}, "a.txt is not UTF-8; convert it first, for example with iconv"),
         (("a.txt", b"x"), {"target": ""}, "Invalid request: missing target parameter"),
     ],
 )

@@ -23,7 +23,8 @@ Format = Literal["txt", "html", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv"
 LARGEST = 256 << 20
 """Number of bytes beyond which a document is refused."""
 
-_SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "pot": "po", "xlf": "xliff", "tab": "tsv"}
+SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "pot": "po", "xlf": "xliff", "tab": "tsv"}
+"""Other suffixes of formats."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -127,7 +128,7 @@ def read_document(content: bytes, kind: Format, where: str, *, reading: Reading)
 def _format_of(name: str, path: Path) -> Format:
     """Return the format that a suffix stands for."""
     suffix = name.rpartition(".")[2]
-    suffix = _SUFFIXES.get(suffix, suffix)
+    suffix = SUFFIXES.get(suffix, suffix)
     for known in get_args(Format):
         if suffix == known:
             return known

@@ -45,6 +45,11 @@ def transfer(segment: Segment, alignment: Alignment) -> Transferred | None:
     return Transferred(Segment(found.text, own, cuts=tuple(starts[1:])), mended.count, found.mended)
 
 
+def is_written(segment: Segment, found: Transferred | None) -> bool:
+    """Tell whether a translation is written: one that equals its source only where both are in the document."""
+    return found is not None and (segment.beside or found.segment.text != segment.text)
+
+
 def _within_parts(spans: Sequence[Span], cuts: Sequence[int]) -> list[Span]:
     """Put an element around each part of a text, before all others, and the others into these."""
     count = len(cuts) - 1

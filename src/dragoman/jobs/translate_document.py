@@ -10,7 +10,7 @@ from dragoman.documents.alignment import Alignment, align, by_position, join, wo
 from dragoman.documents.reading import Reading, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
-from dragoman.documents.transfer import Transferred, transfer
+from dragoman.documents.transfer import Transferred, is_written, transfer
 from dragoman.errors import InputError
 
 CHUNK = 256
@@ -94,8 +94,7 @@ def translate_segments(
             continue
         found = transfer(segment, _whole(segment, some, aligned))
         left += found is None
-        is_written = found is not None and (segment.beside or found.segment.text != segment.text)
-        out.append(found if is_written else None)
+        out.append(found if is_written(segment, found) else None)
     done = [one for one in out if one is not None]
     count = sum(one.placeholders for one in done), sum(one.tags for one in done)
     return Translated(out, Summary(len(segments), len(wanted), *count, left))

@@ -20,8 +20,8 @@ from dragoman.serving.files import (
     KEEP_BYTES,
     KEEP_SECONDS,
     READERS,
-    Document,
     Reader,
+    Upload,
     safe_name,
     suffix_of,
     translate_document,
@@ -169,7 +169,7 @@ class DeepLDocuments:
 async def _translate(
     one: Waiting,
     service: Service,
-    document: Document,
+    document: Upload,
     *,
     call: Call,
     settings: ServiceSettings,

@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Protocol
+from typing import get_args
 
-from dragoman.errors import InputError, shorten
+from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
+from dragoman.documents.segments import Document, Segment
+from dragoman.documents.transfer import is_written, transfer
+from dragoman.errors import shorten
 from dragoman.serving.interface import Answer, Call, OverloadedError, Service
-from dragoman.serving.markup import Marked, TagRules, alignment_of, read_markup
+from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import translate, translate_aligned
 
@@ -20,88 +23,56 @@ KEEP_SECONDS = 30 * 60.0
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
 
-_LINE = re.compile(r"(\ufeff|\r\n|\r|\n)")
 
+@dataclass(frozen=True)
+class Upload:
+    """A document that was uploaded, as texts to translate."""
 
-class Document(Protocol):
-    """A file that has been read."""
+    document: Document
 
     @property
     def aligns(self) -> bool:
-        """Tell whether `written` needs to know which words belong together."""
-        ...
+        """Tell whether `written` needs to know which words belong together: where there are tags."""
+        return any(segment.spans or segment.cuts for segment in self.document.segments)
 
     @property
-    def texts(self) -> Sequence[str]:
-        """The texts to translate, none of them empty."""
-        ...
+    def texts(self) -> list[str]:
+        """The texts of its segments, none of them blank."""
+        return [segment.text for segment in self.document.segments if segment.text.strip()]
 
     def written(self, answers: Sequence[Answer]) -> bytes:
-        """Return the content of the file with the translations of its texts."""
-        ...
+        """Return the content of the document with the translations of its texts."""
+        left = iter(answers)
+        translations: list[Segment | None] = []
+        for segment in self.document.segments:
+            found = None
+            if segment.text.strip():
+                found = transfer(segment, alignment_of(segment.text, next(left)))
+            translations.append(None if found is None or not is_written(segment, found) else found.segment)
+        return self.document.written(translations)
 
 
-Reader = Callable[[bytes, str], Document]
+Reader = Callable[[bytes, str], Upload]
 """Reads the content of a file, of which the name is given too. Raises InputError if it is not what its name says."""
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A plain text, line by line; line breaks, blank lines and a byte order mark stay."""
-
-    parts: tuple[str, ...]
-    """Lines and line breaks, in turn."""
-    aligns: bool = False
-
-    @property
-    def texts(self) -> list[str]:
-        """The lines with anything on them."""
-        return [line for line in self.parts[::2] if line.strip()]
-
-    def written(self, answers: Sequence[Answer]) -> bytes:
-        """Return the text with its lines translated."""
-        left = iter(answers)
-        parts = [
-            next(left).text if number % 2 == 0 and part.strip() else part for number, part in enumerate(self.parts)
-        ]
-        return "".join(parts).encode("utf-8")
+def reader_of(kind: Format) -> Reader:
+    """Return what reads files of a format."""
+    return lambda content, name: Upload(read_document(content, kind, shorten(name), reading=Reading()))
 
 
-@dataclass(frozen=True)
-class HtmlFile:
-    """A page of HTML; all tags stay as they are."""
-
-    marked: Marked
-    aligns: bool = True
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of its blocks."""
-        return self.marked.texts
-
-    def written(self, answers: Sequence[Answer]) -> bytes:
-        """Return the page with its texts translated."""
-        pairs = zip(self.marked.texts, answers, strict=True)
-        return self.marked.written([alignment_of(text, answer) for text, answer in pairs]).text.encode("utf-8")
-
-
-def read_text(content: bytes, name: str) -> TextFile:
-    """Read a plain text. InputError if it is not UTF-8."""
-    return TextFile(tuple(_LINE.split(_decoded(content, name))))
-
-
-def read_html(content: bytes, name: str) -> HtmlFile:
-    """Read a page of HTML. InputError if it is not UTF-8."""
-    return HtmlFile(read_markup(_decoded(content, name), TagRules(is_html=True)))
-
-
-READERS: Mapping[str, Reader] = {".txt": read_text, ".html": read_html, ".htm": read_html}
-"""What reads files whose names end so, in small letters."""
+READERS: Mapping[str, Reader] = {
+    f".{suffix}": reader_of(kind)
+    for kind in get_args(Format)
+    if kind not in ("csv", "tsv", "tmx")
+    for suffix in (kind, *(other for other, known in SUFFIXES.items() if known == kind))
+}
+"""What reads files whose names end so, in small letters; tables and memories need to be told more than a name."""
 
 
 async def translate_document(
     service: Service,
-    document: Document,
+    document: Upload,
     call: Call,
     *,
     settings: ServiceSettings,
@@ -172,14 +143,6 @@ def suffix_of(name: str) -> str:
     ('.txt', '')
     """
     return PurePath(safe_name(name)).suffix.lower()
-
-
-def _decoded(content: bytes, name: str) -> str:
-    """Return the text of a file."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{shorten(name)} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
 
 
 def _portions(texts: Sequence[str], settings: ServiceSettings) -> list[tuple[str, ...]]:
