@@ -2,13 +2,16 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.doctor.conftest import Examined, good
 
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import DataSettings
-from dragoman.doctor.chunk import Side, chunks
+from dragoman.doctor import languages as module
+from dragoman.doctor.check import Patient
+from dragoman.doctor.chunk import Chunk, Side, chunks
 from dragoman.doctor.examine import examine
 from dragoman.doctor.languages import Trigrams
 from dragoman.settings import parse
@@ -110,3 +113,15 @@ def test_corpora_of_both_directions_are_not_called_swapped(tmp_path: Path) -> No
     found = examine(parse(DataSettings, {**data, "languages": ["en", "fr", "de"]})).findings
     assert not [one for one in found if one.severity == "error"]
     assert {one.file for one in found if one.name == "swapped-sides"} == {str(tmp_path / "mixed.tsv")}
+
+
+@pytest.mark.parametrize(("first", "windows"), [(0, 16), (module.MANY - 1, 16), (module.MANY, 4)])
+def test_after_many_pairs_a_quarter_of_the_windows_is_identified(
+    first: int, windows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    known = SimpleNamespace(classify=lambda text: (asked.append(text), ("en", 0.0))[1])
+    monkeypatch.setattr(module, "_identifier", lambda _: known)
+    check = module.Identified(Patient("train", "train.one", ("a", "b"), ("en", "fr")))
+    check.see(Chunk([Pair("a sentence", "a sentence", "")] * 320, first))
+    assert len(asked) == 2 * windows

@@ -1,152 +1,187 @@
-"""The translation of large files, block by block."""
+"""The translation of large files, and what is left of a job that was stopped."""
 
-from collections.abc import Iterator, Sequence
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tiny import Trained
 
-from dragoman.errors import InputError, RunError
+from dragoman.errors import CorpusError, DragomanError, InputError, RunError
 from dragoman.inference.translator import Translator
-from dragoman.jobs import bulk
-from dragoman.jobs.bulk import Block, BlockTranslator, Bulk, find_blocks, in_this_process, translate_file
+from dragoman.jobs import bulk, translate_corpus
+from dragoman.jobs.bulk import folder_of, translate_file
 from dragoman.jobs.translate_corpus import TranslationProgress
 
 WORDS = ["I love cats.", "No.", "", "This is a book.", "The cat sleeps.", "Yes.", "I love books."]
 TEXT = "".join(f"{word}\n" for word in WORDS)
 
 
+@dataclass(frozen=True)
+class Job:
+    """A file and what translates it."""
+
+    run: Path
+    source: Path
+    out: Path
+    beam: int = 2
+
+    def translator(self) -> Translator:
+        """Load what translates."""
+        return Translator.load(self.run, beam=self.beam)
+
+    def start(self, translator: Translator | None = None, **options: Any) -> int:
+        """Translate the file."""
+        return translate_file(translator or self.translator(), [self.run], self.source, out=self.out, **options)
+
+
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of two lines."""
-    monkeypatch.setattr(bulk, "CHUNK", 2)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of two lines."""
+    monkeypatch.setattr(translate_corpus, "CHUNK", 2)
 
 
 @pytest.fixture
-def job(trained: Trained, tmp_path: Path) -> Bulk:
-    """A job with one line more than three blocks."""
+def job(trained: Trained, tmp_path: Path) -> Job:
+    """A job with one line more than three chunks."""
     (tmp_path / "text.en").write_text(TEXT, encoding="utf-8")
-    return Bulk((trained("rnn"),), tmp_path / "text.en", tmp_path / "text.vi", {"beam": 2})
+    return Job(trained("rnn"), tmp_path / "text.en", tmp_path / "text.vi")
 
 
-def expected(job: Bulk) -> bytes:
+def expected(job: Job) -> bytes:
     """Return what the translator makes of all lines."""
-    return "".join(f"{one.text}\n" for one in job.load().translate(WORDS)).encode()
+    return "".join(f"{one.text}\n" for one in job.translator().translate(WORDS)).encode()
 
 
 class Died(Exception):
     """What ends a job."""
 
 
-def test_each_line_becomes_a_line_and_no_block_is_left(job: Bulk) -> None:
-    reports: list[TranslationProgress] = []
-    translator = job.load()
-    assert translate_file(job, translator, in_this_process(translator), report=reports.append) == len(WORDS)
-    assert job.out.read_bytes() == expected(job)
-    assert [one.sentences for one in reports] == [2, 4, 6, 7] and reports[-1].total == 7
-    assert sorted(path.name for path in job.out.parent.iterdir()) == ["text.en", "text.vi"]
-
-
-def test_blocks_may_be_done_in_any_order_and_twice(job: Bulk) -> None:
-    def share(job: Bulk, blocks: Sequence[Block]) -> Iterator[int]:
-        worker = BlockTranslator(job)
-        for block in [*reversed(blocks), *blocks]:
-            worker.write(block)
-        yield from (block.number for block in blocks)
-
-    translate_file(job, job.load(), share)
-    assert job.out.read_bytes() == expected(job)
-
-
-def stopped(job: Bulk, translator: Translator) -> None:
-    """Stop a job after its first block."""
+def stopped(job: Job) -> None:
+    """Stop a job after its first chunk."""
 
     def stop(progress: TranslationProgress) -> None:
         raise Died
 
     with pytest.raises(Died):
-        translate_file(job, translator, in_this_process(translator), report=stop)
+        job.start(report=stop)
 
 
-def test_a_job_that_was_stopped_does_what_is_missing(job: Bulk, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = job.load()
-    stopped(job, translator)
+def test_each_line_becomes_a_line_and_nothing_else_is_left(job: Job) -> None:
+    reports: list[TranslationProgress] = []
+    assert job.start(report=reports.append) == len(WORDS)
+    assert job.out.read_bytes() == expected(job)
+    assert [one.sentences for one in reports] == [2, 4, 6, 7] and reports[-1].total == 7
+    assert sorted(path.name for path in job.out.parent.iterdir()) == ["text.en", "text.vi"]
+
+
+def test_a_job_that_was_stopped_does_what_is_missing(job: Job) -> None:
+    stopped(job)
     assert not job.out.exists()
     with pytest.raises(RunError, match=r"--resume"):
-        translate_file(job, translator, in_this_process(translator))
-    seen: list[int] = []
-    written = BlockTranslator.write
-    monkeypatch.setattr(BlockTranslator, "write", lambda self, block: (seen.append(block.number), written(self, block)))
-    translate_file(job, translator, in_this_process(translator), resume=True)
-    assert seen == [1, 2, 3] and job.out.read_bytes() == expected(job)
+        job.start()
+    translator, seen = job.translator(), list[int]()
+    real = translator.translate
+    translator.translate = lambda lines, **options: (seen.append(options["first"]), real(lines, **options))[1]  # type: ignore[method-assign]
+    job.start(translator, resume=True)
+    assert seen == [3, 5, 7] and job.out.read_bytes() == expected(job)
 
 
-def test_a_job_is_not_continued_with_other_text_or_settings(job: Bulk) -> None:
-    stopped(job, job.load())
-    other = Bulk(job.runs, job.source, job.out, {"beam": 3})
+def test_a_job_that_was_stopped_before_its_file_got_its_name_is_finished(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*paths: Path, **options: Any) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bulk.shutil, "rmtree", die)
+        with pytest.raises(Died):
+            job.start()
+    job.out.rename(folder_of(job.out) / "translations")
+    job.start(resume=True)
+    assert job.out.read_bytes() == expected(job) and not folder_of(job.out).exists()
+
+
+def test_a_job_is_not_continued_with_other_text_or_settings(job: Job) -> None:
+    stopped(job)
     with pytest.raises(InputError, match=r"`decoding` differs"):
-        translate_file(other, other.load(), in_this_process(other.load()), resume=True)
+        replace(job, beam=3).start(resume=True)
     job.source.write_text(TEXT.replace("cats", "dogs"), encoding="utf-8")
     with pytest.raises(InputError, match=r"`data` differs"):
-        translate_file(job, job.load(), in_this_process(job.load()), resume=True)
+        job.start(resume=True)
 
 
-def test_a_block_that_lost_a_line_is_found_before_anything_is_joined(job: Bulk) -> None:
-    translator = job.load()
-    stopped(job, translator)
-    first = job.file(find_blocks(job.source)[0])
-    first.write_text("only one\n", encoding="utf-8")
-    with pytest.raises(RunError, match=r"000000000.txt .*--resume"):
-        translate_file(job, translator, in_this_process(translator), resume=True)
+def test_what_was_cut_off_is_found_before_the_file_gets_its_name(job: Job) -> None:
+    stopped(job)
+    (folder_of(job.out) / "translations.partial").write_bytes(b"")
+    with pytest.raises(RunError, match=r"inconsistent; delete both"):
+        job.start(resume=True)
     assert not job.out.exists()
-    first.unlink()
-    translate_file(job, translator, in_this_process(translator), resume=True)
-    assert job.out.read_bytes() == expected(job)
 
 
-def test_nothing_is_written_over(job: Bulk) -> None:
+def test_nothing_is_written_over(job: Job) -> None:
     job.out.write_text("mine", encoding="utf-8")
     with pytest.raises(RunError, match=r"already exists"):
-        translate_file(job, job.load(), in_this_process(job.load()), resume=True)
+        job.start(resume=True)
     assert job.out.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_document_model_reads_the_lines_before_a_block(trained: Trained, job: Bulk) -> None:
-    document = Bulk((trained("rnn"),), job.source, job.out, {})
-    translator = document.load()
+def test_a_document_model_reads_the_lines_before_a_chunk(job: Job) -> None:
+    translator = job.translator()
     seen: list[Sequence[Sequence[str]]] = []
     translator.previous = 2
     real = translator.translate
     translator.translate = lambda lines, **options: (seen.append(options["previous"]), real(lines))[1]  # type: ignore[method-assign]
-    translate_file(document, translator, in_this_process(translator))
+    job.start(translator)
     assert seen[0] == [[], ["I love cats."]]
     assert seen[2] == [["This is a book."], ["This is a book.", "The cat sleeps."]]
 
 
+def test_a_translation_of_several_lines_stays_on_its_own(job: Job) -> None:
+    translator = job.translator()
+    real = translator.translate
+    translator.translate = lambda lines, **options: [  # type: ignore[method-assign]
+        replace(one, text=f"{line}\nmore") for line, one in zip(lines, real(lines, **options), strict=True)
+    ]
+    job.start(translator)
+    assert job.out.read_text(encoding="utf-8").split("\n")[:-1] == [f"{word} more" for word in WORDS]
+
+
+def test_a_compressed_file_is_read(job: Job) -> None:
+    packed = job.source.with_name("text.en.gz")
+    packed.write_bytes(gzip.compress(TEXT.encode()))
+    replace(job, source=packed).start()
+    assert job.out.read_bytes() == expected(job)
+
+
 @pytest.mark.parametrize(
-    ("content", "name", "message"),
+    ("content", "error", "message"),
     [
-        (b"", "text.en", r"is empty"),
-        (b"a\n\xff\n", "text.en", r"line 2 of .* is not UTF-8"),
-        (b"a" * 100, "text.en", r"line 1 of .* is longer"),
-        (b"a\n", "text.en.gz", r"is compressed; decompress it"),
-        (None, "none.en", r"cannot be read"),
+        (b"", InputError, r"is empty"),
+        (b"a\n\xff\n", CorpusError, r"line 2.* UTF-8"),
+        (b"a" * 100, CorpusError, r"has a line of more than"),
+        (None, InputError, r"there is no file .*text.en"),
     ],
 )
-def test_a_file_that_cannot_be_divided_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, name: str, message: str
+def test_a_file_that_cannot_be_read_is_refused(
+    job: Job, monkeypatch: pytest.MonkeyPatch, content: bytes | None, error: type[DragomanError], message: str
 ) -> None:
-    monkeypatch.setattr(bulk, "LONGEST_LINE", 50)
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        find_blocks(tmp_path / name)
+    monkeypatch.setattr("dragoman.data.lines.LONGEST_LINE", 50)
+    if content is None:
+        job.source.unlink()
+    else:
+        job.source.write_bytes(content)
+    with pytest.raises(error, match=message):
+        job.start()
+    assert not folder_of(job.out).exists()
 
 
 def test_a_line_that_is_too_long_is_refused_before_anything_is_translated(trained: Trained, tmp_path: Path) -> None:
     run = trained("rnn", "model.score=location", "model.max_positions=40")
     (tmp_path / "text.en").write_text("No.\nYes.\n" + "cat " * 60 + "\n", encoding="utf-8")
-    job = Bulk((run,), tmp_path / "text.en", tmp_path / "text.vi", {})
-    with pytest.raises(InputError, match=r"3"):
-        translate_file(job, job.load(), in_this_process(job.load()))
-    assert not job.folder.exists()
+    job = Job(run, tmp_path / "text.en", tmp_path / "text.vi")
+    with pytest.raises(InputError, match=r"line 3"):
+        job.start()
+    assert not folder_of(job.out).exists()

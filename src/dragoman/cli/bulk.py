@@ -24,22 +24,17 @@ def bulk(
 ) -> None:
     """Translate a large file.
 
-    Line n of the output is the translation of line n. What is translated is kept in blocks beside the output until all is done:
+    Line n of the output is the translation of line n. What is done is kept in a folder beside the output until all is:
     Ctrl-C keeps it, and --resume continues.
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):
-        from dragoman.jobs.bulk import Bulk, in_this_process, translate_file
+        from dragoman.inference.translator import Translator
+        from dragoman.jobs.bulk import translate_file
 
-        job = Bulk(tuple(runs), source, out, options, device)
-        translator = job.load()
+        translator = Translator.load(*runs, device=device, **options)
+    to = choose_languages(translator, languages)
     with watching_translation() as report:
-        lines = translate_file(
-            job.between(choose_languages(translator, languages)),
-            translator,
-            in_this_process(translator),
-            resume=resume,
-            report=report,
-        )
+        lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report)
     note(f"{lines:,} lines translated.")
     print_path(out)

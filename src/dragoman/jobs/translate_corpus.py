@@ -21,6 +21,7 @@ from dragoman.inference.translator import Translator
 from dragoman.json_files import load_json, parse_json
 from dragoman.machine.processes import for_one_process
 from dragoman.settings import parse
+from dragoman.text.frames import Between
 
 CHUNK = 1024
 """Number of sentences translated and written together; a resumed job continues after the last chunk."""
@@ -51,9 +52,14 @@ Report = Callable[[TranslationProgress], None]
 """Is called after every chunk."""
 
 
+def json_line(row: dict[str, Any]) -> str:
+    """Return a row as a JSON object."""
+    return json.dumps(row, ensure_ascii=False)
+
+
 @dataclass(frozen=True)
 class CorpusTranslation:
-    """A corpus, and the file of its translations: one JSON object per line.
+    """A corpus, and the file of its translations: one JSON object per line, unless `line` writes another.
 
     It has `sentence`, the number of the sentence, the two `fields`, and `score`, the log-probability per token with </s>.
     """
@@ -64,6 +70,10 @@ class CorpusTranslation:
     """The file; until it is complete, its translations are in the file `partial`."""
     fields: tuple[str, str] = FIELDS
     """Names of the fields that hold a sentence and its translation, such as the codes of their languages."""
+    line: Callable[[dict[str, Any]], str] = json_line
+    """Returns the line that stands for a row."""
+    to: Between | None = None
+    """Between which languages, where the pairs do not say."""
 
     @property
     def partial(self) -> Path:
@@ -87,9 +97,9 @@ def check_lengths(translator: Translator, corpora: Sequence[CorpusTranslation]) 
     """Raise InputError for the first sentence that is too long for the models, before hours of work rather than after."""
     if all(model.source_positions is None for model in translator.models):
         return
-    for pair in (pair for corpus in corpora for pair in corpus.pairs()):
+    for pair, to in ((pair, pair.between or corpus.to) for corpus in corpora for pair in corpus.pairs()):
         try:
-            translator.requests([pair.source], previous=[[]], to=pair.between)
+            translator.requests([pair.source], previous=[[]], to=to)
         except InputError as error:
             raise InputError(f"{pair.place}: {error}") from None
 
@@ -122,8 +132,9 @@ def translate_corpora(
         with corpus.partial.open("ab") as file:
             file.truncate(resumed.end)
             for rows, sentences in _chunks(translator, corpus, resumed.sentences, choose=choose):
-                file.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
+                file.write("".join(f"{corpus.line(row)}\n" for row in rows).encode())
                 file.flush()
+                os.fsync(file.fileno())
                 ResumePoint(sentences, file.tell()).write(corpus)
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
                 report(TranslationProgress(earlier + sentences, sum(counts), rate))
@@ -229,7 +240,7 @@ def _chunks(
             continue
         previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
         sources = [pair.source for pair in chunk]
-        to = [pair.between for pair in chunk]
+        to = [pair.between or corpus.to for pair in chunk]
         found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :], to=to)
         rows = [
             {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}
