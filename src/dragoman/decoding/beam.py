@@ -18,7 +18,7 @@ from torch.nn.utils import parametrize
 
 from dragoman.decoding.candidates import candidates
 from dragoman.decoding.constraints import Constraint, apply_constraints, constraints_from
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
+from dragoman.decoding.hypotheses import Candidate, Hypotheses, Hypothesis, SearchStep, Unwatched, Watch, ranked
 from dragoman.decoding.settings import SearchSettings
 from dragoman.decoding.top_k import blockwise_top_k, top_log_probs
 from dragoman.errors import RunError
@@ -140,14 +140,7 @@ def search_steps(
         extensions = choose(search, logits, rules)
         finished = finish(search, extensions, settings)
         beams, parents = follow(search.beams, extensions, special)
-        weighed = partial(
-            candidates,
-            search.sentences,
-            torch.stack([extensions.parents, extensions.tokens], -1),
-            extensions.log_prob,
-            followed=torch.stack([parents, beams.ids[:, :, -1]], -1),
-            special=special,
-        )
+        weighed = partial(_weighed, search, extensions, beams, parents=parents)
         search = replace(search, beams=beams, finished=finished)
         if may_have_ended(search, extensions, settings) and (ended := has_ended(search, settings)).any():
             completed = finished_hypotheses(select(search, ended))
@@ -159,6 +152,15 @@ def search_steps(
             if settings.size > 1 and (parents != same).any():
                 state = state.reorder(rows_of(parents).flatten())
         yield SearchStep(completed, partial(open_hypotheses, search), weighed)
+
+
+def _weighed(
+    search: Search, extensions: Extensions, beams: Beams, *, parents: Int[Tensor, "batch beam"]
+) -> dict[int, list[Candidate]]:
+    """Return the extensions among which a step chose the next beams."""
+    pairs = torch.stack([extensions.parents, extensions.tokens], -1)
+    followed = torch.stack([parents, beams.ids[:, :, -1]], -1)
+    return candidates(search.sentences, pairs, extensions.log_prob, followed=followed, special=search.special)
 
 
 def start(

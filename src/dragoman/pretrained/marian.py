@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from dragoman import yaml_subset
-from dragoman.errors import ImportModelError, SettingsError
+from dragoman.errors import ImportModelError, SettingsError, shorten
 from dragoman.pretrained.folder import DAMAGE, damaged
 from dragoman.settings import read_yaml
 
@@ -97,7 +97,12 @@ def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str,
     settings = _settings(models[0], arrays)
     sizes = _write_vocabularies(decoder, vocabularies, place)
     config = _config(models[0], settings, arrays, sizes=sizes)
-    config |= {"num_beams": int(table.get("beam-size", 6)), "_name_or_path": folder.name}
+    beam = table.get("beam-size", 6)
+    if type(beam) is not int or beam < 1:
+        raise ImportModelError(
+            f"{decoder}: `beam-size` is {shorten(beam)}, but it must be a number from 1 on; correct it"
+        )
+    config |= {"num_beams": beam, "_name_or_path": folder.name}
     return config, dict(_tensors(models[0], settings, arrays))
 
 
@@ -267,7 +272,7 @@ def _write_vocabularies(decoder: Path, paths: list[Path], place: Path) -> list[i
 def _segmenter(folder: Path, name: str) -> bytes:
     """Return the SentencePiece model of one side."""
     path = folder / name
-    if path.exists():
+    if path.is_file():
         return path.read_bytes()
     others = sorted(found.name for found in folder.glob("*.bpe*")) + sorted(
         found.name for found in folder.glob("*.code*")
