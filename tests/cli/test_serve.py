@@ -53,7 +53,8 @@ def test_missing_packages_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatc
     import dragoman.cli.serve
 
     monkeypatch.setattr(dragoman.cli.serve, "find_spec", lambda name: None)
-    assert 'pip install "dragoman[serve]"' in refusal("serve", "run")
+    refused = refusal("serve", "run")
+    assert 'pip install "dragoman[serve]"' in refused and "fastapi, uvicorn, python-multipart" in refused
 
 
 def test_help_says_what_it_does() -> None:

@@ -53,6 +53,15 @@ class Phrases:
     failures: list[Exception] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
+    @property
+    def draining(self) -> bool:
+        """It never ends."""
+        return False
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Return how often it was asked."""
+        return {"phrases": {"calls": len(self.calls)}}
+
     def languages(self) -> Mapping[str, frozenset[str]]:
         """Return the pairs that there are words for."""
         return {source: frozenset(t for s, t in self.words if s == source) for source, _ in self.words}

@@ -34,6 +34,11 @@ class Alone:
     def __init__(self, name: str) -> None:
         self.translator = Translator([model_of(ARCHITECTURES[name])], CODEC, CODEC)
 
+    draining = False
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        return {}
+
     def models(self) -> tuple[Model, ...]:
         return (Model("small", (("en", "vi"),)),)
 
@@ -86,6 +91,12 @@ def test_the_page_runs_only_its_own_files() -> None:
             "http://www.w3.org", ""
         )
     assert client.get("/page/page.html").status_code == client.get("/page/..%2fapp.py").status_code == 404
+
+
+def test_the_page_is_there_for_those_who_only_ask_for_its_head_and_figures_may_be_missing() -> None:
+    client = TestClient(app_of("plain gru"))
+    assert client.head("/").status_code == client.head("/page/page.js").status_code == 200
+    assert 'method="HEAD",route="/",status="200"' in client.get("/metrics").text
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
 
 from dragoman.serving.app import create_app
-from dragoman.serving.interface import ForbiddenError
+from dragoman.serving.interface import ForbiddenError, OpenGate
 from dragoman.serving.routes import router
 from dragoman.serving.settings import ServiceSettings
 
@@ -80,6 +80,42 @@ def test_the_gate_decides_before_anything_is_translated() -> None:
         assert open_client.get("/health").json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b'{"text": "\xff"}', b"[" * 100_000, b"", b"null", b"text=a", b'{"text": "\\ud800", "target": "vi"}'],
+)
+def test_a_body_that_cannot_be_read_is_refused_in_a_sentence(content: bytes) -> None:
+    with client() as open_client:
+        answer = open_client.post("/v1/translate", content=content, headers={"Content-Type": "application/json"})
+    message = answer.json()["error"]["message"]
+    assert answer.status_code in (400, 422) and answer.json()["error"]["code"] == "invalid_request"
+    assert "JSON object in UTF-8" in message or "surrogate" in message
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_a_busy_service_refuses_is_given_back(stream: bool) -> None:
+    class Counting(OpenGate):
+        counted = 0
+
+        async def admit(self, request: Any, characters: int) -> None:
+            self.counted += characters
+
+        async def refund(self, request: Any, characters: int) -> None:
+            self.counted -= characters
+
+    gate = Counting()
+    with client(gate=gate) as open_client:
+        body = {"text": "abc", "source": "en", "target": "vi", "stream": stream}
+        open_client.post("/v1/translate", json=body)
+        open_client.post("/v1/detect", json={"text": "12"})
+        assert gate.counted == 3
+        open_client.app.state.service.drain()  # type: ignore[attr-defined]
+        refused = open_client.post("/v1/translate", json=body)
+        assert "shutting_down" in refused.text and gate.counted == 3
+        health = open_client.get("/health")
+        assert (health.status_code, health.json()) == (503, {"status": "draining"})
+
+
 def test_languages_detection_and_figures() -> None:
     pytest.importorskip("py3langid")
     with client() as open_client:
@@ -98,3 +134,4 @@ def test_the_interface_describes_its_bodies() -> None:
     described = client().get("/openapi.json").json()
     assert "TranslationsForm" in described["components"]["schemas"]
     assert {"/v1/translate", "/v1/languages", "/health", "/metrics"} <= {*described["paths"]}
+    assert "400" in described["paths"]["/v1/detect"]["post"]["responses"]

@@ -41,10 +41,11 @@ def serve(
 
     Ctrl-C or SIGTERM ends it, once what was asked is answered.
     """
-    missing = [name for name in ("fastapi", "uvicorn", "python_multipart") if find_spec(name) is None]
+    missing = [name for name in ("fastapi", "uvicorn", "python-multipart") if find_spec(name.replace("-", "_")) is None]
     if missing:
         raise InputError(
-            'the packages for a service are not installed; install them with `pip install "dragoman[serve]"`'
+            f"a service needs {', '.join(missing)}, which this Python does not have; install what it needs with "
+            '`pip install "dragoman[serve]"`'
         )
     from dragoman.serving.models import loader, read_offers
     from dragoman.serving.server import is_private, listen, make_service, run

@@ -23,6 +23,7 @@ from dragoman.serving.settings import ServiceSettings
 
 CONTENT_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 """What the page of the interface may do: nothing but show itself."""
+NO_OBJECT = "the body is no JSON object in UTF-8; send one, with the header `Content-Type: application/json`"
 
 
 def create_app(
@@ -129,7 +130,9 @@ async def _misunderstood(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
-    refusal = ServiceError(f"`{place}`: {first['msg']}" if place else str(first["msg"]))
+    message = f"`{place}`: {first['msg']}" if place else str(first["msg"])
+    unread = first["type"] == "json_invalid" or (not place and first["type"] in ("missing", "model_attributes_type"))
+    refusal = ServiceError(NO_OBJECT if unread else message)
     note(request, refused=refusal.code)
     return JSONResponse(error_body(refusal), 422)
 
@@ -137,6 +140,8 @@ async def _misunderstood(request: Request, error: Exception) -> JSONResponse:
 async def _not_found(request: Request, error: Exception) -> JSONResponse:
     """Answer a path or method that does not exist."""
     assert isinstance(error, HTTPException)
+    if error.status_code == 400:  # what the framework makes of a body that it cannot parse
+        return JSONResponse(error_body(ServiceError(NO_OBJECT)), 400)
     body = {"error": {"code": "not_found" if error.status_code == 404 else "http_error", "message": str(error.detail)}}
     return JSONResponse(body, error.status_code, error.headers)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman.serving import deepl_shapes as shapes
-from dragoman.serving.app import gate_of, note_texts, service_of, settings_of
+from dragoman.serving.app import gate_of, service_of, settings_of
 from dragoman.serving.deepl_documents import DeepLDocuments
 from dragoman.serving.deepl_glossaries import DeepLGlossaries
 from dragoman.serving.deepl_routes import (
@@ -16,7 +16,6 @@ from dragoman.serving.deepl_routes import (
     fields_of,
     languages,
     not_supported,
-    owner_of,
     source_code,
     switch,
     target_codes,
@@ -86,8 +85,7 @@ class DeepL:
         if texts is None:
             await gate_of(request).admit(request, 0)
             raise ServiceError("Parameter 'text' not specified")
-        note_texts(request, texts)
-        async with admitted(request, gate_of(request), check_size(texts, settings)):
+        async with admitted(request, texts, check_size(texts, settings)):
             source, target = languages(fields, service)
             _check_unused(fields)
             rules = _rules(fields)
@@ -134,8 +132,8 @@ class DeepL:
     async def usage(self, request: Request) -> Response:
         """Tell what a key has used this month, and how much it may."""
         await fields_of(request)
-        await owner_of(request)
         gate = gate_of(request)
+        await gate.admit(request, 0)
         key = await gate.known(request) if isinstance(gate, KeyGate) else None
         used, most = (key.characters, key.quota) if key else (0, None)
         return JSONResponse({"character_count": used, "character_limit": NO_LIMIT if most is None else most})

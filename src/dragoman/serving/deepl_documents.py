@@ -15,7 +15,7 @@ from dragoman.errors import DragomanError
 from dragoman.serving import deepl_shapes as shapes
 from dragoman.serving.app import gate_of, service_of, settings_of
 from dragoman.serving.deepl_glossaries import DeepLGlossaries
-from dragoman.serving.deepl_routes import REFUSED, choice, fields_of, languages, not_supported, owner_of
+from dragoman.serving.deepl_routes import REFUSED, choice, fields_of, identifier_of, languages, not_supported, owner_of
 from dragoman.serving.files import (
     KEEP_BYTES,
     KEEP_SECONDS,
@@ -88,7 +88,7 @@ class DeepLDocuments:
             raise ServiceError("Invalid file data.")
         document = await asyncio.to_thread(reader, file.content, name)
         characters = sum(map(len, document.texts))
-        async with admitted(request, gate_of(request), characters):
+        async with admitted(request, document.texts, characters):
             source, target = languages(fields, service)
             if choice(fields, "output_format", (suffix_of(name)[1:],)) not in ("", suffix_of(name)[1:]):
                 raise not_supported("output_format")
@@ -97,7 +97,7 @@ class DeepLDocuments:
             terms = await self.glossaries.chosen(request, fields, source=source, target=target)
             source = source or await likely_source(service, document.texts[:100], target)
             self._make_room(len(file.content))
-        owner = await self._owner(request)
+        owner = await identifier_of(request)
         identifier = secrets.token_hex(16).upper()
         one = Waiting(
             secrets.token_hex(32).upper(),
@@ -145,12 +145,6 @@ class DeepLDocuments:
             error.status = 404
             raise error
         return one
-
-    async def _owner(self, request: Request) -> str:
-        """Return the identifier of the key of a request that has been let in."""
-        known = getattr(gate_of(request), "known", None)
-        key = await known(request) if known is not None else None
-        return key.identifier if key else ""
 
     def _make_room(self, size: int) -> None:
         """Refuse a document for which there is no room."""

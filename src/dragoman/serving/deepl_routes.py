@@ -81,8 +81,13 @@ async def fields_of(request: Request) -> Fields:
 
 async def owner_of(request: Request) -> str:
     """Let a request pass that translates nothing, and return the identifier of its key; nothing where there are no keys."""
+    await gate_of(request).admit(request, 0)
+    return await identifier_of(request)
+
+
+async def identifier_of(request: Request) -> str:
+    """Return the identifier of the key of a request that has been let in; nothing where there are no keys."""
     gate = gate_of(request)
-    await gate.admit(request, 0)
     key = await gate.known(request) if isinstance(gate, KeyGate) else None
     return key.identifier if key else ""
 

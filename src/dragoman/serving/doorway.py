@@ -43,6 +43,8 @@ class Doorway:
             await self.application(scope, receive, send)
             return
         visit = _Visit(scope, send)
+        if visit.method == "HEAD":  # answered like GET; the server leaves the body out
+            scope = {**scope, "method": "GET"}
         self.metrics.in_progress += 1
         try:
             body = await self._body(scope, receive)
@@ -120,8 +122,8 @@ class Doorway:
         """Count a request and write its line."""
         seconds = time.monotonic() - visit.begun
         route = getattr(scope.get("route"), "path", "other")
-        self.metrics.count(route=route, method=scope["method"], status=visit.status or 499, seconds=seconds)
-        facts = {"id": visit.number, "method": scope["method"], "route": route, "status": visit.status or 499}
+        self.metrics.count(route=route, method=visit.method, status=visit.status or 499, seconds=seconds)
+        facts = {"id": visit.number, "method": visit.method, "route": route, "status": visit.status or 499}
         self.log.write("request", **facts, ms=round(seconds * 1000, 1), **scope.get(NOTES, {}))
 
 
@@ -131,7 +133,7 @@ class _Visit:
     def __init__(self, scope: MutableMapping[str, Any], send: Send) -> None:
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
         self.number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        self.path = str(scope["path"])
+        self.path, self.method = str(scope["path"]), str(scope["method"])
         self.begun = time.monotonic()
         self.status = 0
         self.complete = False

@@ -90,11 +90,12 @@ class Engine:
         if self._closed:
             raise ShuttingDownError("the service is shutting down; try another server, or again later")
         self._require_room(jobs)
-        flights = [self._take(job) for job in jobs]
+        new: list[Flight] = []
+        flights = [self._take(job, new) for job in jobs]
         for flight, listener in zip(flights, listeners or [None] * len(jobs), strict=True):
             if isinstance(flight, Flight) and listener is not None:
                 flight.listeners.append(listener)
-        self._thread.wake()
+        self._thread.add(new)
         under_way = [flight for flight in flights if isinstance(flight, Flight)]
         try:
             for flight in under_way:
@@ -128,8 +129,8 @@ class Engine:
                 retry_after=seconds,
             )
 
-    def _take(self, job: Job) -> Flight | Found:
-        """Return the translation of a job if it is known, or its way there, on which one more waits."""
+    def _take(self, job: Job, new: list[Flight]) -> Flight | Found:
+        """Return the translation of a job if it is known, or its way there, on which one more waits; add it to the `new` ones."""
         known = self.memory.get(job)
         if known is not None:
             self.figures.remembered += 1
@@ -139,7 +140,7 @@ class Engine:
             loop = asyncio.get_running_loop()
             flight = self._flights[job] = Flight(job, loop, time.monotonic(), loop.create_future())
             flight.result.add_done_callback(lambda done: self._arrived(flight, done))
-            self._thread.add(flight)
+            new.append(flight)
         else:
             self.figures.shared += 1
         flight.waiting += 1
@@ -205,14 +206,10 @@ class _Thread:
         self._thread = threading.Thread(target=self._run, name="dragoman-engine", daemon=True)
         self._thread.start()
 
-    def add(self, flight: Flight) -> None:
-        """Put a job into the queue; `wake` starts work on it."""
+    def add(self, flights: Sequence[Flight]) -> None:
+        """Put the jobs of a call into the queue, all at once, so that none of them starts without the others."""
         with self._changed:
-            self._new.append(flight)
-
-    def wake(self) -> None:
-        """Look at the queue."""
-        with self._changed:
+            self._new += flights
             self._changed.notify()
 
     def between(self, work: Callable[[Worker], Any]) -> "Future[Any]":

@@ -6,13 +6,15 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from dragoman.inference.exploring.computation import Computation
 from dragoman.inference.exploring.explorer import Chance, Exploration, Explorer, WhyNot
 from dragoman.inference.exploring.interventions import Forced, Interventions
-from dragoman.serving.app import gate_of, note_texts, service_of
+from dragoman.serving.app import service_of
+from dragoman.serving.forms import Form
+from dragoman.serving.translating import admitted
 
 router = APIRouter()
 
@@ -31,13 +33,7 @@ POLICY = (
 Result = TypeVar("Result")
 
 
-class _Form(BaseModel):
-    """A body in JSON."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class ForcedForm(_Form):
+class ForcedForm(Form):
     """Weights that are set at one step of the target."""
 
     step: int = Field(ge=0)
@@ -50,7 +46,7 @@ class ForcedForm(_Form):
     """From 1; every head unless given."""
 
 
-class ExploreForm(_Form):
+class ExploreForm(Form):
     """A sentence, and what is changed in its translation."""
 
     text: str = Field(max_length=2000)
@@ -60,8 +56,8 @@ class ExploreForm(_Form):
     """Name of the model; the first one unless given."""
     prefix: list[int] = Field(default=[], max_length=500)
     """Ids of the tokens with which the translation begins."""
-    forced: list[ForcedForm] = []
-    off: list[tuple[int | None, int | None]] = []
+    forced: list[ForcedForm] = Field(default=[])
+    off: list[tuple[int | None, int | None]] = Field(default=[])
     """Layers and heads that are off, from 1; null is every one."""
     temperature: float = 1.0
     beam: int | None = Field(default=None, ge=1, le=20)
@@ -181,9 +177,8 @@ def computation_table(found: Computation) -> dict[str, Any]:
 
 async def _with_explorer(form: ExploreForm, request: Request, work: Callable[[Explorer], Result]) -> Result:
     """Do something with the explorer of a model, in its turn."""
-    note_texts(request, [form.text])
-    await gate_of(request).admit(request, len(form.text))
-    return await service_of(request).compute(form.model, lambda translator: work(Explorer(translator)))
+    async with admitted(request, [form.text], len(form.text)):
+        return await service_of(request).compute(form.model, lambda translator: work(Explorer(translator)))
 
 
 def _chance(one: Chance) -> dict[str, Any]:

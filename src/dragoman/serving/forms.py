@@ -1,21 +1,35 @@
 """The bodies of Dragoman's own routes: what they take, and how an answer is written in JSON."""
 
+import json
 from dataclasses import asdict
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from dragoman.serving.interface import Answer, Call, Options, Sentence
 from dragoman.text.segments import Split
 
 
-class _Form(BaseModel):
+class Form(BaseModel):
     """A body in JSON."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Any) -> Any:
+        """Refuse half of a surrogate pair: JSON can say it, but no answer could repeat it."""
+        try:
+            json.dumps(given, ensure_ascii=False, default=str).encode("utf-8")
+        except UnicodeEncodeError:
+            raise PydanticCustomError(
+                "surrogate", "half of a surrogate pair (`\\ud800` to `\\udfff`) is no character; send whole characters"
+            ) from None
+        return given
 
-class TranslateForm(_Form):
+
+class TranslateForm(Form):
     """What is to be translated."""
 
     text: str | list[str]
@@ -75,14 +89,14 @@ class TranslateForm(_Form):
         return self.log_probs or self.alignment or self.attention or self.confidence
 
 
-class DetectForm(_Form):
+class DetectForm(Form):
     """A text whose language is asked for."""
 
     text: str
     """The text; its beginning is looked at."""
 
 
-class DetectionForm(_Form):
+class DetectionForm(Form):
     """A language that a text may be in."""
 
     language: str
@@ -90,14 +104,14 @@ class DetectionForm(_Form):
     """From 0 to 1."""
 
 
-class AlternativeForm(_Form):
+class AlternativeForm(Form):
     """Another translation."""
 
     text: str
     score: float
 
 
-class TranslationForm(_Form):
+class TranslationForm(Form):
     """The translation of one text."""
 
     text: str
@@ -119,19 +133,19 @@ class TranslationForm(_Form):
     `attention` with `source_tokens`, `confidence`, `word_confidence`, `alarms`."""
 
 
-class TranslationsForm(_Form):
+class TranslationsForm(Form):
     """The translations of the texts, in their order."""
 
     translations: list[TranslationForm]
 
 
-class DetectionsForm(_Form):
+class DetectionsForm(Form):
     """The languages that a text may be in, likeliest first."""
 
     detections: list[DetectionForm]
 
 
-class LanguageForm(_Form):
+class LanguageForm(Form):
     """A source language."""
 
     code: str
@@ -139,7 +153,7 @@ class LanguageForm(_Form):
     """Codes of the languages that it is translated into."""
 
 
-class ModelForm(_Form):
+class ModelForm(Form):
     """A model."""
 
     name: str
@@ -151,17 +165,31 @@ class ModelForm(_Form):
     """Whether it can show attention and alignments."""
 
 
-class LanguagesForm(_Form):
+class LanguagesForm(Form):
     """What is translated here."""
 
     languages: list[LanguageForm]
     models: list[ModelForm]
 
 
-class HealthForm(_Form):
+class HealthForm(Form):
     """The state of the service."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "draining"]
+
+
+class ErrorForm(Form):
+    """What was wrong."""
+
+    code: str
+    """A stable name for programs."""
+    message: str
+
+
+class ProblemForm(Form):
+    """The answer to a request that is refused."""
+
+    error: ErrorForm
 
 
 def translation_table(answer: Answer, *, details: bool, alternatives: bool) -> dict[str, Any]:

@@ -161,6 +161,11 @@ class Model:
 class Service(Protocol):
     """Translates for many callers at once. Every method may raise a ServiceError, or InputError for text that no model takes."""
 
+    @property
+    def draining(self) -> bool:
+        """Whether it takes no more calls, because it ends."""
+        ...
+
     def languages(self) -> Mapping[str, frozenset[str]]:
         """Return into which languages each source language is translated, by any model."""
         ...

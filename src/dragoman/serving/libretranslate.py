@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from dragoman.errors import DragomanError
 from dragoman.serving import libretranslate_shapes as shapes
-from dragoman.serving.app import gate_of, service_of, settings_of
+from dragoman.serving.app import as_service_error, gate_of, retry_headers, service_of, settings_of
 from dragoman.serving.fields import Fields, read_fields
 from dragoman.serving.files import READERS, Downloads, Reader, suffix_of, translate_document
 from dragoman.serving.formatting import formatted_like, has_words
@@ -34,6 +34,7 @@ from dragoman.serving.openapi import FORM, JSON, MULTIPART, body, refusals
 from dragoman.serving.translating import (
     UNKNOWN,
     Translated,
+    admit,
     admitted,
     check_size,
     detect,
@@ -66,9 +67,8 @@ class LibreTranslateRoute(APIRoute):
 
 def refused(error: DragomanError) -> JSONResponse:
     """Return the answer to a request that is refused."""
-    status = error.status if isinstance(error, ServiceError) else 400
-    retry = error.retry_after if isinstance(error, ServiceError) else None
-    message = str(error)
+    known = as_service_error(error)
+    status, message = known.status, str(known)
     match error:
         case MissingKeyError():
             status, message = 400, ASK_OPERATOR
@@ -80,8 +80,7 @@ def refused(error: DragomanError) -> JSONResponse:
             status, message = 400, f"Invalid request: request ({error.size}) exceeds text limit ({error.limit})"
         case UnknownLanguageError():
             status = 400
-    headers = {} if retry is None else {"Retry-After": str(max(1, round(retry)))}
-    return JSONResponse({"error": message}, status, headers)
+    return JSONResponse({"error": message}, status, retry_headers(known))
 
 
 class LibreTranslate:
@@ -123,7 +122,7 @@ class LibreTranslate:
         form = fields.text("format") or "text"
         if form not in FORMATS:
             raise ServiceError(f"{form} format is not supported")
-        async with admitted(request, gate_of(request), check_size(texts, settings)):
+        async with admitted(request, texts, check_size(texts, settings)):
             detection = None if source else await _detection(service, texts, target)
             call = Call(tuple(texts), source or (detection.language if detection else None), target)
             if form == "html":
@@ -143,8 +142,8 @@ class LibreTranslate:
         """Tell which languages a text may be in, likeliest first."""
         fields = await _fields(request)
         texts, _ = _texts(fields)
-        await gate_of(request).admit(request, 0)
         check_size(texts, settings_of(request))
+        await admit(request, texts, 0)
         found = await detect(service_of(request), texts)
         return JSONResponse([_shown(one) for one in found] or [_shown(None)])
 
@@ -173,7 +172,7 @@ class LibreTranslate:
             raise ServiceError("Invalid request: file format not supported")
         document = await asyncio.to_thread(reader, file.content, file.name)
         texts = document.texts
-        async with admitted(request, gate_of(request), sum(map(len, texts))):
+        async with admitted(request, texts, sum(map(len, texts))):
             if source is None:
                 detection = await _detection(service, texts[:100], target)
                 source = detection.language if detection else UNKNOWN

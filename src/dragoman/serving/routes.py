@@ -11,42 +11,47 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 from starlette.concurrency import run_in_threadpool
 
 from dragoman.errors import DragomanError
-from dragoman.serving.app import as_service_error, gate_of, note, note_texts, service_of
+from dragoman.serving.app import as_service_error, gate_of, note, service_of, settings_of
 from dragoman.serving.doorway import error_body
 from dragoman.serving.forms import (
     DetectForm,
     DetectionsForm,
     HealthForm,
     LanguagesForm,
+    ProblemForm,
     TranslateForm,
     TranslationsForm,
     translation_table,
 )
 from dragoman.serving.interface import Progress
+from dragoman.serving.openapi import refusals
+from dragoman.serving.translating import admit, check_size, refunded
 
 router = APIRouter()
+_REFUSED = refusals(ProblemForm, (400, 403, 404, 413, 422, 429, 500, 503, 504))
 
 
-@router.post("/v1/translate", response_model=TranslationsForm, response_model_exclude_none=True)
+@router.post("/v1/translate", response_model=TranslationsForm, responses=_REFUSED)
 async def translate(form: TranslateForm, request: Request) -> Response:
     """Translate texts. Long ones are cut into sentences; what stands between these stays as it is."""
     call = form.call
-    note_texts(request, call.texts)
-    await gate_of(request).admit(request, sum(map(len, call.texts)))
+    characters = check_size(call.texts, settings_of(request))
+    await admit(request, call.texts, characters)
     if form.stream:
-        events = _events(request, form)
+        events = _events(request, form, characters)
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-    answers = await service_of(request).translate(call)
+    async with refunded(request, characters):
+        answers = await service_of(request).translate(call)
     note(request, models=sorted({one.model for one in answers}), target=call.target)
     shown: dict[str, Any] = {"details": form.details, "alternatives": form.n_best > 1}
     return JSONResponse({"translations": [translation_table(one, **shown) for one in answers]})
 
 
-@router.post("/v1/detect", response_model=DetectionsForm)
+@router.post("/v1/detect", response_model=DetectionsForm, responses=_REFUSED)
 async def detect(form: DetectForm, request: Request) -> Response:
-    """Say which of the served languages a text may be in."""
-    note_texts(request, [form.text])
-    await gate_of(request).admit(request, len(form.text))
+    """Say which of the served languages a text may be in. Without py3langid, several languages cannot be told apart (400)."""
+    check_size([form.text], settings_of(request))
+    await admit(request, [form.text], 0)
     found = await run_in_threadpool(service_of(request).detect, form.text)
     return JSONResponse({"detections": [asdict(one) for one in found]})
 
@@ -60,9 +65,11 @@ async def languages(request: Request) -> Response:
     return JSONResponse({"languages": pairs, "models": [asdict(model) for model in service.models()]})
 
 
-@router.get("/health", response_model=HealthForm)
-async def health() -> Response:
-    """Say that the service answers."""
+@router.get("/health", response_model=HealthForm, responses={503: {"model": HealthForm}})
+async def health(request: Request) -> Response:
+    """Say that the service answers, or that it takes no more calls because it ends (503)."""
+    if service_of(request).draining:
+        return JSONResponse({"status": "draining"}, 503)
     return JSONResponse({"status": "ok"})
 
 
@@ -73,11 +80,12 @@ async def metrics(request: Request) -> Response:
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-async def _events(request: Request, form: TranslateForm) -> AsyncIterator[str]:
+async def _events(request: Request, form: TranslateForm, characters: int) -> AsyncIterator[str]:
     """Yield the events of a stream."""
     shown: dict[str, Any] = {"details": form.details, "alternatives": form.n_best > 1}
     try:
-        async with aclosing(service_of(request).stream(form.call)) as progress:  # type: ignore[type-var]
+        stream = service_of(request).stream(form.call)
+        async with refunded(request, characters), aclosing(stream) as progress:  # type: ignore[type-var]
             async for one in progress:
                 yield _event(one, shown)
         yield _written("done", {})

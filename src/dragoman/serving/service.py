@@ -100,6 +100,11 @@ class TranslationService:
         async with self._deadline(), self.offered.lease(self.offered.offer(model)) as engine:
             return await engine.compute(with_translator)
 
+    @property
+    def draining(self) -> bool:
+        """Whether it takes no more calls, because it ends."""
+        return self._draining
+
     def drain(self) -> None:
         """Refuse further calls; those in progress go on."""
         self._draining = True

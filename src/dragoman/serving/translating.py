@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from dragoman.errors import InputError
+from dragoman.serving.app import gate_of, note_texts
 from dragoman.serving.formatting import has_words
 from dragoman.serving.glossaries import with_terms
 from dragoman.serving.interface import (
     Answer,
     Call,
     Detection,
-    Gate,
     Service,
     ServiceError,
     TooLargeError,
@@ -22,7 +22,7 @@ from dragoman.serving.interface import (
 from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
 from dragoman.serving.settings import ServiceSettings
 
-BUSY = (429, 503, 504)
+BUSY = (429, 500, 503, 504)
 """Statuses of refusals that are not the caller's fault, so nothing is charged."""
 
 UNKNOWN = "en"
@@ -59,16 +59,29 @@ def check_size(texts: Sequence[str], settings: ServiceSettings) -> int:
     return characters
 
 
+async def admit(request: Request, texts: Sequence[str], characters: int) -> None:
+    """Note the texts of a request, and let it pass the gate, which counts so many characters."""
+    note_texts(request, texts)
+    await gate_of(request).admit(request, characters)
+
+
 @asynccontextmanager
-async def admitted(request: Request, gate: Gate, characters: int) -> AsyncIterator[None]:
-    """Let a request pass the gate; take back what was counted if the service is too busy to answer it."""
-    await gate.admit(request, characters)
+async def refunded(request: Request, characters: int) -> AsyncIterator[None]:
+    """Take back what the gate counted for a request if the service cannot answer it, through no fault of its caller."""
     try:
         yield
     except ServiceError as error:
         if error.status in BUSY:
-            await gate.refund(request, characters)
+            await gate_of(request).refund(request, characters)
         raise
+
+
+@asynccontextmanager
+async def admitted(request: Request, texts: Sequence[str], characters: int) -> AsyncIterator[None]:
+    """Let a request pass (`admit`), and take back what was counted if the service cannot answer it (`refunded`)."""
+    await admit(request, texts, characters)
+    async with refunded(request, characters):
+        yield
 
 
 async def detect(service: Service, texts: Sequence[str], target: str | None = None) -> list[Detection]:
