@@ -61,6 +61,7 @@ class Exploration:
     """</s> last."""
     tree: Tree
     source: Side
+    target: Side
     reading: AttentionMap | None
     """Where each step looked; None for a model without attention over the source."""
     pieces: dict[int, str]
@@ -247,7 +248,7 @@ class Explorer:
         written = {node.token for node in tree.nodes}
         pieces = dict(zip(written, self.codec.pieces([*written]), strict=True))
         text = self.codec.decode(ids)
-        return Exploration(text, best.total, best.score, tuple(steps), tree, source, reading, pieces)
+        return Exploration(text, best.total, best.score, tuple(steps), tree, source, target, reading, pieces)
 
     def _step(self, log_probs: Tensor, token: int, alternatives: int) -> Step:
         """Describe one step by its distribution."""
