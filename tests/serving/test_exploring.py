@@ -55,6 +55,7 @@ def client_of(*names: str) -> Iterator[TestClient]:
 def test_an_exploration_tells_tree_weights_and_alternatives() -> None:
     with client_of(TRANSFORMER) as client:
         found = client.post("/v1/explore", json={"text": TEXT, "beam": 3}).json()
+        assert found["beam"] == 3 and found["owners"] == [*range(len(found["words"])), None]
         assert len(found["weights"]) == 2 and len(found["weights"][0]) == 2
         assert len(found["weights"][0][0]) == len(found["steps"]) == len(found["best"])
         assert [found["tree"][one][2] for one in found["best"]] == [step["token"] for step in found["steps"]]

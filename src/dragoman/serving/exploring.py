@@ -196,6 +196,7 @@ def exploration_table(found: Exploration) -> dict[str, Any]:
         "text": found.text,
         "log_prob": found.log_prob,
         "score": found.score,
+        "beam": found.beam,
         "source": found.source.pieces,
         "words": found.target.words,
         "owners": found.target.owners,

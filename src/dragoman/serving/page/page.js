@@ -105,6 +105,7 @@ function show() {
   at("temperature").value = state.temperature;
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
+  at("beam").placeholder = runs[0].found?.beam ?? "";
   chosen("model", served.map((one) => one.name), modelOf(0)?.name);
   chosen("target", targetsOf(modelOf(0)), target());
   chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);

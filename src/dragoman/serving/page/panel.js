@@ -17,7 +17,7 @@ export function panel(number, on) {
   const [layerName, headName, title, hint] = [make("span"), make("span"), make("h3"), make("p", { class: "quiet" })];
   const which = make("div", { class: "controls" }, make("label", {}, layerName, " ", layer), make("label", {}, headName, " ", head));
   const drawn = make("div", { class: "scroll links", role: "group", tabindex: 0 });
-  const table = make("div", { class: "scroll heat" });
+  const table = make("div", { class: "scroll heat", ...(on.force ? {} : { role: "group", tabindex: 0 }) });
   const looked = make("div", { class: "looked" }, title, hint, which, drawn, table);
   const root = make("section", { class: "run", "aria-labelledby": `run${number}` },
     heading, translation, problem, alarms, facts, legend, looked);
@@ -42,6 +42,7 @@ export function panel(number, on) {
     choices(layer, found.weights?.length ?? 0, { chosen: view.layer, mean: words.mean });
     choices(head, found.weights?.[0].length ?? 0, { chosen: view.head, mean: words.mean });
     drawn.setAttribute("aria-label", words.linksLabel);
+    if (!on.force) table.setAttribute("aria-label", words.heatLabel);
     hint.hidden = which.hidden = table.hidden = !found.weights;
     keepingFocus(() => table.replaceChildren(...(found.weights ? [grid(words)] : [])));
     look(view.word);

@@ -3,14 +3,14 @@ const ALARMS = {
   en: {
     repetition: "The translation repeats itself.", "too short": "The translation is unusually short.",
     "too long": "The translation is unusually long.", copied: "Most of the translation is copied from the sentence.",
-    "number lost": "A number is missing from the translation:", "name lost": "A name is missing from the translation:",
+    "number lost": "A number is missing from the translation:", "name lost": "A name may be missing from the translation:",
     omission: "Nothing in the translation seems to stand for:",
     detached: "The translation does not seem to come from this sentence.",
   },
   vi: {
     repetition: "Bản dịch lặp lại chính nó.", "too short": "Bản dịch ngắn bất thường.",
     "too long": "Bản dịch dài bất thường.", copied: "Phần lớn bản dịch chép nguyên từ câu nguồn.",
-    "number lost": "Bản dịch thiếu con số:", "name lost": "Bản dịch thiếu tên riêng:",
+    "number lost": "Bản dịch thiếu con số:", "name lost": "Có thể bản dịch thiếu tên riêng:",
     omission: "Dường như bản dịch bỏ sót:", detached: "Bản dịch dường như không bắt nguồn từ câu này.",
   },
 };
