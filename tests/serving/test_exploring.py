@@ -85,6 +85,8 @@ def test_the_page_runs_only_its_own_files() -> None:
     with client_of("plain gru") as client:
         page = client.get("/")
         assert "script-src 'self'" in page.headers["content-security-policy"] and "unsafe" not in str(page.headers)
+        files = {path.name for path in (Path(exploring.__file__).parent / "page").iterdir()}
+        assert files - {"page.html"} == set(exploring.PAGE)
         for name, kind in exploring.PAGE.items():
             answer = client.get(f"/page/{name}")
             assert answer.headers["content-type"].startswith(kind) and "http://" not in answer.text.replace(
@@ -185,6 +187,7 @@ def test_in_a_browser_words_are_typed_pointed_at_forced_and_asked_for() -> None:
         page.goto(link)
         page.locator("td.forced").wait_for()
         assert page.locator(".translation").first.inner_text() == text
+        assert page.locator("#text").input_value() == TEXT
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -20,7 +20,7 @@ function filled(element, attributes, children) {
 export function choices(select, count, { chosen, mean }) {
   const numbers = Array.from({ length: count }, (_, one) => make("option", { value: one + 1 }, `${one + 1}`));
   select.replaceChildren(make("option", { value: 0 }, mean), ...numbers);
-  select.value = chosen;
+  select.value = chosen <= count ? chosen : 0;
   select.parentElement.hidden = count < 2;
 }
 

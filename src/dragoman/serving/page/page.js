@@ -100,7 +100,6 @@ function show() {
   document.querySelectorAll("[data-words]").forEach((one) => { one.textContent = all[one.dataset.words]; });
   document.querySelectorAll("[data-label]").forEach((one) => { one.setAttribute("aria-label", all[one.dataset.label]); });
   at("language").value = state.language;
-  if (document.activeElement !== at("text")) at("text").value = state.text;
   at("text").lang = languageTag(modelOf(0)?.directions.find(([, into]) => into === target())?.[0]);
   at("temperature").value = state.temperature;
   at("degrees").textContent = state.temperature.toFixed(1);
@@ -208,8 +207,9 @@ at("ask").addEventListener("submit", async (event) => {
   const asked = body(0, { prefix, word: at("wanted").value });
   try { at("answer").textContent = reasons(await post("/v1/explore/why-not", asked), words()); } catch (error) { panels[0].complain(error); }
 });
-window.addEventListener("hashchange", () => { state = read(); update(); });
+window.addEventListener("hashchange", () => { state = read(); at("text").value = state.text; update(); });
 
+at("text").value = state.text;
 served = await fetch("/v1/languages").then((answer) => answer.json()).then((answer) => answer.models ?? []).catch(() => []);
 if (state.beside && !others().some((one) => one.name === state.beside.model)) state.beside = DEFAULTS.beside;
 update();

@@ -38,7 +38,7 @@ export function panel(number, on) {
     legend.replaceChildren(...(found?.steps ? explained(words) : []));
     alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
     looked.hidden = !found?.steps;
-    if (!found?.steps) return;
+    if (!found?.steps) { table.replaceChildren(); drawn.replaceChildren(); return; }
     choices(layer, found.weights?.length ?? 0, { chosen: view.layer, mean: words.mean });
     choices(head, found.weights?.[0].length ?? 0, { chosen: view.head, mean: words.mean });
     drawn.setAttribute("aria-label", words.linksLabel);

@@ -1,9 +1,10 @@
 // Pictures and tables of what a model computed.
 import { draw, make, percent, shown } from "./elements.js";
 
-// [step][source] of one layer and head; 0 is the mean.
+// [step][source] of one layer and head; 0, or a number that the model does not have, is the mean.
 export function matrix(weights, layer, head) {
-  const chosen = (layer ? [weights[layer - 1]] : weights).flatMap((heads) => (head ? [heads[head - 1]] : heads));
+  const of = (list, number) => (list[number - 1] ? [list[number - 1]] : list);
+  const chosen = of(weights, layer).flatMap((heads) => of(heads, head));
   const mean = (step, place) => chosen.reduce((sum, one) => sum + one[step][place], 0) / chosen.length;
   return chosen[0].map((row, step) => row.map((_, place) => mean(step, place)));
 }

@@ -14,7 +14,8 @@ const ALARMS = {
     omission: "Dường như bản dịch bỏ sót:", detached: "Bản dịch dường như không bắt nguồn từ câu này.",
   },
 };
-const inWords = (sentences) => ({ name, words }) => [sentences[name] ?? name, ...words].join(" ");
+const inWords = (sentences) => ({ name, words }) =>
+  `${sentences[name] ?? name} ${words.join(name === "omission" ? " " : ", ")}`.trim();
 
 export const WORDS = {
   en: {
