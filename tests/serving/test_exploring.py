@@ -157,6 +157,18 @@ def type_and_wait(page: Any, text: str = TEXT) -> None:
     page.wait_for_function("() => document.querySelector('#said').textContent")
 
 
+def tab_to(page: Any, focused: str, place: str) -> list[str]:
+    """Press Tab until the focus is at a place, and return where it came by."""
+    reached: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(focused))
+        if reached[-1] == place:
+            break
+    assert reached[-1] == place, reached
+    return reached
+
+
 def check_accessibility(page: Any) -> None:
     """Fail for serious faults that axe-core finds, where it is there."""
     if AXE.exists():
@@ -198,20 +210,12 @@ def test_in_a_browser_everything_is_done_by_keyboard() -> None:
         focused = "() => [document.activeElement.id, document.activeElement.dataset.key ?? ''].join('')"
         page.keyboard.type(TEXT)
         page.wait_for_function("() => document.querySelector('#said').textContent")
-        reached = []
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            reached.append(page.evaluate(focused))
-            if reached[-1] == "t0-0":
-                break
-        assert [one for one in reached if one][:3] == ["beam", "temperature", "off"]
+        assert tab_to(page, focused, "t0-0")[:3] == ["beam", "temperature", "off"]
         assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") == "solid"
         page.keyboard.press("Enter")
         page.locator("#word").wait_for()
         assert page.evaluate(focused) == "t0-0"  # the focus stays where it was though the words were written anew
-        while not page.evaluate(focused).startswith("c0"):
-            page.keyboard.press("Tab")
-        assert page.evaluate(focused) == "c0-0-0"
+        tab_to(page, focused, "c0-0-0")
         for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp"):
             page.keyboard.press(key)
         assert page.evaluate(focused) == "c0-0-2"
