@@ -37,7 +37,21 @@ def hosts() -> Iterator[list[str]]:
             call("ip", "netns", "add", name)
             made.append(name)
             call("ip", "-n", name, "link", "set", "lo", "up")
-        call("ip", "link", "add", "cable1", "netns", names[0], "type", "veth", "peer", "name", "cable2", "netns", names[1])
+        call(
+            "ip",
+            "link",
+            "add",
+            "cable1",
+            "netns",
+            names[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "cable2",
+            "netns",
+            names[1],
+        )
         for number, name in enumerate(names, 1):
             call("ip", "-n", name, "addr", "add", f"{ADDRESS.format(number)}/24", "dev", f"cable{number}")
             call("ip", "-n", name, "link", "set", f"cable{number}", "up")
@@ -58,7 +72,17 @@ def losses(run: Path) -> list[float]:
 
 def test_two_hosts_have_the_losses_of_one_process(hosts: list[str], tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "transformer", *SETTINGS)
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", "a")
+    torchrun = (
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nnodes",
+        "2",
+        "--nproc-per-node",
+        "1",
+        "--rdzv-id",
+        "a",
+    )
     meeting = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{ADDRESS.format(1)}:29500")
     running = []
     for number, host in enumerate(hosts, 1):
