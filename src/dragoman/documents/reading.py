@@ -86,8 +86,13 @@ def open_document(path: Path, reading: Reading | None = None) -> Document:
     """Read a document. InputError if it cannot be read, or its format is not known."""
     chosen = reading or Reading()
     name = path.name.lower()
-    compressed = name.endswith(".gz")
     kind = chosen.format or _format_of(name.removesuffix(".gz"), path)
+    document = read_document(content_of(path), kind, str(path), reading=chosen)
+    return _Compressed(document) if name.endswith(".gz") else document
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a file, unpacked if it is compressed. InputError if it cannot be read or is too long."""
     try:
         size = path.stat().st_size
         if not path.is_file() or size > LARGEST:
@@ -95,9 +100,7 @@ def open_document(path: Path, reading: Reading | None = None) -> Document:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a document that exists") from None
-    if compressed:
-        return _Compressed(read_document(_unpacked(content, path), kind, str(path), reading=chosen))
-    return read_document(content, kind, str(path), reading=chosen)
+    return _unpacked(content, path) if path.name.lower().endswith(".gz") else content
 
 
 def read_document(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
