@@ -157,6 +157,7 @@ def test_what_is_written_again_is_read_as_before(text: str):
 
 
 @given(st.lists(st.sampled_from([*PIECES, "word"]), min_size=1, max_size=8).map("".join))
+@example("|\n|-|\n")
 def test_any_translation_is_read_as_text(translation: str):
     for source in ("one", "# one", "one\n---", "|one|\n|-|", "one|\n-|", "- one\n  two", "> one\ntwo", "![one](x)"):
         document = MarkdownDocument(f"{source}\n\n[r]: u")
