@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ from dragoman.cli.console import note
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from dragoman.documents.memories import Recalled
     from dragoman.inference.confidence.assessor import Assessor
 
 
@@ -39,7 +40,8 @@ class Shown:
                 "log_prob": translation.log_prob,
             }
             table |= {"alignment": links} if links else {}
-            return json.dumps(table | self._assessment(translation.assessment), ensure_ascii=False)
+            table |= _recalled(translation.memory) | self._assessment(translation.assessment)
+            return json.dumps(table, ensure_ascii=False)
         columns = [translation.text, *([links] if links else [])]
         if self.confidence:
             found = translation.assessment.confidence
@@ -134,6 +136,15 @@ def assessing_engine(runs: Sequence[Path], engine: str) -> Literal["torch"]:
     if engine == "ctranslate2":
         raise InputError("CTranslate2 cannot assess translations; use `--engine torch`")
     return "torch"
+
+
+def _recalled(memory: "Recalled | None") -> dict[str, Any]:
+    """Return what a JSON object says of what a translation memory has: nothing was scored that comes from it."""
+    if memory is None:
+        return {}
+    if memory.is_exact:
+        return {"score": None, "log_prob": None, "memory": "exact"}
+    return {"memory": "near", "near": [asdict(one) for one in memory.near]} if memory.near else {}
 
 
 def _links(translation: Any, view: Any) -> str:
