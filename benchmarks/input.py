@@ -26,6 +26,7 @@ from dragoman.text.codec import learn_codecs
 from dragoman.text.settings import SentencePieceSettings
 
 PAIRS = 200_000
+VOCABULARY = 8000
 WORDS = 60_000
 TOKENS = 25_000
 """Of a batch: those of a step of the Transformer (Vaswani et al. 2017, section 5.1)."""
@@ -79,7 +80,7 @@ def measure(folder: Path, pairs: int) -> Speed:
     data = parse(DataSettings, table | {"filters": {"drop_duplicates": False}})
     with (folder / "train.a").open() as first, (folder / "train.b").open() as second:
         lines = [(one.strip(), other.strip()) for one, other in islice(zip(first, second, strict=True), 20_000)]
-    codecs = learn_codecs(SentencePieceSettings(size=8000), lambda: iter(lines))
+    codecs = learn_codecs(SentencePieceSettings(size=VOCABULARY), lambda: iter(lines))
     began = time.perf_counter()
     store, _ = build_store(folder / "cache", data, data.train, codecs=codecs)
     encoded = time.perf_counter()

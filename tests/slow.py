@@ -13,4 +13,4 @@ def some(cases: Iterable[Any], quick: Container[Any]) -> list[Any]:
 
 def _values(case: Any) -> tuple[Any, ...]:
     """Return what a case gives to a test."""
-    return case if isinstance(case, tuple) else (case,)
+    return case if type(case) is tuple else (case,)
