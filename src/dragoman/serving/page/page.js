@@ -1,7 +1,7 @@
 // The page: one state, which the address holds, and what follows from it.
 import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { panel } from "./panel.js";
-import { download, post, stream } from "./service.js";
+import { download, post, setKey, stream, wantsKey } from "./service.js";
 import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
 import { computation, matrix, reasons, tree } from "./views.js";
 import { WORDS } from "./words.js";
@@ -65,6 +65,7 @@ async function ask(number) {
   const finish = (found, error) => {
     if (signal.aborted) return false;
     run.found = found;
+    if (wantsKey(error)) at("keys").hidden = false;
     panels[number].complain(error);
     show();
     return true;
@@ -196,6 +197,14 @@ at("reset").addEventListener("click", () => set({ ...UNCHANGED, beam: null }));
 at("save").addEventListener("click", async () => {
   const asked = body(0, { beside: state.beside?.model ?? null });
   try { await download("/v1/explore/save", asked, "attention.html"); } catch (error) { panels[0].complain(error); }
+});
+at("keys").addEventListener("submit", (event) => {
+  event.preventDefault();
+  setKey(at("key").value.trim());
+  at("key").value = "";
+  at("keys").hidden = true;
+  [0, 1].forEach(giveUp);
+  update();
 });
 at("place").addEventListener("change", slide);
 at("weight").addEventListener("input", () => { at("share").textContent = Number(at("weight").value).toFixed(2); });

@@ -1,14 +1,22 @@
-// What the page asks of its service.
+// What the page asks of its service. The API key, where one is needed, is kept until the tab is closed.
+const KEY = "dragoman-key";
+export const setKey = (key) => sessionStorage.setItem(KEY, key);
+export const wantsKey = (error) => ["missing_key", "wrong_key"].includes(error?.code);
+
+async function refusal(answer) {
+  const { message, code } = (await answer.json()).error ?? {};
+  return Object.assign(new Error(message ?? answer.statusText), { code });
+}
+
 export async function post(path, content, signal) {
   const answer = await fetch(path, asked(content, signal));
-  const result = await answer.json();
-  if (!answer.ok) throw new Error(result.error?.message ?? answer.statusText);
-  return result;
+  if (!answer.ok) throw await refusal(answer);
+  return answer.json();
 }
 
 export async function download(path, content, name) {
   const answer = await fetch(path, asked(content));
-  if (!answer.ok) throw new Error((await answer.json()).error?.message ?? answer.statusText);
+  if (!answer.ok) throw await refusal(answer);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await answer.blob());
   link.download = name;
@@ -19,7 +27,7 @@ export async function download(path, content, name) {
 // Translate one text, and tell what it has come to as it grows; a signal that aborts cancels the search too.
 export async function stream(content, signal, tell) {
   const answer = await fetch("/v1/translate", asked({ ...content, stream: true }, signal));
-  if (!answer.ok) throw new Error((await answer.json()).error?.message ?? answer.statusText);
+  if (!answer.ok) throw await refusal(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let [rest, text] = ["", ""];
   for (;;) {
@@ -36,6 +44,8 @@ export async function stream(content, signal, tell) {
   }
 }
 
-const asked = (content, signal) => ({
-  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content), signal,
-});
+function asked(content, signal) {
+  const key = sessionStorage.getItem(KEY);
+  const headers = { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  return { method: "POST", headers, body: JSON.stringify(content), signal };
+}

@@ -20,7 +20,7 @@ const inWords = (sentences) => ({ name, words }) =>
 export const WORDS = {
   en: {
     lead: "Type a sentence, and watch the translator attend.", model: "Model", language: "Language", source: "Sentence",
-    target: "Into", beside: "Beside it", alone: "none", changes: "Models and changes", save: "Save", weight: "Weight",
+    target: "Into", beside: "Beside it", alone: "none", changes: "Models and changes", save: "Save", key: "API key", useKey: "Use it", weight: "Weight",
     translation: "Translation", layer: "Layer", head: "Head", beam: "Beam", temperature: "Temperature", off: "Head off",
     reset: "As it was", mean: "mean", attention: "Where it looked", tree: "Beam tree",
     attentionHint: "Point at a word of the translation, or press a cell of the table to make the step look there.",
@@ -40,7 +40,7 @@ export const WORDS = {
   },
   vi: {
     lead: "Gõ một câu và xem mô hình dịch chú ý vào đâu.", model: "Mô hình", language: "Ngôn ngữ", source: "Câu nguồn",
-    target: "Dịch sang", beside: "So với", alone: "không", changes: "Mô hình và thay đổi", save: "Lưu", weight: "Trọng số",
+    target: "Dịch sang", beside: "So với", alone: "không", changes: "Mô hình và thay đổi", save: "Lưu", key: "Khóa API", useKey: "Dùng khóa này", weight: "Trọng số",
     translation: "Bản dịch", layer: "Tầng", head: "Đầu", beam: "Chùm", temperature: "Nhiệt độ", off: "Tắt đầu này",
     reset: "Như ban đầu", mean: "trung bình", attention: "Mô hình đã nhìn vào đâu", tree: "Cây tìm kiếm chùm",
     attentionHint: "Trỏ vào một từ của bản dịch, hoặc bấm một ô trong bảng để buộc bước đó nhìn vào đó.",
