@@ -10,8 +10,9 @@ from dragoman.cli.console import announced, note
 from dragoman.cli.documents import Computing, DocumentOptions, translate_file
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.options import CHUNK, Languages, Search, Trust, decoding_options
+from dragoman.cli.options import CHUNK, Languages, Search, Trust
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
+from dragoman.errors import InputError
 
 if TYPE_CHECKING:
     from dragoman.text.frames import Between
@@ -52,12 +53,16 @@ def translate(
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
-    options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
+    options = search.options(n_best)
     if document.requested:
         asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
         return
     engine, device = computing.engine, computing.device
+    if trust.rescue and options.get("glossary"):
+        raise InputError(
+            "--rescue replaces translations by samples without the terms of a glossary; remove one of them"
+        )
     if trust.report is not None:
         check_report(trust.report)
     if shown.assesses or trust.rescue or trust.report is not None:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.atomic import check_output
 from dragoman.cli.console import note
 from dragoman.errors import InputError
+from dragoman.inference.translation import TermCounts
 
 if TYPE_CHECKING:
     from dragoman.inference.confidence.assessor import Assessor
@@ -39,6 +40,7 @@ class Shown:
                 "log_prob": translation.log_prob,
             }
             table |= {"alignment": links} if links else {}
+            table |= {"terms": [asdict(one) for one in translation.terms]} if translation.terms else {}
             return json.dumps(table | self._assessment(translation.assessment), ensure_ascii=False)
         columns = [translation.text, *([links] if links else [])]
         if self.confidence:
@@ -72,14 +74,17 @@ class Watch:
         self.translator = translator
         self._assessor, self._rescues, self._report = assessor, rescues, report
         self._counts = (0, 0)
+        self._terms = TermCounts() if translator.settings.glossary else None
         self._sources: list[str] = []
         self._translations: list[Any] = []
 
     def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
         """Translate sentences with the options of `Translator.translate`."""
+        found = list((self._assessor or self.translator).translate(sentences, **options))
+        if self._terms is not None:
+            self._terms += TermCounts.of(found)
         if self._assessor is None:
-            return list(self.translator.translate(sentences, **options))
-        found = list(self._assessor.translate(sentences, **options))
+            return found
         if self._rescues:
             from dragoman.inference.confidence.rescue import rescue
 
@@ -92,7 +97,9 @@ class Watch:
         return found
 
     def conclude(self) -> None:
-        """Say how many were rescued, and write the report."""
+        """Say how many terms were met and how many translations were rescued, and write the report."""
+        if self._terms is not None:
+            note(str(self._terms))
         if self._rescues:
             flagged, cured = self._counts
             note(f"{flagged:,} translations were flagged; a rescue cured {cured:,} of them.")
