@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from dragoman.text.glossary import Entry, Glossary, Term, Words, in_one_word
+from dragoman.text.glossary import Entry, Glossary, Term, Words, in_word
 
 
 def glossary(*rows: tuple[str, str]) -> Glossary:
@@ -71,8 +71,7 @@ def test_a_model_may_write_in_lower_case():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "one"),
-    [("a", "b", True), ("a", "1", True), ("", "b", False), ("a-", "b", False), ("a", "", False)],
+    ("sign", "inside"), [("b", True), ("_", True), ("\u0301", True), ("-", False), ("", False), ("ก", False)]
 )
-def test_signs_of_one_word(before: str, after: str, one: bool):
-    assert in_one_word(before, after) is one
+def test_signs_inside_words(sign: str, inside: bool):
+    assert in_word(sign) is inside

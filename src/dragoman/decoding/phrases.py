@@ -5,11 +5,12 @@ begin or go on with a phrase (section 3.1). They are sorted into banks by how ma
 beam is divided among the banks (section 3.2); a hypothesis ends only with all phrases.
 
 Deviations: a phrase may be written in several ways, so banks count the tokens that are missing at least, not those that are
-there. Any occurrence counts, also of two phrases that overlap. A phrase stands between word boundaries where the `joined` tokens
-are known. Slots of small banks go to the most probable candidates of the others, not to neighbouring banks.
+there; of steps after which equally many of a phrase are missing, the most probable one is a candidate. Any occurrence counts,
+also of two phrases that overlap. A phrase stands between words, which is not where two tokens are `joined`. Slots of small banks
+go to the most probable candidates of the others, not to neighbouring banks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,6 +63,24 @@ def apart(_before: int, _after: int) -> bool:
     return False
 
 
+class Written(NamedTuple):
+    """A hypothesis: its sentence, its last token if it has one, and how far it has come."""
+
+    sentence: int
+    last: int | None
+    progress: Progress
+
+
+class Step(NamedTuple):
+    """A token with which a row would come further with a phrase."""
+
+    row: int
+    phrase: int
+    left: int
+    """How many tokens of the phrase would still be missing."""
+    token: int
+
+
 class RequiredPhrases:
     """The rule that each sentence's translations contain its phrases, by which continuations are chosen too."""
 
@@ -74,9 +93,12 @@ class RequiredPhrases:
     ) -> None:
         """Take the phrases of each sentence."""
         self._phrases = [tuple(some) for some in phrases]
+        self._first: list[dict[int, list[tuple[int, int]]]] = [_by_first_token(some) for some in self._phrases]
         self._joined, self._special = joined, special
         self._known: dict[tuple[int, tuple[int, ...]], Progress] = {}
         """The progress of the hypotheses of the last step, from which that of the next follows faster."""
+        self._followed: dict[tuple[int, Progress, bool, int], Progress] = {}
+        """What `_follow` returned, which is the same for many hypotheses."""
 
     def __call__(
         self,
@@ -125,48 +147,65 @@ class RequiredPhrases:
         totals = past[:, None] + values
         best, places = totals.view(batch, -1).topk(2 * size)
         owners = places // values.shape[1] + size * torch.arange(batch, device=past.device)[:, None]
-        own = torch.arange(len(past), device=past.device)[:, None].expand(-1, 2)
         hypotheses = self._hypotheses(search)
-        wanted = self._wanted(hypotheses, ((past > -torch.inf) & ~at_limit(search)).tolist())
-        rows, needed = torch.tensor(wanted, device=past.device, dtype=torch.long).reshape(-1, 2).unbind(1)
+        own = [self._first_apart(one, row) for one, row in zip(hypotheses, tokens.tolist(), strict=True)]
+        rows, first = torch.arange(len(past), device=past.device), torch.tensor(own, device=past.device)
         found = zip(
-            torch.cat([owners.flatten(), own.flatten(), rows]).tolist(),
-            torch.cat([tokens.view(batch, -1).gather(1, places).flatten(), tokens[:, :2].flatten(), needed]).tolist(),
-            torch.cat([best.flatten(), totals[:, :2].flatten(), past[rows] + log_probs[rows, needed]]).tolist(),
+            torch.cat([owners.flatten(), rows]).tolist(),
+            torch.cat([tokens.view(batch, -1).gather(1, places).flatten(), tokens[rows, first]]).tolist(),
+            torch.cat([best.flatten(), totals[rows, first]]).tolist(),
             strict=True,
         )
+        goes_on = ((past > -torch.inf) & ~at_limit(search)).tolist()
+        asked = [place for row, one in enumerate(hypotheses) if goes_on[row] for place in self._steps(row, one)]
+        continuations = {(row, token): value for row, token, value in found} | self._advancing(asked, past, log_probs)
         some: list[list[Candidate]] = [[] for _ in range(batch)]
-        for (row, token), value in {(row, token): value for row, token, value in found if value > -torch.inf}.items():
-            left = self._after(*hypotheses[row], token).left
-            some[row // size].append(Candidate(value, row % size, token, left))
+        for (row, token), value in continuations.items():
+            if value > -torch.inf:
+                left = self._after(hypotheses[row], token).left
+                some[row // size].append(Candidate(value, row % size, token, left))
         return some
 
-    def _hypotheses(self, search: Search) -> list[tuple[int, tuple[int, ...]]]:
-        """Return the sentence and the ids of each row."""
-        size = search.beams.ids.shape[1]
-        sentences = search.sentences.repeat_interleave(size).tolist()
+    def _advancing(
+        self, asked: Sequence[Step], past: Float[Tensor, " rows"], log_probs: Float[Tensor, "rows vocab"]
+    ) -> dict[tuple[int, int], float]:
+        """Return the tokens that were asked for, with the log-probabilities of the hypotheses that they make.
+
+        Of several after which equally many tokens of a phrase are missing, it is the most probable one.
+        """
+        if not asked:
+            return {}
+        rows, tokens = (torch.tensor([one[place] for one in asked], device=past.device) for place in (0, 3))
+        best: dict[tuple[int, ...], tuple[float, int]] = {}
+        for step, value in zip(asked, (past[rows] + log_probs[rows, tokens]).tolist(), strict=True):
+            best[step[:3]] = max(best.get(step[:3], (-torch.inf, step.token)), (value, step.token))
+        return {(place[0], token): value for place, (value, token) in best.items()}
+
+    def _hypotheses(self, search: Search) -> list[Written]:
+        """Return the hypothesis of each row."""
+        sentences = search.sentences.repeat_interleave(search.beams.ids.shape[1]).tolist()
+        written = search.beams.ids[:, :, 1:].flatten(0, 1).tolist()
         return [
-            (sentence, tuple(ids))
-            for sentence, ids in zip(sentences, search.beams.ids[:, :, 1:].flatten(0, 1).tolist(), strict=True)
+            Written(sentence, ids[-1] if ids else None, self._known[sentence, tuple(ids)])
+            for sentence, ids in zip(sentences, written, strict=True)
         ]
 
-    def _wanted(
-        self, hypotheses: Sequence[tuple[int, tuple[int, ...]]], goes_on: Sequence[bool]
-    ) -> list[tuple[int, int]]:
-        """Return the tokens with which each row that goes on would begin or go on with a phrase, each with its row."""
-        return [
-            (row, token)
-            for row, ((sentence, ids), more) in enumerate(zip(hypotheses, goes_on, strict=True))
-            if more and (progress := self._known[sentence, ids]).left
-            for token in self._next(sentence, ids, progress)
-        ]
+    def _first_apart(self, one: Written, tokens: Sequence[int]) -> int:
+        """Return the place of the first token that leaves the phrases whole which the last one completed."""
+        if not one.progress.fresh or one.last is None:
+            return 0
+        return next((place for place, token in enumerate(tokens) if not self._joined(one.last, token)), 0)
 
-    def _next(self, sentence: int, ids: tuple[int, ...], progress: Progress) -> set[int]:
-        """Return the tokens that begin or go on with a missing phrase."""
-        phrases = self._phrases[sentence]
-        first = {way[0] for phrase in progress.missing for way in phrases[phrase]}
-        further = {phrases[one.phrase][one.way][one.written] for one in progress.begun}
-        return {token for token in first if not (ids and self._joined(ids[-1], token))} | further
+    def _steps(self, row: int, one: Written) -> Iterator[Step]:
+        """Yield what goes on with the phrases that a hypothesis has begun, or else begins each that it misses."""
+        phrases, progress = self._phrases[one.sentence], one.progress
+        for phrase, way, written in progress.begun:
+            ids = phrases[phrase][way]
+            yield Step(row, phrase, len(ids) - written - 1, ids[written])
+        for phrase in progress.missing - {begun.phrase for begun in progress.begun}:
+            for ids in phrases[phrase]:
+                if one.last is None or not self._joined(one.last, ids[0]):
+                    yield Step(row, phrase, len(ids) - 1, ids[0])
 
     def _progress(self, sentence: int, ids: tuple[int, ...]) -> Progress:
         """Return the progress of a hypothesis."""
@@ -174,38 +213,43 @@ class RequiredPhrases:
             phrases = self._phrases[sentence]
             nothing: frozenset[Begun] = frozenset()
             return Progress(frozenset(range(len(phrases))), nothing, frozenset(), sum(map(shortest, phrases)))
-        return self._after(sentence, ids[:-1], ids[-1])
+        before = self._known.get((sentence, ids[:-1])) or self._progress(sentence, ids[:-1])
+        return self._after(Written(sentence, ids[-2] if len(ids) > 1 else None, before), ids[-1])
 
-    def _after(self, sentence: int, ids: tuple[int, ...], token: int) -> Progress:
+    def _after(self, one: Written, token: int) -> Progress:
         """Return the progress of a hypothesis with one more token."""
-        before = self._known.get((sentence, ids)) or self._progress(sentence, ids)
+        before = one.progress
+        if not before.begun and not before.fresh and token not in self._first[one.sentence]:
+            return before
+        joins = one.last is not None and self._joined(one.last, token)
+        key = one.sentence, before, joins, token
+        if key not in self._followed:
+            self._followed[key] = self._follow(*key)
+        return self._followed[key]
+
+    def _follow(self, sentence: int, before: Progress, joins: bool, token: int) -> Progress:
+        """Return what a token makes of progress; it `joins` the last one if both are in one word."""
         phrases = self._phrases[sentence]
-        joins = bool(ids) and self._joined(ids[-1], token)
         missing = before.missing | before.fresh if joins else before.missing
-        if not missing:
-            return before if not before.fresh else Progress(missing, frozenset(), frozenset(), 0)
-        begun = {
-            Begun(one.phrase, one.way, one.written + 1)
-            for one in before.begun
-            if one.phrase in missing and phrases[one.phrase][one.way][one.written] == token
-        }
+        begun = [
+            Begun(phrase, way, written + 1)
+            for phrase, way, written in before.begun
+            if phrase in missing and phrases[phrase][way][written] == token
+        ]
         if not joins:
-            begun |= {
-                Begun(phrase, way, 1)
-                for phrase in missing
-                for way, ids_of_way in enumerate(phrases[phrase])
-                if ids_of_way[0] == token
-            }
-        done = frozenset(one.phrase for one in begun if one.written == len(phrases[one.phrase][one.way]))
-        going = frozenset(one for one in begun if one.written < len(phrases[one.phrase][one.way]))
-        left = sum(
-            min(
-                [shortest(phrases[phrase])]
-                + [len(phrases[phrase][one.way]) - one.written for one in going if one.phrase == phrase]
-            )
-            for phrase in missing - done
-        )
-        return Progress(missing - done, going, done, left)
+            begun += [Begun(*place, 1) for place in self._first[sentence].get(token, ()) if place[0] in missing]
+        done = frozenset(phrase for phrase, way, written in begun if written == len(phrases[phrase][way]))
+        going = frozenset(some for some in begun if some.written < len(phrases[some.phrase][some.way]))
+        return Progress(missing - done, going, done, _left(phrases, missing - done, going))
+
+
+def _left(phrases: Sequence[Phrase], missing: frozenset[int], begun: frozenset[Begun]) -> int:
+    """Return the least number of tokens with which nothing would be missing."""
+    left = {phrase: shortest(phrases[phrase]) for phrase in missing}
+    for phrase, way, written in begun:
+        if phrase in left:
+            left[phrase] = min(left[phrase], len(phrases[phrase][way]) - written)
+    return sum(left.values())
 
 
 def allocate(candidates: Sequence[Candidate], size: int) -> list[Candidate]:
@@ -222,6 +266,15 @@ def allocate(candidates: Sequence[Candidate], size: int) -> list[Candidate]:
     chosen = [one for left in sorted(banks) for one in banks[left][:share]][:size]
     rest = sorted((one for some in banks.values() for one in some[share:]), reverse=True)
     return chosen + rest[: size - len(chosen)]
+
+
+def _by_first_token(phrases: Sequence[Phrase]) -> dict[int, list[tuple[int, int]]]:
+    """Return the phrases and their ways that begin with each token."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, phrase in enumerate(phrases):
+        for way, ids in enumerate(phrase):
+            found.setdefault(ids[0], []).append((number, way))
+    return found
 
 
 def shortest(phrase: Phrase) -> int:

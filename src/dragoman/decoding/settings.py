@@ -132,8 +132,8 @@ class DecodingSettings(SearchSettings):
     glossary: tuple[Path, ...] = ()
     """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A sentence whose translation lacks
     one is searched again with a beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
-    glossary_beam: int = Field(default=10, ge=1)
-    """Beam size of this second search, which takes the larger of this and `beam`."""
+    glossary_beam: int = Field(default=4, ge=1)
+    """Beam size of this second search, at least `n_best`."""
     dictionary: Path | None = None
     """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
@@ -176,7 +176,7 @@ class DecodingSettings(SearchSettings):
     @property
     def with_phrases(self) -> "DecodingSettings":
         """The search for translations with given phrases."""
-        changes = {"method": "beam", "beam": max(self.size, self.glossary_beam), "mbr_samples": 0, "shortlist": False}
+        changes = {"method": "beam", "beam": max(self.n_best, self.glossary_beam), "mbr_samples": 0, "shortlist": False}
         return self.model_copy(update={**changes, **ALONE})
 
     @property

@@ -36,6 +36,8 @@ class EncodedRequest:
     """What every target begins with after BOS: given to the model, and no part of what it writes."""
     phrases: tuple[tuple[tuple[int, ...], ...], ...] = ()
     """What a translation must contain: one of the ways to write each phrase, as ids."""
+    limit: int | None = None
+    """Maximum number of tokens of a translation, if it is below that of the search."""
 
     @property
     def pair(self) -> tuple[list[int], list[int]]:

@@ -14,10 +14,13 @@ from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.torch_engine import TorchEngine
 from dragoman.inference.translation import UsedTerm
 from dragoman.text.codec import Codec
-from dragoman.text.glossary import Entry, Glossary, Term, Words, in_one_word
+from dragoman.text.glossary import Entry, Glossary, Term, Words, in_word
 
 BEFORE = ("", "'", "’", "-", "(", '"', "«", "“")
 """What a term may follow without a space: it may be other tokens then."""
+
+ROOM = 5
+"""Number of tokens that a translation with terms may have more than half as many again, and those of the terms."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Terminology:
             for row, (some, terms) in enumerate(zip(found, before, strict=True))
             if some and None in terms and any(map(self._phrase, wanted[row]))
         ]
-        asked = [replace(requests[row], phrases=tuple(filter(None, map(self._phrase, wanted[row])))) for row in again]
+        asked = [self._forcing(requests[row], found[row][0], wanted[row]) for row in again]
         part = WatchedPart(watch or Unwatched(), tuple(again))
         results, after = list(found), list(before)
         searched = self._engine.search(asked, settings.with_phrases, watch=part, joined=self._joined)
@@ -88,6 +91,12 @@ class Terminology:
             read = Glossary.joined(read_glossary(path, languages) for path in paths)
             self._glossaries[paths, languages] = read.spelled(self._target.normalize)
         return self._glossaries[paths, languages]
+
+    def _forcing(self, request: EncodedRequest, first: Hypothesis, entries: Sequence[Entry]) -> EncodedRequest:
+        """Return the request for a translation with terms, which may be half as long again as the first one."""
+        phrases = tuple(filter(None, map(self._phrase, entries)))
+        room = len(first.ids) // 2 + ROOM + sum(max(map(len, phrase)) for phrase in phrases)
+        return replace(request, phrases=phrases, limit=len(first.ids) + room)
 
     def _used(self, found: Sequence[Hypothesis], entries: Sequence[Entry]) -> list[Term | None]:
         """Return which translation of each term is in the best hypothesis, if any."""
@@ -140,9 +149,13 @@ def _following(codec: Codec, before: str, text: str) -> tuple[int, ...]:
 def joining(codec: Codec) -> Joined:
     """Return the function that tells whether two tokens in a row, in the order of the ids, are in one word."""
 
-    @lru_cache(maxsize=1 << 16)
+    @lru_cache(maxsize=len(codec))
+    def edges(token: int) -> tuple[bool, bool]:
+        (surface,) = codec.tokenizer.surfaces(codec.pieces([token]))
+        return in_word(surface[:1]), in_word(surface[-1:])
+
     def joined(before: int, after: int) -> bool:
-        surfaces = codec.tokenizer.surfaces(codec.pieces(codec.ordered([before, after])))
-        return in_one_word(*surfaces)
+        first, second = codec.ordered([before, after])
+        return edges(first)[1] and edges(second)[0]
 
     return joined

@@ -1,5 +1,6 @@
 """Translate batches of ids with torch."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
@@ -147,6 +148,8 @@ class TorchEngine:
             given = torch.tensor([(self.special.bos, *start) for start in starts], device=self.session.device)
             begin, state = feed(step, state, given if listed is None else torch.searchsorted(listed.kept, given))
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
+            own = [sys.maxsize if request.limit is None else request.limit for request in requests]
+            maximum = maximum.minimum(torch.tensor(own, device=maximum.device))
             if self.target_bound is not None:
                 maximum = maximum.clamp(max=self.target_bound - given.shape[1])
             options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}

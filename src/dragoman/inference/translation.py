@@ -40,7 +40,7 @@ class TermCounts:
         found = [[term.state for term in one.terms] for one in translations]
         states = [state for some in found for state in some]
         again = sum(any(state != "met" for state in some) for some in found)
-        return cls(len(states), *map(states.count, ("met", "forced", "unmet")), again)
+        return cls(len(states), states.count("met"), states.count("forced"), states.count("unmet"), again)
 
     def __add__(self, other: "TermCounts") -> "TermCounts":
         return TermCounts(

@@ -152,10 +152,10 @@ class Glossary:
         return sorted(chosen, key=lambda one: one.start)
 
 
-def in_one_word(before: str, after: str) -> bool:
-    """Tell whether the last sign of one text and the first of another are of one word if nothing is between them.
+def in_word(sign: str) -> bool:
+    """Tell whether a sign is of the same word as another one beside it.
 
-    >>> in_one_word(" mai", "son"), in_one_word("l'", "eau"), in_one_word("mai", " son"), in_one_word("猫", "猫")
-    (True, False, False, False)
+    >>> [in_word(sign) for sign in ("é", "1", "'", " ", "猫", "")]
+    [True, True, False, False, False, False]
     """
-    return bool(before and after and _INSIDE.match(before[-1]) and _INSIDE.match(after[0]))
+    return _INSIDE.match(sign) is not None
