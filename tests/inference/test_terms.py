@@ -99,7 +99,7 @@ def test_what_cannot_have_terms_is_refused(trained: Trained, terms: Path):
     with pytest.raises(SettingsError, match=r"decoding\.glossary.*sample"):
         Translator.load(trained("rnn"), method="sample", glossary=[terms])
     with pytest.raises(SettingsError, match=r"decoding\.glossary_beam.*decoding\.glossary"):
-        Translator.load(trained("rnn"), glossary_beam=4)
+        Translator.load(trained("rnn"), glossary_beam=6)
     with pytest.raises(InputError, match=r"none\.tsv"):
         Translator.load(trained("rnn"), glossary=[terms.with_name("none.tsv")])
 
