@@ -41,7 +41,7 @@ def test_a_group_of_options_is_spread_out_and_put_together_again() -> None:
 
     spread_out = spread(command)
     assert list(signature(spread_out).parameters) == [
-        "run", "source_language", "to", "beam", "mbr", "rerank", "settings", "number",
+        "run", "source_language", "to", "beam", "mbr", "rerank", "glossary", "settings", "number",
     ]  # fmt: skip
     spread_out(run="a", source_language=None, to="fr", beam=4, mbr=True, rerank=None, settings=None, number=5)
     assert given == [("a", Languages(to="fr"), Search(beam=4, mbr=True), 5)]

@@ -224,10 +224,10 @@ class RequiredPhrases:
         joins = one.last is not None and self._joined(one.last, token)
         key = one.sentence, before, joins, token
         if key not in self._followed:
-            self._followed[key] = self._follow(*key)
+            self._followed[key] = self._follow(one.sentence, before, token, joins=joins)
         return self._followed[key]
 
-    def _follow(self, sentence: int, before: Progress, joins: bool, token: int) -> Progress:
+    def _follow(self, sentence: int, before: Progress, token: int, *, joins: bool) -> Progress:
         """Return what a token makes of progress; it `joins` the last one if both are in one word."""
         phrases = self._phrases[sentence]
         missing = before.missing | before.fresh if joins else before.missing
