@@ -6,6 +6,7 @@ finds are the same in every run, on slow machines too.
 """
 
 import fcntl
+import gc
 import hashlib
 import os
 import signal
@@ -28,6 +29,12 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("dragoman", deadline=None, derandomize=True, database=None)
 settings.register_profile("thorough", deadline=None, database=None, max_examples=2000)
 settings.load_profile("dragoman")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over the thousands of tests that were found: it would look at all of them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,6 +7,7 @@ are not. Tests of whole programs go without.
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, get_args
@@ -43,9 +44,19 @@ def modules_with_shapes() -> Iterator[str]:
 
 
 def _checked_once(function: Any = None, *, typechecker: Any) -> Any:
-    """Decorate a function, as jaxtyping's hook does, so that it is checked once for the same shapes."""
-    if function is None:
-        return partial(_checked_once, typechecker=typechecker)
+    """Decorate a function or a dataclass, as jaxtyping's hook does, so that it is checked once for the same shapes."""
+    decorate = partial(_checked_once, typechecker=typechecker)
+    match function:
+        case None:
+            return decorate
+        case classmethod() | staticmethod():
+            return type(function)(decorate(function.__func__))
+        case property(fget=getter, fset=None, fdel=None):
+            return property(decorate(getter))
+        case type() if is_dataclass(function):
+            if "__init__" in vars(function):
+                type.__setattr__(function, "__init__", decorate(function.__init__))
+            return function
     if not inspect.isfunction(function):
         return _checked(function, typechecker=typechecker)
     if not any(map(_has_shape, inspect.get_annotations(function).values())):

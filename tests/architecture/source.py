@@ -24,6 +24,11 @@ class Source:
         """The parsed text."""
         return ast.parse(self.text, self.name)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree."""
+        return list(ast.walk(self.tree))
+
     @property
     def path(self) -> PurePosixPath:
         """Where the file stands below the package, such as `attention/attend.py`."""
@@ -32,7 +37,7 @@ class Source:
     @property
     def functions(self) -> Iterator[Function]:
         """Every function and method, nested ones too."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return (node for node in self.nodes if isinstance(node, Function))
 
     def at(self, node: ast.AST, message: str) -> str:
         """Say where `node` stands, then `message`."""

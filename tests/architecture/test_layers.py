@@ -63,7 +63,7 @@ def absolute(source: Source, node: ast.ImportFrom) -> str:
 
 def modules(source: Source) -> Iterator[tuple[ast.stmt, str]]:
     """Yield the full name of each module imported, wherever in the file the import stands."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -18,7 +18,7 @@ PLAIN_TENSORS = "pretrained/folder.py"
 
 def nothing_runs_what_it_reads(source: Source) -> Iterator[str]:
     """Find pickle and its kin, code made from text, and loaders that can call any function."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
             yield from _call(source, node)
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -41,7 +41,7 @@ def softmax_has_one_home(source: Source) -> Iterator[str]:
     if path == HOME:
         return
     forbidden = KERNELS if path.startswith(tuple(ELSEWHERE)) else KERNELS + SOFTMAXES
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in forbidden:
             yield source.at(node, f"{dotted(node.func)}: attention's softmax stands in {HOME} alone")
         elif isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & {*forbidden}:

@@ -14,7 +14,7 @@ def bound_names(source: Source) -> Iterator[str]:
 
     What it imports from elsewhere to do its work is not part of it.
     """
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").partition(".")[0] == "dragoman"):
             yield from (alias.asname or alias.name for alias in node.names)
     for node in source.tree.body:

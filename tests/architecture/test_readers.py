@@ -17,7 +17,7 @@ READERS = {
 
 def text_is_read_by_readers_with_limits(source: Source) -> Iterator[str]:
     """Find parsers of a library that are called directly."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and READERS.get(name := dotted(node.func), str(source.path)) != str(source.path):
             yield source.at(node, f"{name} has no limits; use {READERS[name]}")
 

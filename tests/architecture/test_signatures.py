@@ -66,7 +66,7 @@ def _aliases(source: Source) -> dict[str, ast.expr]:
 
 def shapes_can_be_checked(source: Source) -> Iterator[str]:
     """Find what the import hook that checks shapes cannot read."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ImportFrom):
             names = {alias.name for alias in node.names}
             if node.module == "__future__" and "annotations" in names:
@@ -92,7 +92,7 @@ def promised(files: list[Source]) -> frozenset[str]:
     return frozenset(
         method.name
         for source in files
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef) and _is_promise(node)
         for method in node.body
         if isinstance(method, Function) and ast.get_docstring(method)

@@ -13,7 +13,7 @@ def modules_keep_nothing(source: Source) -> Iterator[str]:
     """Find attributes of modules that are set in any method but `__init__`."""
     if source.path.parts[0] not in FOLDERS:
         return
-    for found in ast.walk(source.tree):
+    for found in source.nodes:
         if not isinstance(found, ast.ClassDef) or not found.bases:
             continue
         for method in found.body:

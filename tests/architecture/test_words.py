@@ -38,7 +38,7 @@ def bound(node: ast.AST) -> list[str]:
 
 def names_are_whole_words(source: Source) -> Iterator[str]:
     """Find abbreviations of the words used most."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         for name in bound(node):
             for word in set(words(name)) & SHORT.keys():
                 yield source.at(node, f"`{name}`: write {SHORT[word]} for {word}")
@@ -56,7 +56,7 @@ def nothing_is_left_for_later(source: Source) -> Iterator[str]:
     for number, line in enumerate(source.text.split("\n"), 1):
         if set(LATER) & set(re.findall(r"\w+", line)):
             yield f"{source.name}:{number}: do it now, or write an issue"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Name) and node.id == "NotImplementedError":
             yield source.at(node, "write the function, or make it abstract")
 

@@ -100,6 +100,38 @@ def _html(chance: random.Random) -> bytes:
     return f"<!DOCTYPE html>\n<title>{text(chance)}</title>{body}<ul><li>{text(chance)}<li>x &lt; y</ul>".encode()
 
 
+def _md(chance: random.Random) -> bytes:
+    pairs, alone = (
+        [("**", "**"), ("*", "*"), ("~~", "~~"), ("_", "_"), ("[", "](x?a=1 'T')"), ("[", "][r 1]"), ("<b>", "</b>")],
+        ["`%d a`", "![small cat](i.png)", "<br>", "<https://a.example>", "[^1]", "<kbd>Ctrl</kbd>", "![r 1]", "[r 1]"],
+    )
+    ends = chance.choice(["\n", "\n", "\r\n"])
+    blocks = ["---", "title: a", "---", f"# {tagged(chance, pairs, alone)} {{#id}}", ""]
+    for _ in range(chance.randint(1, 5)):
+        some = [tagged(chance, pairs, alone) for _ in range(chance.randint(1, 3))]
+        first, rest = chance.choice(
+            [("> ", "> "), ("- ", "  "), ("1. ", "   "), ("- > [ ] ", "  > "), ("", ""), ("", " ")]
+        )
+        gap = chance.choice(["", "  ", "\\"])
+        blocks += [first + f"{gap}\n{rest}".join(some).replace("\n", ends), *chance.choice([[], ["==="]]), ""]
+    cell = tagged(chance, pairs, alone)
+    blocks += [f"| {text(chance)} | `a\\|b` |", "|:--|---|", f"| {cell} | x \\| y", f"{cell}|", ""]
+    blocks += [
+        "```sh",
+        "the cat # sees",
+        "```",
+        "",
+        "<div>",
+        "the cat",
+        "</div>",
+        "",
+        "    the cat",
+        "",
+        "[r 1]: /u 'the cat'",
+    ]
+    return ends.join(blocks).encode()
+
+
 def _txt(chance: random.Random) -> bytes:
     ends = ["\n", "\r\n", "\n\n"]
     return "".join(f"{tagged(chance, [('<b>', '</b>')], ['<x/>'])}{chance.choice(ends)}" for _ in range(4)).encode()
@@ -189,7 +221,8 @@ def _odt(chance: random.Random) -> bytes:
 
 
 _MAKERS = {
-    "html": _html, "txt": _txt, "srt": _srt, "vtt": _vtt, "po": _po, "xliff": _xliff, "tmx": _tmx, "csv": _csv, "tsv": _tsv,
+    "html": _html, "md": _md,
+    "txt": _txt, "srt": _srt, "vtt": _vtt, "po": _po, "xliff": _xliff, "tmx": _tmx, "csv": _csv, "tsv": _tsv,
     "docx": _docx, "pptx": _pptx, "odt": _odt,
 }  # fmt: skip
 FORMATS = tuple(_MAKERS)

@@ -53,6 +53,11 @@ def test_without_links_no_word_is_replaced():
     assert mended("see %s now", "a b c") == "a %s b c"
 
 
+def test_numbers_side_by_side_are_not_read_as_one():
+    assert mended("95 or 106 cats", "95 c", [(0, 0), (3, 1)]) == "95, 106 c"
+    assert mended("7 or 124 cats", "124 c", [(2, 0), (3, 1)]) == "7, 124 c"
+
+
 def test_what_is_doubled_is_taken_out():
     assert mended("see {0}", "xem {0} {0}", [(0, 0), (1, 1), (1, 2)]) == "xem {0}"
 

@@ -122,3 +122,12 @@ def test_wrong_nesting_is_seen():
     assert not nests([Span(0, 3, 0)], 9)
     assert not nests([Span(0, 10)], 9)
     assert not nests([Span(1, 2, alone=True)], 9)
+
+
+def test_a_tag_alone_keeps_its_space_and_the_sign_after_it():
+    lone = [Span(4, 4, alone=True)]
+    for target, written in (("xem , nay", "xem |, nay"), ("xem, nay", "xem |, nay"), ("xem nay", "xem | nay")):
+        found = project(align("see , now", target, [(0, 0), (1, 1), (2, 2)]), lone)
+        assert f"{found.text[: found.spans[0].start]}|{found.text[found.spans[0].start :]}" == written
+    found = project(align("see[1] now", "xem nay", [(0, 0), (1, 1)]), [Span(3, 3, alone=True)])
+    assert (found.text, found.spans[0].start) == ("xem nay", 3)

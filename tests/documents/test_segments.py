@@ -6,6 +6,7 @@ import zipfile
 from collections import Counter
 
 import pytest
+from markdown_it import MarkdownIt
 from tests.documents.generated import FORMATS, Spoiler, make
 
 from dragoman.documents.markup import decode_xml
@@ -29,8 +30,20 @@ def parts(content: bytes, kind: str) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def page(content: bytes) -> str:
+    """Return the page that another program makes of Markdown, without the texts of images, with one kind of line end."""
+    body = re.sub(r"\A---\n.*?\n---\n", "", content.decode().replace("\r\n", "\n"), flags=re.DOTALL)
+    shown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(body)
+    return re.sub(r' alt="[^"]*"', "", shown)
+
+
 def tags(content: bytes, kind: str) -> Counter[str]:
-    """Count the tags of a document; of runs, which may be joined or divided, those inside them do not count."""
+    """Count the tags of a document; of runs, which may be joined or divided, those inside them do not count.
+
+    Of Markdown, those of the page that is made of it.
+    """
+    if kind == "md":
+        return Counter(re.findall(r"<code.*?</code>|<[^>]*>", page(content), re.DOTALL))
     found = re.findall(r"</?[A-Za-z][^<>]*>|\{\\an8\}", b"".join(parts(content, kind).values()).decode("latin-1"))
     return Counter(one for one in found if not re.match(r"</?(?:w|a):(?:r|rPr|t|b)\b", one))
 

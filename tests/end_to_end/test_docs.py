@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+@cache
 def settings_of_every_kind() -> set[str]:
     """Return the names of all settings that a recipe may hold."""
     schemas = [Recipe.model_json_schema(), ClassifierRecipe.model_json_schema()]

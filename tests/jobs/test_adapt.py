@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.jobs.test_mixing import rows, texts
 from tests.jobs.test_train import Ear
+from tests.slow import some
 from tests.tiny import Trained, dragoman, refusal
 
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
@@ -32,7 +33,7 @@ def domain(tmp_path: Path) -> Path:
     return texts(tmp_path / "domain", test=8)
 
 
-@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+@pytest.mark.parametrize("kind", some(("rnn", "transformer"), ("transformer",)))
 @pytest.mark.parametrize("method", ["full", "frozen-embeddings", "adapters"])
 def test_a_run_is_adapted_and_judged(
     kind: str, method: MethodName, trained: Trained, domain: Path, tmp_path: Path

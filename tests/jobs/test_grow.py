@@ -9,7 +9,8 @@ import torch
 from tests.end_to_end.test_adapters import adapting
 from tests.jobs.test_mixing import texts
 from tests.jobs.test_train import Ear
-from tests.laws.architectures import ARCHITECTURES, Architecture
+from tests.laws.architectures import ARCHITECTURES, FAMILIES
+from tests.slow import some
 from tests.tiny import Trained, recipe, refusal
 
 from dragoman.errors import InputError, RunError, SettingsError, TextError
@@ -29,9 +30,10 @@ FEW = ("training.steps=4", "training.validate_every=2", "training.threads=1")
 TAGGED = ("data.train.0.both_ways=true",)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES)
+@pytest.mark.parametrize("name", some(ARCHITECTURES, FAMILIES))
 @torch.no_grad()
-def test_a_larger_model_computes_the_same_logits_of_old_ids(architecture: Architecture) -> None:
+def test_a_larger_model_computes_the_same_logits_of_old_ids(name: str) -> None:
+    architecture = ARCHITECTURES[name]
     before, after = model_of(architecture), fresh_model(architecture, VOCABULARY + 3).eval()
     grow_rows(before, after, ([TEXT, [5], [4, 7]], [TEXT, [5], [4, 7]]))
     read, written = source(LENGTHS), target(len(LENGTHS), 6)

@@ -9,6 +9,7 @@ from tests.inference.ctranslate2 import engines
 from tests.laws import law_of_exports as law
 from tests.laws.architectures import Architecture
 from tests.laws.planting import Law, Plant, numbers_of, replace, see_caught
+from tests.slow import some
 from torch import Tensor, nn
 
 from dragoman.attention.multi_head import MultiHead
@@ -30,13 +31,7 @@ def test_what_is_expected_to_be_exported_is():
     assert wanted <= set(law.EXPORTED)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if "learned" in name or "dot" in name or "alone" in name else ())
-        for name in law.EXPORTED
-    ],
-)
+@pytest.mark.parametrize("name", some(law.EXPORTED, list(law.EXPORTED)[::4]))
 def test_exported_models_give_the_same_translations(name: str, tmp_path: Path):
     law.law_12_an_export_translates_the_same(law.EXPORTED[name], tmp_path)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from tests.laws.architectures import ARCHITECTURES, Architecture
+from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 
 from dragoman.laws import of_models as laws
 from dragoman.laws.examples import model_of, source, target
@@ -54,7 +54,7 @@ def test_padding_does_not_matter(architecture: Architecture) -> None:
     laws.law_3_padding_does_not_matter(architecture)
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_rows_of_a_state_follow_hypotheses(architecture: Architecture) -> None:
     laws.law_4_rows_follow_hypotheses(architecture)
 
@@ -69,7 +69,7 @@ def test_a_model_without_attention_gives_no_weights(architecture: Architecture) 
     assert model_of(architecture)(source([3]), target(1, 4), need_weights=True).attention is None
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_asking_for_weights_does_not_change_logits(architecture: Architecture) -> None:
     laws.law_6_asking_for_weights_changes_nothing(architecture)
 
@@ -90,6 +90,6 @@ def test_the_order_of_keys_matters_to_location_attention(architecture: Architect
         laws.law_7_the_order_of_keys_does_not_matter(architecture)
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_a_wide_enough_beam_finds_the_best_sequences(architecture: Architecture) -> None:
     laws.law_8_a_wide_beam_finds_the_best(architecture)

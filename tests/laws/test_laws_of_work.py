@@ -41,7 +41,7 @@ def test_a_resumed_run_equals_an_unbroken_one(architecture: Architecture, tmp_pa
     laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget={"steps": 3}, stops=[1])
 
 
-@each(FAMILIES, quick=FAMILIES[::3])
+@each(FAMILIES, quick=FAMILIES[::5])
 def test_a_run_resumed_often_equals_an_unbroken_one(architecture: Architecture, tmp_path: Path) -> None:
     stops = [1, 3]
     laws.law_10_a_resumed_run_equals_an_unbroken_one(architecture, tmp_path, budget={"epochs": 1.2}, stops=stops)

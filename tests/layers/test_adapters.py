@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tests.laws.architectures import ARCHITECTURES, FAMILIES
+from tests.slow import some
 from torch import Tensor, nn
 
 from dragoman.errors import SettingsError
@@ -23,6 +24,7 @@ from dragoman.training.step import Compute, train_step
 from dragoman.training.trainer import Trainer
 
 ONE = AdapterSettings(rank=1, alpha=3)
+RESUMED = ("transformer pre-norm, sinusoidal", "luong additive", "bahdanau, hard, reinforced")
 BATCH = batch([5, 3, 1, 4], [4, 6, 3, 5])
 
 
@@ -45,7 +47,7 @@ def loss(model: Seq2Seq) -> Tensor:
     return F.cross_entropy(logits(model)[BATCH.real], BATCH.labels[BATCH.real])
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", some(ARCHITECTURES, FAMILIES))
 def test_new_adapters_change_nothing_and_later_ones_do(name: str) -> None:
     model = fresh_model(ARCHITECTURES[name]).eval()
     before, weights = logits(model), {key: one.clone() for key, one in own_tensors(model).items()}
@@ -173,7 +175,7 @@ def adapted_trainer(name: str, folder: Path, **settings: Any) -> Trainer:
     return trainer
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", some(FAMILIES, FAMILIES[::4]))
 def test_a_step_changes_adapters_alone(name: str, tmp_path: Path) -> None:
     trainer = adapted_trainer(name, tmp_path / "run", weight_decay=0.1, learning_rate=0.1)
     before = {key: one.detach().clone() for key, one in trainer.model.named_parameters()}
@@ -194,7 +196,7 @@ def test_a_step_changes_adapters_alone(name: str, tmp_path: Path) -> None:
     assert set(saved) == set(own_tensors(trainer.adapters))
 
 
-@pytest.mark.parametrize("name", ["luong additive", "transformer pre-norm, sinusoidal", "bahdanau, hard, reinforced"])
+@pytest.mark.parametrize("name", some(RESUMED, RESUMED[:1]))
 @pytest.mark.parametrize("ema", [0.0, 0.9])
 def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(name: str, ema: float, tmp_path: Path) -> None:
     resumed_equals_unbroken(lambda folder: adapted_trainer(name, folder, ema=ema), tmp_path, [2, 3])

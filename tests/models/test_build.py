@@ -58,7 +58,7 @@ def test_a_fresh_model_expects_all_pieces_about_alike(architecture: Architecture
     assert loss.total.item() / loss.tokens == pytest.approx(torch.tensor(50.0).log().item(), abs=1.5)
 
 
-@each(ARCHITECTURES)
+@each(ARCHITECTURES, quick=FAMILIES)
 def test_every_weight_learns(architecture: Architecture) -> None:
     model = fresh_model(architecture)
     translation_loss(model, batch([5, 3, 2, 4] * 4, [6, 3, 2, 7] * 4), smoothing=0.1).total.backward()

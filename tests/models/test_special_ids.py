@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from tests.laws.architectures import ARCHITECTURES
+from tests.laws.architectures import ARCHITECTURES, FAMILIES
+from tests.slow import some
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
@@ -57,7 +58,7 @@ def models(name: str) -> tuple[Seq2Seq, Seq2Seq]:
 TRANSLATORS = [name for name, settings in ARCHITECTURES.items() if capabilities_of(settings).translates]
 
 
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize("name", some(TRANSLATORS, FAMILIES))
 def test_a_model_for_other_ids_has_the_same_loss(name: str) -> None:
     losses = []
     for model, batch in zip(models(name), batches(), strict=True):

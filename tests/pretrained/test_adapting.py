@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.jobs.test_mixing import texts
 from tests.pretrained.folders import FAMILIES, write_model
+from tests.slow import some
 
 from dragoman.errors import InputError
 from dragoman.inference.translator import Translator
@@ -23,11 +24,7 @@ QUICK = {("marian", "full"), ("nllb", "adapters")}
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [
-        pytest.param(name, method, marks=() if (name, method) in QUICK else pytest.mark.slow)
-        for name in FAMILIES
-        for method in ("full", "adapters")
-    ],
+    some([(name, method) for name in FAMILIES for method in ("full", "adapters")], QUICK),
 )
 def test_an_imported_model_is_adapted(name: str, method: MethodName, tmp_path: Path) -> None:
     way = WAYS.get(name, ("en", "vi"))

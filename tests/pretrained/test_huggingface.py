@@ -10,6 +10,7 @@ import torch
 import yaml
 from tests.laws.architectures import ARCHITECTURES, transformer
 from tests.pretrained.odd_text import ODD
+from tests.slow import some
 from tests.tiny import Trained, dragoman, refusal
 from torch import nn
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -98,7 +99,7 @@ def own_greedy(run: Path, sources: list[str], to: str | None = None) -> list[str
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in RUNS],
+    some(RUNS, QUICK),
 )
 def test_an_export_is_its_run(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")

@@ -10,6 +10,7 @@ import torch
 from tests.jobs.test_mixing import texts
 from tests.pretrained.odd_text import ODD
 from tests.pretrained.test_huggingface import QUICK, RUNS, SOURCES, load, loud, recipe_of
+from tests.slow import some
 from tests.tiny import Trained, dragoman, refusal
 from torch import Tensor
 
@@ -51,7 +52,7 @@ def maps(run: Path) -> list[Tensor]:
     return [one.weights for one in Translator.load(run, device="cpu").attention_maps(SOURCES, TARGETS)]
 
 
-@pytest.mark.parametrize("name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in RUNS])
+@pytest.mark.parametrize("name", some(RUNS, QUICK))
 def test_the_run_comes_back(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     again = there_and_back(run, tmp_path)
@@ -106,13 +107,7 @@ def test_commands_look_inside_as_before(norm: str, trained: Trained, tmp_path: P
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "pre, all",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("post, all", "post, none", "pre, target, two vocabularies")
-        ),
-    ],
+    some(("pre, all", "post, all", "post, none", "pre, target, two vocabularies"), ("pre, all",)),
 )
 def test_what_the_library_saved_since_is_imported(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")

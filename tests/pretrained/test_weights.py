@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from tests.pretrained.originals import VARIANTS, greedy, imported, logits_of, original_of, saved, sentences
+from tests.slow import some
 from torch import Tensor
 
 from dragoman.errors import ImportModelError
@@ -14,7 +15,7 @@ from dragoman.models.seq2seq import Seq2Seq
 from dragoman.pretrained.families import describe
 from dragoman.pretrained.weights import from_state, sinusoid_table, to_state
 
-EVERY = pytest.mark.parametrize("name", VARIANTS)
+EVERY = pytest.mark.parametrize("name", some(VARIANTS, list(VARIANTS)[::2]))
 PRECISIONS = pytest.mark.parametrize("precision", [torch.float64, torch.float32], ids=["float64", "float32"])
 
 
@@ -137,7 +138,7 @@ def test_tied_duplicates_are_read_once_whatever_their_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name == "marian" else pytest.mark.slow) for name in VARIANTS],
+    some(VARIANTS, ("marian",)),
 )
 def test_a_missing_an_unexpected_and_a_wrong_tensor_are_named(name: str) -> None:
     model = original_of(name)

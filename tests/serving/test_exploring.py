@@ -1,7 +1,8 @@
 """The routes of the page, and the page in a browser."""
 
-import threading
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -9,135 +10,266 @@ from typing import Any
 import pytest
 from tests.inference.ctranslate2.engines import CODEC
 from tests.laws.architectures import ARCHITECTURES
+from tests.serving.workers import offer
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.serving.running import running
 
 from dragoman.inference.translator import Translator
 from dragoman.laws.examples import model_of
-from dragoman.serving import exploring
+from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
-from dragoman.serving.interface import Model
+from dragoman.serving.models import Models
+from dragoman.serving.service import TranslationService
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.workers import TorchWorker
 
 TEXT = CODEC.decode([4, 7, 5, 9])
+TRANSFORMER = "transformer pre-norm, sinusoidal"
+RECURRENT = "luong, local-p"
 CHROMIUM = Path("/usr/bin/chromium")
+AXE = Path(os.environ.get("AXE_CORE", "no axe.min.js"))
+"""The file of axe-core, by which accessibility is checked where it is named."""
 
 
-class Alone:
-    """A service of one small model, which only looks into it."""
-
-    def __init__(self, name: str) -> None:
-        self.translator = Translator([model_of(ARCHITECTURES[name])], CODEC, CODEC)
-
-    draining = False
-
-    def figures(self) -> dict[str, dict[str, float]]:
-        return {}
-
-    def models(self) -> tuple[Model, ...]:
-        return (Model("small", (("en", "vi"),)),)
-
-    def languages(self) -> dict[str, frozenset[str]]:
-        return {"en": frozenset({"vi"})}
-
-    async def compute(self, model: str | None, work: Any) -> Any:
-        return work(self.translator)
+def app_of(*names: str) -> FastAPI:
+    """Return the application of a service of small models."""
+    settings = ServiceSettings()
+    workers = {name: TorchWorker(Translator([model_of(ARCHITECTURES[name])], CODEC, CODEC)) for name in names}
+    offers = [offer(name, ("source", "target")) for name in names]
+    models = Models(offers, lambda one: workers[one.name], settings=settings.engine)
+    return create_app(TranslationService(models, settings), settings, routers=(routes.router, exploring.router))
 
 
-def app_of(name: str) -> FastAPI:
-    from dragoman.serving import routes
-
-    return create_app(Alone(name), ServiceSettings(), routers=(routes.router, exploring.router))  # type: ignore[arg-type]
+@contextmanager
+def client_of(*names: str) -> Iterator[TestClient]:
+    """Give a client of such a service."""
+    with TestClient(app_of(*names)) as client:
+        yield client
 
 
 def test_an_exploration_tells_tree_weights_and_alternatives() -> None:
-    client = TestClient(app_of("transformer pre-norm, sinusoidal"))
-    found = client.post("/v1/explore", json={"text": TEXT, "beam": 3}).json()
-    assert len(found["weights"]) == 2 and len(found["weights"][0]) == 2
-    assert len(found["weights"][0][0]) == len(found["steps"]) == len(found["best"])
-    assert [found["tree"][one][2] for one in found["best"]] == [step["token"] for step in found["steps"]]
-    assert found["pieces"].keys() == {str(node[2]) for node in found["tree"]}
-    other = next(one["token"] for one in found["steps"][0]["alternatives"][1:] if one["token"] > 3)
-    assert client.post("/v1/explore", json={"text": TEXT, "prefix": [other]}).json()["steps"][0]["token"] == other
-    forced = {"text": TEXT, "forced": [{"step": 0, "weights": [[2, 1.0]], "layer": 1, "head": 2}]}
-    rows = client.post("/v1/explore", json=forced).json()["weights"]
-    assert rows[0][1][0][2] == 1.0 != rows[0][0][0][2]
-    why = client.post("/v1/explore/why-not", json={"text": TEXT, "word": CODEC.decode([other])}).json()
-    assert why["chances"][0]["rank"] > 1 and why["forced"]["score"] <= why["chosen"]["score"]
-    one = client.post("/v1/explore/computation", json={"text": TEXT, "prefix": [other], "layer": 2, "head": 1}).json()
-    assert one["formula"] == "sᵀ h / √d" and sum(one["weights"]) == pytest.approx(1, abs=1e-4)
+    with client_of(TRANSFORMER) as client:
+        found = client.post("/v1/explore", json={"text": TEXT, "beam": 3}).json()
+        assert found["beam"] == 3 and found["owners"] == [*range(len(found["words"])), None]
+        assert len(found["weights"]) == 2 and len(found["weights"][0]) == 2
+        assert len(found["weights"][0][0]) == len(found["steps"]) == len(found["best"])
+        assert [found["tree"][one][2] for one in found["best"]] == [step["token"] for step in found["steps"]]
+        assert found["pieces"].keys() == {str(node[2]) for node in found["tree"]}
+        other = next(one["token"] for one in found["steps"][0]["alternatives"][1:] if one["token"] > 3)
+        assert client.post("/v1/explore", json={"text": TEXT, "prefix": [other]}).json()["steps"][0]["token"] == other
+        forced = {"text": TEXT, "forced": [{"step": 0, "weights": [[2, 1.0]], "layer": 1, "head": 2}]}
+        rows = client.post("/v1/explore", json=forced).json()["weights"]
+        assert rows[0][1][0][2] == 1.0 != rows[0][0][0][2]
+        why = client.post("/v1/explore/why-not", json={"text": TEXT, "word": CODEC.decode([other])}).json()
+        assert why["chances"][0]["rank"] > 1 and why["forced"]["score"] <= why["chosen"]["score"]
+        one = client.post(
+            "/v1/explore/computation", json={"text": TEXT, "prefix": [other], "layer": 2, "head": 1}
+        ).json()
+        assert one["formula"] == "sᵀ h / √d" and sum(one["weights"]) == pytest.approx(1, abs=1e-4)
 
 
 def test_a_model_without_attention_says_so_and_errors_are_sentences() -> None:
-    client = TestClient(app_of("plain gru"))
-    assert client.post("/v1/explore", json={"text": TEXT}).json()["weights"] is None
-    refused = client.post("/v1/explore", json={"text": TEXT, "off": [[1, 1]]})
-    assert refused.status_code == 400 and "no attention over the source" in refused.json()["error"]["message"]
-    assert client.post("/v1/explore", json={"text": TEXT, "unknown": 1}).status_code == 422
+    with client_of("plain gru") as client:
+        assert client.post("/v1/explore", json={"text": TEXT}).json()["weights"] is None
+        refused = client.post("/v1/explore", json={"text": TEXT, "off": [[1, 1]]})
+        assert refused.status_code == 400 and "no attention over the source" in refused.json()["error"]["message"]
+        assert client.post("/v1/explore", json={"text": TEXT, "unknown": 1}).status_code == 422
 
 
 def test_the_page_runs_only_its_own_files() -> None:
-    client = TestClient(app_of("plain gru"))
-    page = client.get("/")
-    assert "script-src 'self'" in page.headers["content-security-policy"] and "unsafe" not in str(page.headers)
-    for name, kind in exploring.PAGE.items():
-        answer = client.get(f"/page/{name}")
-        assert answer.headers["content-type"].startswith(kind) and "http://" not in answer.text.replace(
-            "http://www.w3.org", ""
-        )
-    assert client.get("/page/page.html").status_code == client.get("/page/..%2fapp.py").status_code == 404
+    with client_of("plain gru") as client:
+        page = client.get("/")
+        assert "script-src 'self'" in page.headers["content-security-policy"] and "unsafe" not in str(page.headers)
+        files = {path.name for path in (Path(exploring.__file__).parent / "page").iterdir()}
+        assert files - {"page.html"} == set(exploring.PAGE)
+        for name, kind in exploring.PAGE.items():
+            answer = client.get(f"/page/{name}")
+            assert answer.headers["content-type"].startswith(kind) and "http://" not in answer.text.replace(
+                "http://www.w3.org", ""
+            )
+        assert client.get("/page/page.html").status_code == client.get("/page/..%2fapp.py").status_code == 404
 
 
 def test_the_page_is_there_for_those_who_only_ask_for_its_head_and_figures_may_be_missing() -> None:
-    client = TestClient(app_of("plain gru"))
-    assert client.head("/").status_code == client.head("/page/page.js").status_code == 200
-    assert 'method="HEAD",route="/",status="200"' in client.get("/metrics").text
+    with client_of("plain gru") as client:
+        assert client.head("/").status_code == client.head("/page/page.js").status_code == 200
+        assert 'method="HEAD",route="/",status="200"' in client.get("/metrics").text
 
 
-@pytest.fixture
-def address() -> Iterator[str]:
-    server = uvicorn.Server(uvicorn.Config(app_of("transformer pre-norm, sinusoidal"), port=0, log_config=None))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        thread.join(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
-    server.should_exit = True
-    thread.join()
+def test_a_translation_is_assessed_whoever_made_it() -> None:
+    with client_of(TRANSFORMER) as client:
+        asked = {"text": "we met the BBC in 1998", "translation": "a a a a a a a a"}
+        found = client.post("/v1/explore/assess", json=asked).json()
+        assert found["confidence"] is None and found["words"] == []
+        lost = next(one for one in found["alarms"] if one["name"] == "number lost")
+        assert lost == {"name": "number lost", "words": ["1998"], "places": [5]}
+        assert "repetition" in [one["name"] for one in found["alarms"]]
+
+
+def test_what_is_shown_is_saved_as_a_page_of_its_own() -> None:
+    with client_of(TRANSFORMER, RECURRENT, "plain gru") as client:
+        plain = client.post("/v1/explore", json={"text": TEXT}).json()
+        answer = client.post("/v1/explore/save", json={"text": TEXT})
+        assert answer.headers["content-disposition"] == 'attachment; filename="attention.html"'
+        assert f"{TEXT}  →  {plain['text']}</figcaption>" in answer.text and "default-src 'none'" in answer.text
+        other = next(one["token"] for one in plain["steps"][0]["alternatives"][1:] if one["token"] > 3)
+        changed = {"text": TEXT, "model": TRANSFORMER, "prefix": [other], "temperature": 0.5, "off": [[1, 1]]}
+        both = client.post("/v1/explore/save", json={**changed, "beside": RECURRENT}).text
+        assert both.count("<figure>") == 2 and both.count("luong, local-p: ") == 1
+        assert both.count("(its first words are given, heads are off, temperature 0.5)</figcaption>") == 1
+        refused = client.post("/v1/explore/save", json={"text": TEXT, "model": "plain gru"})
+        assert refused.status_code == 400 and "no attention" in refused.json()["error"]["message"]
+
+
+browsing = pytest.mark.skipif(
+    not CHROMIUM.exists() or not find_spec("playwright"), reason="needs chromium and playwright"
+)
+
+
+@contextmanager
+def page_of(*names: str, **options: Any) -> Iterator[Any]:
+    """Open the page of a service in a browser, and fail for what its console complains of or what it asks elsewhere."""
+    from playwright.sync_api import sync_playwright
+
+    complaints: list[str] = []
+    with running(app_of(*names)) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(**options)
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request", lambda asked: None if asked.url.startswith((address, "blob:")) else complaints.append(asked.url)
+        )
+        page.goto(address)
+        yield page
+        browser.close()
+    assert not complaints, complaints
+
+
+def type_and_wait(page: Any, text: str = TEXT) -> None:
+    """Type a sentence, and wait until its translation has been assessed."""
+    page.locator("#text").fill(text)
+    page.wait_for_function("() => document.querySelector('#said').textContent")
+
+
+def tab_to(page: Any, focused: str, place: str) -> list[str]:
+    """Press Tab until the focus is at a place, and return where it came by."""
+    reached: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(focused))
+        if reached[-1] == place:
+            break
+    assert reached[-1] == place, reached
+    return reached
+
+
+def check_accessibility(page: Any) -> None:
+    """Fail for serious faults that axe-core finds, where it is there."""
+    if AXE.exists():
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("() => axe.run()")
+        assert len(found["passes"]) > 10
+        assert not [one["id"] for one in found["violations"] if one["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM.exists() or not find_spec("playwright"), reason="needs chromium and playwright")
-def test_in_a_browser_words_are_typed_pointed_at_forced_and_asked_for(address: str) -> None:
-    from playwright.sync_api import sync_playwright
-
-    errors: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
-        page.locator("#text").fill(TEXT)
-        page.locator("#translation button").first.click()
+@browsing
+def test_in_a_browser_words_are_typed_pointed_at_forced_and_asked_for() -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+    with page_of(TRANSFORMER, **phone) as page:
+        type_and_wait(page)
+        page.locator("#runs button.token").first.click()
         page.locator("#alternatives button").nth(3).wait_for()
-        page.locator("#heat td[data-step='0'][data-place='2']").click()
+        page.locator("td[data-step='0'][data-place='2']").click()
         page.locator("td.forced").wait_for()
         assert page.locator("td.forced").inner_text() == "1.00"
         page.locator("summary").click()
         page.locator("#computation table").wait_for()
         page.locator("#language").select_option("vi")
-        page.locator("h2", has_text="Bản dịch").wait_for()
-        text, link = page.locator("#translation").inner_text(), page.url
+        page.locator("h2", has_text="Bản dịch").first.wait_for()
+        check_accessibility(page)
+        text, link = page.locator(".translation").first.inner_text(), page.url
         page.goto("about:blank")
         page.goto(link)
         page.locator("td.forced").wait_for()
-        assert page.locator("#translation").inner_text() == text
+        assert page.locator(".translation").first.inner_text() == text
+        assert page.locator("#text").input_value() == TEXT
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        browser.close()
-    assert not errors, errors
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_everything_is_done_by_keyboard() -> None:
+    with page_of(TRANSFORMER) as page:
+        focused = "() => [document.activeElement.id, document.activeElement.dataset.key ?? ''].join('')"
+        page.keyboard.type(TEXT)
+        page.wait_for_function("() => document.querySelector('#said').textContent")
+        assert tab_to(page, focused, "t0-0")[:3] == ["beam", "temperature", "off"]
+        assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.locator("#word").wait_for()
+        assert page.evaluate(focused) == "t0-0"  # the focus stays where it was though the words were written anew
+        tab_to(page, focused, "c0-0-0")
+        for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp"):
+            page.keyboard.press(key)
+        assert page.evaluate(focused) == "c0-0-2"
+        page.keyboard.press("Enter")
+        page.locator("td.forced").wait_for()
+        assert page.evaluate(focused) == "c0-0-2"
+        assert page.locator("td[tabindex='0']").count() == 1
+        page.keyboard.press("Tab")
+        assert page.evaluate(focused).startswith("a-")
+
+
+@pytest.mark.slow
+@browsing
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser_two_models_stand_side_by_side_and_are_saved(scheme: str) -> None:
+    with page_of(TRANSFORMER, RECURRENT, color_scheme=scheme) as page:
+        page.locator("#beside").select_option(RECURRENT)
+        type_and_wait(page)
+        page.locator("section.run:nth-of-type(2) td[data-step]").first.wait_for()
+        assert page.locator("h2", has_text=RECURRENT).is_visible()
+        boxes = [one.bounding_box() for one in page.locator("section.run").all()]
+        assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
+        page.locator("section.run:nth-of-type(2) button.token").first.click()
+        assert page.locator("section.run:nth-of-type(2) button[aria-pressed=true]").count() == 1
+        assert page.locator("#word").is_hidden()
+        check_accessibility(page)
+        with page.expect_download() as download:
+            page.locator("#save").click()
+        assert download.value.suggested_filename == "attention.html"
+        assert download.value.path().read_text().count("<figure>") == 2
+        page.locator("#beside").select_option("")
+        page.locator("section.run:nth-of-type(2)").wait_for(state="hidden")
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_translation_appears_as_it_is_written_until_more_is_typed() -> None:
+    with page_of(TRANSFORMER) as page:
+        page.evaluate(
+            """() => {
+            window.seen = [];
+            const watch = () => { const one = document.querySelector(".writing"); if (one) seen.push(one.textContent); };
+            new MutationObserver(watch).observe(document.querySelector("#runs"), { childList: true, subtree: true });
+        }"""
+        )
+        type_and_wait(page)
+        assert page.evaluate("() => seen.length") > 1
+        assert page.locator(".writing").count() == 0
+        asked: list[str] = []
+        page.on("requestfailed", lambda request: asked.append(request.failure))
+        page.route("**/v1/translate", lambda route: None)  # never answered
+        page.locator("#text").fill(TEXT + TEXT)
+        page.wait_for_timeout(300)
+        page.locator("#text").press("a")
+        page.wait_for_function("() => true")
+        page.wait_for_timeout(100)
+        assert asked == ["net::ERR_ABORTED"]

@@ -35,11 +35,16 @@ def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():
     assert translated(READERS[".html"](b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
 
 
-@pytest.mark.parametrize("kind", ["html", "docx", "odt", "pptx", "srt", "vtt"])
+@pytest.mark.parametrize("kind", ["html", "md", "docx", "odt", "pptx", "srt", "vtt"])
 def test_other_documents_keep_their_tags(kind: str):
     made = make(kind, 3)
     document = READERS[f".{kind}"](made.content, f"a.{kind}")
     assert document.texts and tags(translated(document), kind) == tags(made.content, kind)
+
+
+def test_markdown_is_known_by_both_of_its_names():
+    for name in (".md", ".markdown"):
+        assert translated(READERS[name](b"# red *house*\n`x`\n", f"a{name}")).decode() == "# *nhà* đỏ\n`x`\n"
 
 
 def test_a_message_that_is_equal_in_both_languages_is_written_too():

@@ -150,7 +150,7 @@ def test_only_a_model_in_torch_can_be_looked_into() -> None:
     async def use() -> None:
         service = service_of(Reversing())
         with pytest.raises(InputError, match="no model to look into"):
-            await service.compute(None, lambda translator: threading.current_thread().name)
+            await service.compute(None, lambda worker: threading.current_thread().name)
         await service.close()
 
     asyncio.run(use())

@@ -46,6 +46,11 @@ def test_tags_are_seen_as_a_browser_sees_them(markup: str, tags: list[str]):
     assert tags_of(markup, is_html=True) == tags
 
 
+def test_character_data_is_no_text_and_the_inside_of_a_script_is():
+    assert [piece.kind for piece in cut("a<![CDATA[<b>]]>c", is_html=False)] == ["text", "alone", "text"]
+    assert [piece.kind for piece in cut("<script>a<b></script>", is_html=True)] == ["open", "text", "close"]
+
+
 def test_pairs_are_found_and_others_are_not():
     assert [piece.partner for piece in cut("<p><b>x</p></i><br>", is_html=True)] == [3, None, None, 0, None, None]
     assert [piece.kind for piece in cut("<br>", is_html=False)] == ["open"]

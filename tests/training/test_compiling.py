@@ -57,6 +57,7 @@ def test_a_storm_of_programs_is_told_once_and_training_goes_on() -> None:
     assert "1 programs" in said and found["programs"] == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compiled_is_told_once_and_training_goes_on() -> None:
     (said,) = scene("broken")["said"]
     assert "no compiler today" in said and "tomorrow" not in said

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tests.laws.architectures import Architecture, convolutional, recurrent, transformer
+from tests.slow import some
 from torch import Tensor
 from torch.optim import AdamW
 
@@ -21,7 +22,7 @@ from dragoman.training.step import Compute, train_step
 
 STEPS = 200
 ARCHITECTURES = {"transformer": transformer, "rnn": recurrent, "convs2s": convolutional}
-each = pytest.mark.parametrize("name", ARCHITECTURES)
+each = pytest.mark.parametrize("name", some(ARCHITECTURES, ("transformer",)))
 BATCHES: list[Batch] = [
     batch([5, 3, 1, 4], [6, 3, 2, 7], 3),
     batch([4, 4], [5, 5], 4),
@@ -97,7 +98,7 @@ def plain_losses(architecture: Architecture, dtype: torch.dtype, patch: pytest.M
     return [plain_step(model, optimizer, BATCHES[at % len(BATCHES)]) for at in range(STEPS)]
 
 
-@pytest.mark.parametrize("name", ["transformer", "rnn", pytest.param("convs2s", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", some(("transformer", "rnn", "convs2s"), ("transformer",)))
 def test_losses_are_those_of_the_plain_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     architecture = ARCHITECTURES[name](dropout=0.0)
     fast = fast_losses(architecture, torch.float64)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
+from tests.slow import some
 from torch import nn
 from torch.optim import SGD
 
@@ -72,7 +73,7 @@ def test_transformers_are_replicable_unless_a_part_of_them_needs_the_whole_batch
     assert "transformer, nothing tied" not in REPLICABLE  # it has attention dropout
 
 
-@pytest.mark.parametrize("name", REPLICABLE)
+@pytest.mark.parametrize("name", some(REPLICABLE, REPLICABLE[::6]))
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_gradient_is_that_of_the_whole_batch(name: str, count: int, replicas: type[Replicas]) -> None:
     model = fresh_model(ARCHITECTURES[name]).eval()

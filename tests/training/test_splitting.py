@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES, FAMILIES
+from tests.slow import some
 from torch import nn
 from torch.optim import SGD
 
@@ -30,7 +31,7 @@ SPLITTABLE = [
     for name, model in ARCHITECTURES.items()
     if splittable(SimpleNamespace(model=model, training=TrainingSettings(steps=1)))
 ]
-EACH = [pytest.param(name, marks=[] if name in FAMILIES[::2] else [pytest.mark.slow]) for name in SPLITTABLE]
+EACH = some(SPLITTABLE, FAMILIES[::4])
 """All of them, but most in `make slow`."""
 OBJECTIVE = partial(translation_loss, smoothing=0.1)
 FULL = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes. Error code 12")

@@ -98,6 +98,7 @@ def test_one_process_alone_changes_nothing() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_step_of_one(tmp_path: Path) -> None:
     """Batches that cannot be cut are dealt out whole."""
     found = run_together(2, "tests.training.test_world", str(tmp_path))

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.console import ProgressDisplay, announced, note
 from dragoman.cli.loading import choose_languages
+from dragoman.cli.memory import recalling
 from dragoman.cli.options import Device, Languages
 from dragoman.documents.reading import Format, Reading
 from dragoman.errors import InputError
@@ -17,13 +18,20 @@ from dragoman.errors import InputError
 
 @dataclass(frozen=True)
 class Computing:
-    """With what to compute."""
+    """With what to translate beside the run."""
 
     engine: Annotated[
         Literal["auto", "torch", "ctranslate2"],
         typer.Option(help="Inference engine; auto uses CTranslate2 if an export supports what is asked for."),
     ] = "auto"
     device: Device = "auto"
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Translation memory: .tmx, which is read, or .sqlite, in which all new translations are kept too.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -81,19 +89,24 @@ def translate_file(
         )
     to = choose_languages(translator, languages)
     display = ProgressDisplay()
-    try:
-        summary = translate_document(
-            translator,
-            path,
-            document.output,
-            reading=Reading(document.format, document.column, (to.source, to.target)),
-            to=to,
-            report=lambda done, total: display.show(
-                f"{done:,} of {total:,} sentences translated", share=done / max(total, 1)
-            ),
-        )
-    finally:
-        display.close()
-    note(str(summary))
+    with recalling(translator, computing.memory, to, offers=as_json) as remembers:
+        try:
+            summary = translate_document(
+                remembers or translator,
+                path,
+                document.output,
+                reading=Reading(document.format, document.column, (to.source, to.target)),
+                to=to,
+                report=lambda done, total: display.show(
+                    f"{done:,} of {total:,} sentences translated", share=done / max(total, 1)
+                ),
+            )
+        finally:
+            display.close()
+        note(str(summary))
     if as_json:
-        print(json.dumps(asdict(summary)))
+        table: dict[str, Any] = asdict(summary)
+        if remembers is not None:
+            near = {sentence: [asdict(one) for one in some] for sentence, some in remembers.near.items()}
+            table |= {"memory": remembers.hits, "near": near}
+        print(json.dumps(table, ensure_ascii=False))

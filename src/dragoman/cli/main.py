@@ -35,6 +35,7 @@ COMMANDS = (
     "diversify",
     "compare",
     "translate",
+    "memory",
     "bulk",
     "serve",
     "keys",

@@ -10,9 +10,9 @@ from dragoman.cli.console import announced, note
 from dragoman.cli.documents import Computing, DocumentOptions, translate_file
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
+from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import CHUNK, Languages, Search, Trust
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
-from dragoman.errors import InputError
 
 if TYPE_CHECKING:
     from dragoman.text.frames import Between
@@ -47,8 +47,8 @@ def translate(
 
     A document model also reads the lines before each line; an empty line starts a new document.
 
-    With --output, the last argument is a document (txt, html, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx or odt, also .gz of
-    the text ones), which is translated into another file and keeps its form.
+    With --output, the last argument is a document (txt, html, md, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx or odt, also .gz
+    of the text ones), which is translated into another file and keeps its form.
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
@@ -58,11 +58,9 @@ def translate(
         asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
         return
+    beside = n_best > 1 or trust.rescue or shown.assesses or trust.report is not None
+    check_memory(computing.memory, beside=beside)
     engine, device = computing.engine, computing.device
-    if trust.rescue and options.get("glossary"):
-        raise InputError(
-            "--rescue replaces translations by samples without the terms of a glossary; remove one of them"
-        )
     if trust.report is not None:
         check_report(trust.report)
     if shown.assesses or trust.rescue or trust.report is not None:
@@ -74,7 +72,9 @@ def translate(
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
         watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, device=device)
     to = choose_languages(translator, languages)
-    _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
+    with recalling(translator, computing.memory, to, offers=as_json) as remembers:
+        watch = watch if remembers is None else Watch(remembers)
+        _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
 
 
 def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: "Between") -> None:

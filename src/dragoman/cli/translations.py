@@ -12,6 +12,7 @@ from dragoman.errors import InputError
 from dragoman.inference.translation import TermCounts
 
 if TYPE_CHECKING:
+    from dragoman.documents.memories import Recalled
     from dragoman.inference.confidence.assessor import Assessor
 
 
@@ -41,7 +42,8 @@ class Shown:
             }
             table |= {"alignment": links} if links else {}
             table |= {"terms": [asdict(one) for one in translation.terms]} if translation.terms else {}
-            return json.dumps(table | self._assessment(translation.assessment), ensure_ascii=False)
+            table |= _recalled(translation.memory) | self._assessment(translation.assessment)
+            return json.dumps(table, ensure_ascii=False)
         columns = [translation.text, *([links] if links else [])]
         if self.confidence:
             found = translation.assessment.confidence
@@ -116,6 +118,10 @@ def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | N
         return Watch(translator)
     from dragoman.inference.confidence.assessor import Assessor
 
+    if rescues and translator.settings.glossary:
+        raise InputError(
+            "--rescue takes samples, which may lack the terms of a glossary; remove --glossary, or --rescue"
+        )
     if rescues and translator.settings.n_best > 1:
         raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")
     assessor = Assessor.of(translator, device=device)
@@ -141,6 +147,15 @@ def assessing_engine(runs: Sequence[Path], engine: str) -> Literal["torch"]:
     if engine == "ctranslate2":
         raise InputError("CTranslate2 cannot assess translations; use `--engine torch`")
     return "torch"
+
+
+def _recalled(memory: "Recalled | None") -> dict[str, Any]:
+    """Return what a JSON object says of what a translation memory has: nothing was scored that comes from it."""
+    if memory is None:
+        return {}
+    if memory.is_exact:
+        return {"score": None, "log_prob": None, "memory": "exact"}
+    return {"memory": "near", "near": [asdict(one) for one in memory.near]} if memory.near else {}
 
 
 def _links(translation: Any, view: Any) -> str:

@@ -35,6 +35,16 @@ def pools(pairs: int, rng: np.random.Generator, pool: int = POOL, *, block: int 
     return [blocks[first::count] for first in range(count)]
 
 
+def split_evenly(rows: int, count: int) -> list[range]:
+    """Divide the rows of a batch into at most `count` ranges of almost the same length.
+
+    >>> split_evenly(5, 2), split_evenly(1, 3)
+    ([range(0, 2), range(2, 5)], [range(0, 1)])
+    """
+    count = min(count, rows)
+    return [range(rows * number // count, rows * (number + 1) // count) for number in range(count)]
+
+
 def batches(
     indices: Indices, source: Lengths, target: Lengths, *, tokens: int, rng: np.random.Generator
 ) -> list[Members]:

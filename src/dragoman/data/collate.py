@@ -69,18 +69,17 @@ def _rectangle(
 
     The rectangle has at least `least` columns.
     """
-    lengths = np.array([_length(ids, before, special) for ids in sentences], dtype=np.int64)
+    counts = np.array([0 if ids is None else len(ids) for ids in sentences], dtype=np.int64)
+    present = np.array([ids is not None for ids in sentences], dtype=bool)
+    ending = present.copy()
+    if special.tags:
+        ending &= [ids is None or not special.closed(list(ids[-2:])) for ids in sentences]
+    lengths = np.where(present, len(before) + counts, 0) + ending
     ids = np.full((len(sentences), lengths.max(initial=least)), special.pad, dtype=np.int64)
-    for row, sentence, length in zip(ids, sentences, lengths, strict=True):
-        if sentence is None:
-            continue
-        row[: len(before)] = before
-        row[len(before) : len(before) + len(sentence)] = sentence
-        row[len(before) + len(sentence) : length] = special.eos
-    mask = np.arange(ids.shape[1]) < lengths[:, None]
-    return Padded(torch.from_numpy(ids), torch.from_numpy(mask))
-
-
-def _length(ids: Ids | None, before: Sequence[int], special: SpecialIds) -> int:
-    """Return the number of columns of a sentence with `before` and EOS."""
-    return 0 if ids is None else len(before) + len(ids) + (not special.closed(list(ids[-2:])))
+    columns = np.arange(ids.shape[1])
+    ids[present, : len(before)] = before
+    if counts.any():
+        inside = (columns >= len(before)) & (columns < len(before) + counts[:, None])
+        ids[inside] = np.concatenate([one for one in sentences if one is not None], dtype=np.int64, casting="unsafe")
+    ids[ending, lengths[ending] - 1] = special.eos
+    return Padded(torch.from_numpy(ids), torch.from_numpy(columns < lengths[:, None]))

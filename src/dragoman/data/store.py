@@ -71,6 +71,7 @@ class Store:
             raise CorpusError(f"the encoded corpus {folder} is damaged; delete it to have it rebuilt") from None
         self.folder = folder
         self._rows = lru_cache(maxsize=256)(self._reader.get_batch)
+        self._ids = lru_cache(maxsize=256)(self._read_ids)
 
     def __len__(self) -> int:
         return int(self._lengths.shape[0])
@@ -87,8 +88,11 @@ class Store:
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
         """Return the ids of source and target, without special tokens."""
-        rows, row = self._find(index)
-        return rows.column("source")[row].values.to_numpy(), rows.column("target")[row].values.to_numpy()
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        row = index % ROWS_PER_BATCH
+        (source, begins), (target, starts) = self._ids(index // ROWS_PER_BATCH)
+        return source[begins[row] : begins[row + 1]], target[starts[row] : starts[row + 1]]
 
     def text(self, index: int) -> tuple[str, str]:
         """Return the texts of source and target as they are in the corpus."""
@@ -112,6 +116,12 @@ class Store:
         rows, row = self._find(index)
         links = rows.column("links")[row]
         return links.values.flatten().to_numpy().reshape(-1, 2) if links.is_valid else None
+
+    def _read_ids(self, number: int) -> tuple[tuple[Ids, Lengths], tuple[Ids, Lengths]]:
+        """Return the ids of a record batch, source and target, each with where the sentences begin and the last one ends."""
+        columns = (self._reader.get_batch(number).column(side) for side in ("source", "target"))
+        source, target = ((column.values.to_numpy(), column.offsets.to_numpy()) for column in columns)
+        return source, target
 
     def _find(self, index: int) -> tuple[Any, int]:
         """Return the record batch that holds a pair, and its row there."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.data.buckets import Indices, Lengths, Members, batches, pools
+from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, split_evenly
 from dragoman.data.collate import collate
 from dragoman.data.links import TokenLinks, link_tokens
 from dragoman.data.store import Ids, Store
@@ -93,6 +93,7 @@ class BatchStream(Iterator[Batch]):
         self.variation = variation
         self.bounds = bounds
         self.previous = previous
+        self._part = (0, 1)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="batches")
         self._enter(epoch=0, pool=0)
         self._index = 0
@@ -132,6 +133,14 @@ class BatchStream(Iterator[Batch]):
                 "since training started; start a new run"
             )
         self._index, self._batch, self._next = index, batch, None
+
+    def read_part(self, number: int, count: int) -> None:
+        """Read only one of `count` parts of the rows of each batch from now on; the ids of the others are padding.
+
+        Their mask stays that of the whole batch. Where an EOS may be inside a sentence, all rows are read.
+        """
+        if not self.codecs[1].special.tags:
+            self._part, self._next = (number, count), None
 
     def outline(self) -> EpochOutline:
         """Say what an epoch consists of; the position stays as it is."""
@@ -194,16 +203,30 @@ class BatchStream(Iterator[Batch]):
     def _make(self, indices: Members, sampled: dict[int, EncodedPair], partners: dict[int, int]) -> Batch:
         """Read and pad the pairs of one batch, with what else is known of them."""
         rows = [[at, partners[at]] if at in partners else [at] for at in indices.tolist()]
-        parts = [[sampled[at] if sampled else self.store.pair(at) for at in row] for row in rows]
+        number, count = self._part
+        shares = split_evenly(len(rows), count)
+        own = shares[number] if number < len(shares) else range(0)
+        parts = [
+            [sampled[at] if sampled else self.store.pair(at) if place in own else self._blank(at) for at in row]
+            for place, row in enumerate(rows)
+        ]
         pairs = [joined(row) for row in parts]
         previous = [self.store.previous(row[0], self.previous) for row in rows] if self.previous else None
         links = None
         if self.store.linked:
             links = [
                 joined_links([self._links(at, *pair) for at, pair in zip(row, part, strict=True)])
-                for row, part in zip(rows, parts, strict=True)
+                if place in own
+                else None
+                for place, (row, part) in enumerate(zip(rows, parts, strict=True))
             ]
         return collate(pairs, previous=previous, links=links, special=self.codecs[1].special)
+
+    def _blank(self, index: int) -> EncodedPair:
+        """Return as much padding as the sentences of a pair have tokens, without reading them."""
+        sides = self.store.source_lengths[index], self.store.target_lengths[index]
+        source, target = (np.full(side, self.codecs[1].special.pad, np.int32) for side in sides)
+        return source, target
 
     def _couples(self, source: Lengths, target: Lengths, *, place: tuple[int, int]) -> Couples:
         """Return the positions of pairs to be joined; seed, epoch and pool decide."""

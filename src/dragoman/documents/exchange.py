@@ -9,7 +9,9 @@ from dragoman.documents.markup import Element, Token, decode_xml, encode_xml, tr
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
 
-_PAIRS = frozenset(["g", "pc", "mrk", "hi"])
+PAIRS = frozenset(["g", "pc", "mrk", "hi"])
+"""Elements around text; all others are codes."""
+
 _OPEN_STATES = frozenset(["new", "needs-translation", "initial", ""])
 
 
@@ -57,7 +59,7 @@ class XliffDocument:
             done = target is not None and any(isinstance(one, Element) or one.raw.strip() for one in target.children)
             if source is None or (done and state not in _OPEN_STATES - {""}) or unit.attribute("approved") == "yes":
                 continue
-            one = paragraph(source, _PAIRS)
+            one = paragraph(source, PAIRS)
             if one.inline.segment.text.strip():
                 found.append(_Unit(one, unit))
         return found
@@ -95,11 +97,11 @@ class MemoryDocument:
         wanted = source or (header.attribute("srclang") if header else None)
         for unit in (one for one in self._root.elements() if one.name == "tu"):
             variants = [one for one in unit.children if isinstance(one, Element) and one.name == "tuv"]
-            known = {_language_of(one): one for one in variants}
-            chosen = known.get(_short(wanted or "")) or (variants[0] if variants and not source else None)
+            known = {language_of(one): one for one in variants}
+            chosen = known.get(short(wanted or "")) or (variants[0] if variants and not source else None)
             inside = chosen and chosen.child("seg")
-            if inside and _short(self._language) not in known:
-                one = paragraph(inside, _PAIRS)
+            if inside and short(self._language) not in known:
+                one = paragraph(inside, PAIRS)
                 if one.inline.segment.text.strip():
                     self._units.append(_Unit(one, unit))
         self.segments: Sequence[Segment] = [replace(unit.source.inline.segment, beside=True) for unit in self._units]
@@ -118,15 +120,15 @@ class MemoryDocument:
         return encode_xml(self._root.raw(), self._encoding)
 
 
-def _language_of(variant: Element) -> str:
+def language_of(variant: Element) -> str:
     """Return the language of a variant."""
-    return _short(variant.attribute("xml:lang") or variant.attribute("lang") or "")
+    return short(variant.attribute("xml:lang") or variant.attribute("lang") or "")
 
 
-def _short(language: str) -> str:
+def short(language: str) -> str:
     """Return a language without its region.
 
-    >>> _short("en-US")
+    >>> short("en-US")
     'en'
     """
     return re.split(r"[-_]", language)[0].lower()

@@ -66,9 +66,10 @@ SKIPPED = frozenset(["pre"])
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 """Attributes whose values are translated."""
 
-_VOID = frozenset(
+VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
+"""Elements without an end tag."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class HypertextDocument:
     def _end_of(self, number: int) -> int:
         """Return the number of the token after an element; that after its first tag if it is not closed."""
         name, depth = self._tokens[number].name.lower(), 0
-        if name in _VOID:
+        if name in VOID:
             return number + 1
         for place in range(number, len(self._tokens)):
             token = self._tokens[place]
@@ -158,7 +159,7 @@ def _piece(token: Token, name: str, place: tuple[int, int], *, kept: bool) -> Pi
         return Piece("text", html.unescape(token.raw))
     if name == "br":
         return Piece("break", place)
-    if kept or token.kind in ("empty", "other") or name in _VOID:
+    if kept or token.kind in ("empty", "other") or name in VOID:
         return Piece("alone", place)
     return Piece("open" if token.kind == "open" else "close", place, name)
 

@@ -24,6 +24,7 @@ _PLACEHOLDER = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in
 ATTEMPTS = 1000
 """Number of edits after which mending a text gives up."""
 
+_GROUP = re.compile(r"\d{3}(?!\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’   ]\d{3})+$")
 
 
@@ -200,7 +201,10 @@ def _inserting(alignment: Alignment, lost: Placeholder) -> Edit:
 
 
 def _apart(text: str, edit: Edit, *, signs: bool = True) -> Edit:
-    """Put spaces between what is put in and the letters and digits beside it, also most signs if so asked."""
+    """Put spaces between what is put in and the letters and digits beside it, also most signs if so asked.
+
+    Between two numbers that would be read as one in groups of digits there is a comma too.
+    """
     before, after = text[: edit.start][-1:], text[edit.end : edit.end + 1]
     left = (
         " " if before.isalnum() or (signs and before and not before.isspace() and before not in "([{«“‘\"'¿¡") else ""
@@ -208,7 +212,12 @@ def _apart(text: str, edit: Edit, *, signs: bool = True) -> Edit:
     right = (
         " " if after.isalnum() or (signs and after and not after.isspace() and after not in ".,;:!?…)]}»”’\"'") else ""
     )
-    return replace(edit, text=f"{left}{edit.text}{right}")
+    start, end = edit.start, edit.end
+    if _GROUP.match(edit.text) and (digit := re.search(r"\d\s*$", text[:start])):
+        start, left = digit.start() + 1, ", "
+    if edit.text[-1:].isdigit() and (group := re.match(rf"\s*(?={_GROUP.pattern})", text[end:])):
+        end, right = end + group.end(), ", "
+    return replace(edit, start=start, end=end, text=f"{left}{edit.text}{right}")
 
 
 def _removing(text: str, extra: Placeholder) -> Edit:

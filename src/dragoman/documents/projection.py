@@ -236,7 +236,7 @@ class _Projector:
         elif not text[span.end : around[1]].strip():
             place = outer[1]
         else:
-            place = min(max(self._after_word_before(span.start), outer[0]), outer[1])
+            place = min(max(self._before_sign(span, self._after_word_before(span.start)), outer[0]), outer[1])
         for sibling in siblings:
             start, end = self.places.get(sibling, (0, 0))
             if (
@@ -246,6 +246,13 @@ class _Projector:
             ):
                 place = end if sibling < child else start
         return place
+
+    def _before_sign(self, span: Span, place: int) -> int:
+        """Return the place of a tag alone beside a sign that follows it in the source; there may be a space between."""
+        source, text = self.alignment.source, self.alignment.target
+        sign = source[span.end : span.end + 1]
+        follows = bool(sign) and sign in CLOSING and source[span.start - 1 : span.start].isspace()
+        return place + (follows and text[place : place + 1].isspace() and text[place + 1 : place + 2] == sign)
 
     def _after_word_before(self, place: int) -> int:
         """Return the end of the translation of the last word before a place in the source, or the start of that after it."""
@@ -278,7 +285,9 @@ class _Projector:
             if not span.alone or not 0 < span.start < len(source):
                 continue
             apart = source[span.start - 1].isspace(), source[span.start].isspace()
-            if all(apart) and 0 < now.start < len(text) and not text[now.start - 1].isspace():
+            before = text[now.start - 1 : now.start]
+            glued = before.isalnum() or (all(apart) and before and not before.isspace())
+            if apart[0] and glued and (now.start < len(text) or not apart[1]):
                 added.append(now.start)
         if not added:
             return Projection(text, tuple(placed), self.mended)

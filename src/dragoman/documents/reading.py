@@ -10,6 +10,7 @@ from typing import Literal, Protocol, get_args
 from dragoman.documents.catalogs import CatalogDocument
 from dragoman.documents.exchange import MemoryDocument, XliffDocument
 from dragoman.documents.hypertext import HypertextDocument
+from dragoman.documents.markdown import MarkdownDocument
 from dragoman.documents.office import OfficeDocument
 from dragoman.documents.plain import PlainDocument
 from dragoman.documents.segments import Document, Segment
@@ -17,13 +18,13 @@ from dragoman.documents.subtitles import SubtitleDocument
 from dragoman.documents.tables import TableDocument
 from dragoman.errors import InputError
 
-Format = Literal["txt", "html", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt"]
+Format = Literal["txt", "html", "md", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt"]
 """The formats of documents."""
 
 LARGEST = 256 << 20
 """Number of bytes beyond which a document is refused."""
 
-SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "pot": "po", "xlf": "xliff", "tab": "tsv"}
+SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "markdown": "md", "pot": "po", "xlf": "xliff", "tab": "tsv"}
 """Other suffixes of formats."""
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -85,8 +86,13 @@ def open_document(path: Path, reading: Reading | None = None) -> Document:
     """Read a document. InputError if it cannot be read, or its format is not known."""
     chosen = reading or Reading()
     name = path.name.lower()
-    compressed = name.endswith(".gz")
     kind = chosen.format or _format_of(name.removesuffix(".gz"), path)
+    document = read_document(content_of(path), kind, str(path), reading=chosen)
+    return _Compressed(document) if name.endswith(".gz") else document
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a file, unpacked if it is compressed. InputError if it cannot be read or is too long."""
     try:
         size = path.stat().st_size
         if not path.is_file() or size > LARGEST:
@@ -94,9 +100,7 @@ def open_document(path: Path, reading: Reading | None = None) -> Document:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a document that exists") from None
-    if compressed:
-        return _Compressed(read_document(_unpacked(content, path), kind, str(path), reading=chosen))
-    return read_document(content, kind, str(path), reading=chosen)
+    return _unpacked(content, path) if path.name.lower().endswith(".gz") else content
 
 
 def read_document(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
@@ -112,6 +116,8 @@ def read_document(content: bytes, kind: Format, where: str, *, reading: Reading)
             return MemoryDocument(content, where, reading.languages)
         case "html":
             return _Encoded(content, where, HypertextDocument)
+        case "md":
+            return _Encoded(content, where, MarkdownDocument)
         case "po":
             return _Encoded(content, where, CatalogDocument)
         case "srt" | "vtt":

@@ -78,6 +78,9 @@ class Translation:
     assessment: Any = None
     """How far it can be trusted, a `confidence.assessment.Assessment`, if an `Assessor` translated."""
 
+    memory: Any = None
+    """What a translation memory has of the source, a `documents.memories.Recalled`, if one was asked."""
+
     @property
     def per_token(self) -> float:
         """The log-probability divided by the number of tokens, </s> included; undivided if the tokens are not known.

@@ -142,6 +142,8 @@ def _join(trainer: Trainer, run: Run, world: World) -> None:
     world.copy_weights(trainer.trained)
     recipe, world = run.recipe, replace(world, by_rows=splittable(run.recipe))
     several = recipe.training.shard and world.size > 1
+    if world.by_rows and isinstance(trainer.stream, BatchStream):
+        trainer.stream.read_part(world.rank, world.size)
     trainer.join(world, divided_by_blocks=same_passes(recipe) if several else None)
 
 

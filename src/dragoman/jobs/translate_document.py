@@ -3,19 +3,47 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dragoman.atomic import check_output, write_output
+from dragoman.data.directions import Languages
 from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
 from dragoman.documents.reading import Reading, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
 from dragoman.documents.transfer import Transferred, is_written, transfer
 from dragoman.errors import InputError
-from dragoman.inference.translation import TermCounts
+from dragoman.inference.translation import TermCounts, Translation
 
 CHUNK = 256
 """Number of sentences translated together."""
+
+
+class SentenceTranslator(Protocol):
+    """A run, an export, or anything else that translates sentences as they do."""
+
+    @property
+    def previous(self) -> int:
+        """Maximum number of previous sentences that are read."""
+
+    @property
+    def attends(self) -> bool:
+        """Whether there is attention to the source."""
+
+    @property
+    def view(self) -> Any:
+        """What makes links between words of attention, a `HeadSelection`; None without attention."""
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        attention: bool,
+        previous: list[list[str]] | None,
+        to: Languages,
+        **decoding: Any,
+    ) -> list[Translation]:
+        """Translate sentences, in their order."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +74,12 @@ class Summary:
 
 
 def translate_document(
-    translator: Any,
+    translator: SentenceTranslator,
     path: Path,
     output: Path,
     *,
     reading: Reading | None = None,
-    to: Any = None,
+    to: Languages = None,
     report: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Summary:
     """Translate a document into the file `output`; `report` is told how many sentences are done, and of how many.
@@ -76,10 +104,10 @@ class Translated:
 
 
 def translate_segments(
-    translator: Any,
+    translator: SentenceTranslator,
     segments: Sequence[Segment],
     *,
-    to: Any = None,
+    to: Languages = None,
     report: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Translated:
     """Translate segments; the arguments are those of `translate_document`."""
@@ -108,27 +136,31 @@ def translate_segments(
 
 
 def _translate(
-    translator: Any, texts: Sequence[str], terms: list[TermCounts], *, to: Any, report: Callable[[int, int], None]
+    translator: SentenceTranslator,
+    texts: Sequence[str],
+    terms: list[TermCounts],
+    *,
+    to: Languages,
+    report: Callable[[int, int], None],
 ) -> Iterator[tuple[str, Alignment]]:
     """Yield each text with the alignment of its translation; texts of about one length are translated together.
 
     How many `terms` of a glossary were met is added to the list.
     """
-    attention = bool(getattr(translator, "attends", False))
     ordered = sorted(texts, key=len)
     for start in range(0, len(ordered), CHUNK):
         report(start, len(ordered))
         chunk = ordered[start : start + CHUNK]
-        previous: list[list[str]] | None = [[] for _ in chunk] if getattr(translator, "previous", 0) else None
+        previous: list[list[str]] | None = [[] for _ in chunk] if translator.previous else None
         flat = [" ".join(text.split()) for text in chunk]
-        found = translator.translate(flat, attention=attention, n_best=1, previous=previous, to=to)
+        found = translator.translate(flat, attention=translator.attends, n_best=1, previous=previous, to=to)
         terms.append(TermCounts.of(found))
         for text, translation in zip(chunk, found, strict=True):
             yield text, _aligned(text, translation, translator.view)
     report(len(ordered), len(ordered))
 
 
-def _aligned(text: str, translation: Any, view: Any) -> Alignment:
+def _aligned(text: str, translation: Translation, view: Any) -> Alignment:
     """Return the alignment of a translation by its attention, or by position where there is none or it counts other words."""
     target = " ".join(translation.text.split())
     reading = translation.reading

@@ -1,27 +1,31 @@
 """The routes of the page: `/v1/explore` looks into a translation and changes it, `/` shows it."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
+from dragoman.errors import InputError
+from dragoman.inference.confidence.assessor import Assessment
 from dragoman.inference.exploring.computation import Computation
 from dragoman.inference.exploring.explorer import Chance, Exploration, Explorer, WhyNot
 from dragoman.inference.exploring.interventions import Forced, Interventions
+from dragoman.inspection.page import attention_page
+from dragoman.inspection.picture import AttentionPicture
 from dragoman.serving.app import service_of
 from dragoman.serving.forms import Form
 from dragoman.serving.translating import admitted
+from dragoman.serving.workers import TorchWorker
 
 router = APIRouter()
 
 PAGE = {
-    "page.js": "text/javascript",
-    "words.js": "text/javascript",
-    "views.js": "text/javascript",
+    **{f"{name}.js": "text/javascript" for name in ("elements", "page", "panel", "service", "state", "views", "words")},
     "page.css": "text/css",
 }
 """The files of the page beside `page.html`, and their types."""
@@ -84,6 +88,42 @@ class ComputationForm(ExploreForm):
     head: int = 1
 
 
+class SaveForm(ExploreForm):
+    """What is written to a page of its own."""
+
+    beside: str | None = None
+    """Name of a second model, of which nothing is changed but beam and temperature."""
+
+    @property
+    def forms(self) -> tuple[ExploreForm, ...]:
+        """What is asked of each model."""
+        alone: dict[str, Any] = {"model": self.beside, "prefix": [], "forced": [], "off": []}
+        return (self,) if self.beside is None else (self, self.model_copy(update=alone))
+
+    @property
+    def changes(self) -> str:
+        """Name what is changed in the translation, as a title does."""
+        changed = {
+            "its first words are given": self.prefix,
+            "attention is forced": self.forced,
+            "heads are off": self.off,
+            f"temperature {self.temperature:g}": self.temperature != 1,
+        }
+        named = ", ".join(name for name, one in changed.items() if one)
+        return f" ({named})" if named else ""
+
+
+class AssessForm(Form):
+    """A sentence, and a translation of it, whoever made it."""
+
+    text: str = Field(max_length=2000)
+    translation: str = Field(max_length=4000)
+    target: str | None = None
+    """Language of the translation, for models of several."""
+    model: str | None = None
+    """Name of the model; the first one unless given."""
+
+
 @router.post("/v1/explore")
 async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
     """Translate a sentence, and tell what the search weighed and where each step looked."""
@@ -92,6 +132,25 @@ async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
         request,
         lambda explorer: exploration_table(explorer.explore(form.text, prefix=form.prefix, **form.options)),
     )
+
+
+@router.post("/v1/explore/assess")
+async def assess(form: AssessForm, request: Request) -> dict[str, Any]:
+    """Tell how far a translation can be trusted: alarms, and confidence where the run has a calibration."""
+
+    def work(worker: TorchWorker) -> dict[str, Any]:
+        (found,) = worker.assessor.assess([form.text], [form.translation], to=form.target)
+        return assessment_table(found)
+
+    return await _with_worker(form, request, work)
+
+
+@router.post("/v1/explore/save", response_class=HTMLResponse)
+async def save(form: SaveForm, request: Request) -> Response:
+    """Return the attention as one file that needs nothing else, the page that `dragoman attend` writes."""
+    pictures = [await _with_explorer(one, request, partial(_picture, one, form)) for one in form.forms]
+    headers = {"Content-Disposition": 'attachment; filename="attention.html"', "X-Content-Type-Options": "nosniff"}
+    return HTMLResponse(attention_page(pictures), headers=headers)
 
 
 @router.post("/v1/explore/why-not")
@@ -137,7 +196,10 @@ def exploration_table(found: Exploration) -> dict[str, Any]:
         "text": found.text,
         "log_prob": found.log_prob,
         "score": found.score,
+        "beam": found.beam,
         "source": found.source.pieces,
+        "words": found.target.words,
+        "owners": found.target.owners,
         "steps": [
             {
                 **_chance(step.chosen),
@@ -175,10 +237,37 @@ def computation_table(found: Computation) -> dict[str, Any]:
     return {"score": found.score, "formula": found.formula, "kind": kind, "mask": found.mask.tolist(), **numbers}
 
 
+def assessment_table(found: Assessment) -> dict[str, Any]:
+    """Return an assessment as JSON: a probability for each word, and alarms with the words that they mean."""
+    return {
+        "confidence": found.confidence,
+        "words": [share for _, share in found.words],
+        "alarms": [{"name": one.name, "words": one.words, "places": one.places} for one in found.alarms],
+    }
+
+
+async def _with_worker(
+    form: ExploreForm | AssessForm, request: Request, work: Callable[[TorchWorker], Result]
+) -> Result:
+    """Do something with a model, in its turn."""
+    async with admitted(request, [form.text], len(form.text)):
+        return await service_of(request).compute(form.model, work)
+
+
 async def _with_explorer(form: ExploreForm, request: Request, work: Callable[[Explorer], Result]) -> Result:
     """Do something with the explorer of a model, in its turn."""
-    async with admitted(request, [form.text], len(form.text)):
-        return await service_of(request).compute(form.model, lambda translator: work(Explorer(translator)))
+    return await _with_worker(form, request, lambda worker: work(Explorer(worker.translator)))
+
+
+def _picture(form: ExploreForm, asked: SaveForm, explorer: Explorer) -> AttentionPicture:
+    """Return the attention behind one translation, with a title that names its model and what was changed."""
+    found = explorer.explore(form.text, prefix=form.prefix, **form.options)
+    if found.reading is None:
+        raise InputError("this model has no attention over the source to save; choose a run whose model has one")
+    if not found.target.words:
+        raise InputError("the translation is empty, so there is nothing to save; change the sentence")
+    name = f"{form.model}: " if form.model and asked.beside else ""
+    return found.reading.picture(f"{name}{form.text}  →  {found.text}{asked.changes if form is asked else ''}")
 
 
 def _chance(one: Chance) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class Service(Protocol):
         ...
 
     async def compute(self, model: str | None, work: Callable[[Any], Result]) -> Result:
-        """Run `work` with the `inference.translator.Translator` of a model (None: the first) in the thread of its engine.
+        """Run `work` with the `workers.TorchWorker` of a model (None: the first) in the thread of its engine.
 
         For everything that looks into a model: attention maps, forced prefixes, one step at a time. It waits for its turn
         between batches, so it should be short. InputError for an export, which has no model to look into.

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dragoman.documents.alignment import Alignment, Range, align, join
+from dragoman.documents.markup import escaped
 from dragoman.documents.projection import Span, project
 from dragoman.serving.formatting import has_words
 from dragoman.serving.interface import Answer
-from dragoman.serving.tags import Piece, cut, decoded, encoded, tags_of
+from dragoman.serving.tags import Piece, cut, decoded, tags_of
 
 
 def _words(text: str) -> frozenset[str]:
@@ -83,7 +84,7 @@ class Block:
                 inner = write(child, span.start, span.end) if element.kept is None else element.kept
                 before, after = self._spaces(child, span, projection.text)
                 parts += [
-                    encoded(projection.text[last : span.start]),
+                    escaped(projection.text[last : span.start]),
                     before,
                     element.before,
                     inner,
@@ -91,7 +92,7 @@ class Block:
                     after,
                 ]
                 last = span.end
-            return "".join([*parts, encoded(projection.text[last:end])])
+            return "".join([*parts, escaped(projection.text[last:end])])
 
         return Written(write(None, 0, len(projection.text)), projection.mended)
 

@@ -89,16 +89,16 @@ class TranslationService:
                 await task
 
     async def compute(self, model: str | None, work: Callable[[Any], Result]) -> Result:
-        """Run `work` with the `inference.translator.Translator` of a model (None: the first) in the thread of its engine."""
+        """Run `work` with the `workers.TorchWorker` of a model (None: the first) in the thread of its engine."""
         self._require_open()
 
-        def with_translator(worker: Worker) -> Result:
+        def with_worker(worker: Worker) -> Result:
             if not isinstance(worker, TorchWorker):
                 raise InputError("an export has no model to look into; serve the run it was made from")
-            return work(worker.translator)
+            return work(worker)
 
         async with self._deadline(), self.offered.lease(self.offered.offer(model)) as engine:
-            return await engine.compute(with_translator)
+            return await engine.compute(with_worker)
 
     @property
     def draining(self) -> bool:

@@ -6,23 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.documents.hypertext import VOID
+from dragoman.documents.markup import Token, tokens
+
 Kind = Literal["text", "open", "close", "alone"]
 """Text between tags; a tag that opens an element, one that closes it, or one that is neither: a comment, `<x/>`, `<br>`."""
 
-_NAME = r"[A-Za-z_:][^\s/>]*"
-_TAG = re.compile(
-    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![A-Za-z][^>]*>"
-    rf"|<(?P<close>/)?(?P<name>{_NAME})(?P<rest>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<alone>/)?>",
-    re.DOTALL,
-)
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-
-_VOID = "area base br col embed hr img input link meta param source track wbr"
-VOID = frozenset(_VOID.split())
-"""Elements of HTML without an end tag."""
-
-RAW = frozenset({"script", "style", "textarea", "title"})
-"""Elements of HTML in which there are no tags."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +33,7 @@ def cut(markup: str, *, is_html: bool) -> list[Piece]:
     >>> [piece.raw for piece in cut("a < b <i>c</i>", is_html=True)]
     ['a < b ', '<i>', 'c', '</i>']
     """
-    pieces: list[Piece] = []
-    place = done = 0
-    while found := _TAG.search(markup, place):
-        if found.start() > done:
-            pieces.append(Piece("text", markup[done : found.start()]))
-        piece = _tag(found, is_html=is_html)
-        pieces.append(piece)
-        place = done = found.end()
-        if is_html and piece.kind == "open" and piece.name in RAW:
-            end = re.compile(rf"</{re.escape(piece.name)}\s*>", re.IGNORECASE).search(markup, place)
-            place = len(markup) if end is None else end.start()
-    if done < len(markup):
-        pieces.append(Piece("text", markup[done:]))
-    return _paired(pieces)
+    return _paired([_piece(token, is_html=is_html) for token in tokens(markup, is_html=is_html)])
 
 
 def decoded(text: str) -> str:
@@ -66,11 +43,6 @@ def decoded(text: str) -> str:
     'R&D < 5\\xa0€ &x &copy=1'
     """
     return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
-
-
-def encoded(text: str) -> str:
-    """Return text with the characters as entities that would be taken for markup."""
-    return html.escape(text, quote=False)
 
 
 def tags_of(markup: str, *, is_html: bool) -> list[str]:
@@ -87,16 +59,17 @@ def is_nested(markup: str, *, is_html: bool) -> bool:
     return all(piece.partner is not None for piece in cut(markup, is_html=is_html) if piece.kind in ("open", "close"))
 
 
-def _tag(found: re.Match[str], *, is_html: bool) -> Piece:
-    """Return the piece that a tag is."""
-    name = found["name"]
-    if name is None:
-        return Piece("alone", found[0], found[0][:2])
-    name = name.lower() if is_html else name
-    if found["close"]:
-        return Piece("close", found[0], name)
-    alone = bool(found["alone"]) or (is_html and name in VOID)
-    return Piece("alone" if alone else "open", found[0], name)
+def _piece(token: Token, *, is_html: bool) -> Piece:
+    """Return the piece that a part of a markup file is."""
+    raw = token.raw
+    if token.kind in ("text", "other"):
+        is_tag = raw.startswith(("<!", "<?")) if token.kind == "other" else raw.startswith("<![CDATA[")
+        return Piece("alone", raw, raw[:2]) if is_tag else Piece("text", raw)
+    name = token.name.lower() if is_html else token.name
+    if token.kind == "close":
+        return Piece("close", raw, name)
+    alone = token.kind == "empty" or (is_html and name in VOID)
+    return Piece("alone" if alone else "open", raw, name)
 
 
 def _paired(pieces: Sequence[Piece]) -> list[Piece]:

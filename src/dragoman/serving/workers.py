@@ -5,6 +5,7 @@ Torch is imported by what is loaded, not by this file.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dragoman.decoding.hypotheses import Watch
@@ -52,7 +53,13 @@ class TorchWorker:
     def __init__(self, translator: "Translator") -> None:
         self.translator = translator
         self.previous = translator.previous
-        self._assessor: Assessor | None = None
+
+    @cached_property
+    def assessor(self) -> "Assessor":
+        """What assesses translations of this model. RunError if its calibration cannot be used."""
+        from dragoman.inference.confidence.assessor import Assessor
+
+        return Assessor.of(self.translator, device=self.translator.device.type)
 
     def settings(self, options: Options) -> DecodingSettings:
         """Return the decoding settings of a call. SettingsError or InputError for what this model does not support."""
@@ -86,12 +93,8 @@ class TorchWorker:
         rows = [row for row, job in enumerate(jobs) if job.wanted.confidence]
         if not rows:
             return found
-        if self._assessor is None:
-            from dragoman.inference.confidence.assessor import Assessor
-
-            self._assessor = Assessor.of(self.translator, device=self.translator.device.type)
         written = [replace(encoded[row], target=list(found[row].ids)) for row in rows]
-        assessed = dict(zip(rows, self._assessor.assess_requests(written), strict=True))
+        assessed = dict(zip(rows, self.assessor.assess_requests(written), strict=True))
         return [replace(one, assessment=assessed.get(row)) for row, one in enumerate(found)]
 
     def _found(self, job: Job, one: Translation) -> Found:

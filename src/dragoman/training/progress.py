@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dragoman.interfaces import Batch
-from dragoman.special_ids import SPECIAL_IDS
 from dragoman.training.flops import Meter
 from dragoman.training.schedules import learning_rate
 from dragoman.training.settings import OptimisationSettings
@@ -80,8 +79,6 @@ class Progress:
 class RunningTotals:
     """Sums since the last record in metrics.jsonl."""
 
-    padding: int = SPECIAL_IDS.pad
-    """The id of padding."""
     total: float = 0.0
     plain: float = 0.0
     tokens: int = 0
@@ -97,7 +94,7 @@ class RunningTotals:
         for batch in batches:
             for side in (batch.source, batch.target):
                 self.cells += side.mask.numel()
-                self.padded += int((side.ids == self.padding).sum())
+                self.padded += int((~side.mask).sum())
 
     def record(self, progress: Progress, *, epochs: float, share: float, learning_rate: float) -> dict[str, Any]:
         """Return the numbers of the progress line; `share` is the used share of the budget."""

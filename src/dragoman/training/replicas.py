@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import nn
 
+from dragoman.data.buckets import split_evenly
 from dragoman.interfaces import Batch, Loss
 from dragoman.layers.dropout import Dropout
 from dragoman.training.contracts import Objective
@@ -47,13 +47,10 @@ def add_gradient(
 
 def parts_of(batch: Batch, count: int) -> list[Batch]:
     """Split a batch by rows into at most `count` parts of almost the same number of rows."""
-    rows = len(batch.source.ids)
-    count = min(count, rows)
-    bounds = [rows * number // count for number in range(count + 1)]
     whole = replace(batch, cached_label_positions=None)
     return [
-        map_tensors(lambda tensor, begin=begin, end=end: tensor[begin:end], whole)  # type: ignore[misc]
-        for begin, end in pairwise(bounds)
+        map_tensors(lambda tensor, rows=rows: tensor[rows.start : rows.stop], whole)  # type: ignore[misc]
+        for rows in split_evenly(len(batch.source.ids), count)
     ]
 
 

@@ -20,7 +20,6 @@ from dragoman.interfaces import Batch
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.machine.precision import PrecisionName, arithmetic, dtype_of
-from dragoman.special_ids import SPECIAL_IDS
 from dragoman.training.budgets import BUDGETS, check_first_step, shares
 from dragoman.training.contracts import Listener, Objectives, Stream, Validate
 from dragoman.training.ema import WeightAverage
@@ -103,7 +102,7 @@ class Trainer:
         """Train to the end of the budget, or until `stop_requested`; save in either case."""
         self._divide()
         self._computing.train()
-        totals, self.saved = self._totals(), time.monotonic()
+        totals, self.saved = RunningTotals(), time.monotonic()
         while not self.progress.finished and not self.stopping:
             if not self.progress.due:
                 begin = time.monotonic()
@@ -114,7 +113,7 @@ class Trainer:
                     check_first_step(self.budgets, self._used())
                 if self.progress.step % self.settings.log_every == 0:
                     self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
-                    totals = self._totals()
+                    totals = RunningTotals()
             ended = self.share() >= 1
             if ended or self.progress.due or self.progress.step % self.settings.validate_every == 0:
                 paused, self.progress.due = time.monotonic(), True
@@ -230,10 +229,6 @@ class Trainer:
         self.rates = dropout_rates(self.shards.model)
         self.average = WeightAverage(self.shards.model, self.settings.ema) if self.settings.ema else None
         self._start_phase(self.progress.phase)
-
-    def _totals(self) -> RunningTotals:
-        """Begin to add up; what is padding, the model knows from its vocabulary."""
-        return RunningTotals(getattr(self.model, "special", SPECIAL_IDS).pad)
 
     def _used(self) -> dict[str, int | float]:
         """Return the amount used of each budget."""

@@ -26,6 +26,8 @@ class ExportedTranslator:
     previous = 0
     """No export reads the sentences before each one."""
     view = None
+    attends = False
+    """No export provides attention."""
 
     def __init__(self, export: Export, settings: DecodingSettings | None = None, *, threads: int | None = None) -> None:
         """Load the model. Raises InputError if CTranslate2 does not support what `settings` ask for."""

@@ -61,10 +61,13 @@ class Exploration:
     """</s> last."""
     tree: Tree
     source: Side
+    target: Side
     reading: AttentionMap | None
     """Where each step looked; None for a model without attention over the source."""
     pieces: dict[int, str]
     """The text of each token in the tree."""
+    beam: int
+    """Size of the beam."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ class Explorer:
             tree = grow(
                 search_steps(recorder, begun.state, begun.maximum, constraints=constraints, **options), settings
             )
-            return self._exploration(tree, recorder.steps, begun.source, alternatives=alternatives)
+            return self._exploration(tree, recorder.steps, begun, alternatives=alternatives, beam=settings.beam)
 
     def why_not(
         self,
@@ -232,7 +235,9 @@ class Explorer:
             if not 0 <= token < len(self.codec) or token in special.unwritten or (token == special.eos and not last):
                 raise InputError(f"token {token} cannot stand in a translation; give ids of the target vocabulary")
 
-    def _exploration(self, tree: Tree, seen: Sequence[Seen], source: Side, *, alternatives: int) -> Exploration:
+    def _exploration(
+        self, tree: Tree, seen: Sequence[Seen], begun: _Begun, *, alternatives: int, beam: int
+    ) -> Exploration:
         """Put together what was found and seen along the best path."""
         path = tree.path(tree.best)
         steps, weights = [], []
@@ -243,11 +248,13 @@ class Explorer:
                 weights.append(one.attention[row])
         ids, best = tree.tokens(tree.best)[:-1], tree.nodes[tree.best]
         target = side(self.codec, ids)
-        reading = AttentionMap(source, target, torch.stack(weights, 2).cpu()) if weights else None
+        reading = AttentionMap(begun.source, target, torch.stack(weights, 2).cpu()) if weights else None
         written = {node.token for node in tree.nodes}
         pieces = dict(zip(written, self.codec.pieces([*written]), strict=True))
         text = self.codec.decode(ids)
-        return Exploration(text, best.total, best.score, tuple(steps), tree, source, reading, pieces)
+        return Exploration(
+            text, best.total, best.score, tuple(steps), tree, begun.source, target, reading, pieces, beam
+        )
 
     def _step(self, log_probs: Tensor, token: int, alternatives: int) -> Step:
         """Describe one step by its distribution."""

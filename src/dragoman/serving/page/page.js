@@ -1,147 +1,215 @@
-import { WORDS, percent, shown } from "./words.js";
-import { computation, heat, links, make, matrix, tree } from "./views.js";
+// The page: one state, which the address holds, and what follows from it.
+import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
+import { panel } from "./panel.js";
+import { download, post, stream } from "./service.js";
+import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
+import { computation, matrix, reasons, tree } from "./views.js";
+import { WORDS } from "./words.js";
 
 const at = (id) => document.getElementById(id);
-const DEFAULTS = { text: "", model: null, prefix: [], forced: [], off: [], temperature: 1, beam: null, layer: 0, head: 0, word: -1, language: navigator.language.startsWith("vi") ? "vi" : "en" };
-let state = { ...DEFAULTS, ...read() };
-let found = null;
-let asked = 0;
-
-function read() {
-  try { return JSON.parse(decodeURIComponent(location.hash.slice(1))) ?? {}; } catch { return {}; }
-}
 const words = () => WORDS[state.language] ?? WORDS.en;
-const body = (more = {}) => {
-  const { text, model, prefix, forced, off, temperature, beam } = state;
-  return { text, model, prefix, forced, off, temperature, beam, ...more };
-};
-async function post(path, content) {
-  const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
-  const result = await answer.json();
-  if (!answer.ok) throw new Error(result.error?.message ?? answer.statusText);
-  return result;
+let state = read();
+let served = [];
+// Of the model and of the one beside it: what was asked, what was found, and what gives up asking.
+const runs = [{}, {}];
+const panels = [
+  panel(0, { words, choose: set, force: (step, place) => force(step, place, 1) }),
+  panel(1, { words, choose: (change) => set({ beside: { ...state.beside, ...change } }) }),
+];
+at("runs").append(...panels.map((one) => one.root));
+
+const modelOf = (number) => served.find((one) => one.name === (number ? state.beside?.model : state.model)) ?? served[0];
+const targetsOf = (model) => [...new Set((model?.directions ?? []).map(([, target]) => target))];
+const target = () => (targetsOf(modelOf(0)).includes(state.target) ? state.target : targetsOf(modelOf(0))[0] ?? null);
+// Models that translate into the same language, from the same one.
+function others() {
+  const own = modelOf(0);
+  const sources = (one) => one.directions.filter(([, into]) => into === target()).map(([from]) => from);
+  return served.filter((one) => one !== own && sources(one).some((from) => sources(own).includes(from)));
 }
-function problem(error) { at("problem").hidden = !error; at("problem").textContent = error?.message ?? ""; }
+
+// What is asked of a model; the one beside it is changed in nothing but beam and temperature.
+function body(number, more = {}) {
+  const { text, model, prefix, forced, off, temperature, beam } = state;
+  const own = number ? { ...UNCHANGED, model: state.beside.model } : { model, prefix, forced, off };
+  const into = targetsOf(modelOf(number)).length > 1 ? { target: target() } : {};
+  return { text, ...own, ...into, temperature, beam, ...more };
+}
 
 function set(change) {
   at("answer").textContent = "";
   state = { ...state, ...change };
-  history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(state))}`);
-  return run();
+  write(state);
+  return update();
 }
-async function run() {
-  const number = ++asked;
-  if (!state.text.trim()) { found = null; return show(); }
-  const begun = performance.now();
-  try {
-    const result = await post("/v1/explore", body());
-    if (number !== asked) return;
-    found = { ...result, ms: Math.round(performance.now() - begun) };
-    problem(null);
-  } catch (error) { if (number === asked) problem(error); }
+async function update() {
   show();
+  if ((await Promise.all([ask(0), ask(1)])).includes(true)) say();
+}
+function giveUp(number) {
+  runs[number].giving?.abort();
+  runs[number].asked = null;
 }
 
-function choices(select, count, chosen) {
-  select.replaceChildren(make("option", { value: 0 }, words().mean), ...Array.from({ length: count }, (_, one) => make("option", { value: one + 1 }, `${one + 1}`)));
-  select.value = chosen;
-  select.parentElement.hidden = count < 2;
+// Ask a model for what the state says, unless that is what was asked last; true if something new was found.
+async function ask(number) {
+  const run = runs[number];
+  const wanted = state.text.trim() && (!number || state.beside) ? body(number) : null;
+  const asked = JSON.stringify(wanted);
+  if (run.asked === asked) return false;
+  giveUp(number);
+  at("said").textContent = "";
+  run.asked = asked;
+  run.giving = new AbortController();
+  const { signal } = run.giving;
+  const finish = (found, error) => {
+    if (signal.aborted) return false;
+    run.found = found;
+    panels[number].complain(error);
+    show();
+    return true;
+  };
+  if (!wanted) { finish(null); return false; }
+  const written = await stepwise(number, wanted, signal);
+  if (signal.aborted) return false;
+  try {
+    const begun = performance.now();
+    const found = { ...await post("/v1/explore", wanted, signal), wanted };
+    found.ms = Math.round(performance.now() - begun);
+    finish(found);
+    const { text, model, target: into } = wanted;
+    const assessment = await post("/v1/explore/assess", { text, model, target: into, translation: found.text }, signal);
+    return finish({ ...found, assessment });
+  } catch (error) { return finish(run.found?.wanted === wanted ? run.found : written && { text: written }, error); }
 }
+
+// Show an unchanged translation as it is written, and return it. What goes wrong here is told by what comes next.
+async function stepwise(number, wanted, signal) {
+  const into = target();
+  const [from] = modelOf(number)?.directions.find(([, to]) => to === into) ?? [];
+  const changed = wanted.prefix.length || wanted.forced.length || wanted.off.length || wanted.temperature !== 1;
+  if (changed || !from) return null;
+  const { text, model, beam } = wanted;
+  const asked = { text, model: model ?? modelOf(0).name, beam, source: from, target: into, split: "none" };
+  try { return await stream(asked, signal, (written) => { if (!signal.aborted) panels[number].write(written); }); } catch { return null; }
+}
+
 function show() {
+  const all = words();
   document.documentElement.lang = state.language;
-  document.querySelectorAll("[data-words]").forEach((element) => { element.textContent = words()[element.dataset.words]; });
+  document.querySelectorAll("[data-words]").forEach((one) => { one.textContent = all[one.dataset.words]; });
+  document.querySelectorAll("[data-label]").forEach((one) => { one.setAttribute("aria-label", all[one.dataset.label]); });
   at("language").value = state.language;
-  if (document.activeElement !== at("text")) at("text").value = state.text;
+  at("text").lang = languageTag(modelOf(0)?.directions.find(([, into]) => into === target())?.[0]);
   at("temperature").value = state.temperature;
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
-  at("off").setAttribute("aria-pressed", state.off.length > 0);
-  at("translation").replaceChildren(...(found?.steps ?? []).slice(0, -1).map((step, place) => make("button", {
-    type: "button", class: `token${step.log_prob < Math.log(0.5) ? " doubtful" : ""}${place < state.prefix.length ? " given" : ""}`, title: percent(step.log_prob),
-    "aria-pressed": place === state.word, onclick: () => { state.word = place; set({ word: place }); }, onpointerenter: () => look(place), onfocus: () => look(place), onpointerleave: () => look(state.word),
-  }, shown(step.piece))));
-  at("facts").textContent = found ? words().facts(found.score.toFixed(3), found.ms) : "";
-  at("word").hidden = !found || state.word < 0 || state.word >= found.steps.length;
-  at("tree").replaceChildren(...(found ? [tree(found)] : []));
-  const weights = found?.weights;
-  at("off").hidden = !weights;
-  choices(at("layer"), weights?.length ?? 0, state.layer);
-  choices(at("head"), weights?.[0].length ?? 0, state.head);
-  if (!at("word").hidden) detail();
-  look(state.word);
+  at("beam").placeholder = runs[0].found?.beam ?? "";
+  chosen("model", served.map((one) => one.name), modelOf(0)?.name);
+  chosen("target", targetsOf(modelOf(0)), target());
+  chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);
+  const found = runs[0].found, weights = found?.weights;
+  at("off").setAttribute("aria-pressed", `${state.off.length > 0}`);
+  at("off").hidden = at("save").hidden = !weights;
+  at("runs").classList.toggle("two", Boolean(state.beside));
+  panels[1].root.hidden = !state.beside;
+  panels[0].show(found, { ...state, target: target(), name: state.beside ? modelOf(0)?.name : "" });
+  panels[1].show(state.beside ? runs[1].found : null,
+    { layer: 0, head: 0, word: -1, ...state.beside, target: target(), name: state.beside?.model });
+  at("searched").hidden = !found?.tree;
+  at("tree").replaceChildren(...(found?.tree ? [tree(found, all.treeLabel(found.tree.length, found.text))] : []));
+  at("word").hidden = !found?.steps || state.word < 0 || state.word >= found.steps.length;
+  if (!at("word").hidden) detail(found);
 }
-function look(word) {
-  if (!found) { at("links").replaceChildren(); at("heat").replaceChildren(); return; }
-  if (!found.weights) { at("links").textContent = words().none; at("heat").replaceChildren(); return; }
-  const rows = matrix(found.weights, state.layer, state.head);
-  const targets = found.steps.map((step) => step.piece);
-  at("links").replaceChildren(links(found.source, targets, rows, word));
-  const forced = (step, place) => state.forced.some((one) => one.step === step && one.weights.some(([where]) => where === place));
-  if (word === state.word || !at("heat").firstChild) at("heat").replaceChildren(heat(found.source, targets, rows, { word, forced, press: (step, place) => force(step, place, 1) }));
+// Fill a choice of names, hidden if there is nothing to choose.
+function chosen(id, names, value, none) {
+  const first = none === undefined ? [] : [make("option", { value: "" }, none)];
+  at(id).replaceChildren(...first, ...names.map((name) => make("option", { value: name }, name)));
+  at(id).value = value ?? "";
+  at(id).parentElement.hidden = first.length + names.length < 2;
 }
+// Tell those who hear the page what it has come to.
+function say() {
+  const alarms = runs.flatMap((run) => run.found?.assessment?.alarms ?? []).map((one) => words().alarm(one));
+  const texts = [0, 1].filter((number) => runs[number].found).map((number) => runs[number].found.text);
+  at("said").textContent = [`${words().translation}: ${texts.join(" / ")}`, ...alarms].join(" ");
+}
+
 function force(step, place, weight) {
-  const before = found.steps.slice(0, step).map((one) => one.token);
+  const before = runs[0].found.steps.slice(0, step).map((one) => one.token);
   const layer = state.layer || null, head = state.head || null;
-  const others = state.forced.filter((one) => one.step < step || (one.step === step && (one.layer !== layer || one.head !== head)));
-  return set({ prefix: before, word: step, forced: [...others, { step, weights: [[place, weight]], layer, head }] });
+  const stays = (one) => one.step < step || (one.step === step && (one.layer !== layer || one.head !== head));
+  const forced = [...state.forced.filter(stays), { step, weights: [[place, weight]], layer, head }];
+  return set({ prefix: before, word: step, forced });
 }
-function detail() {
+function detail(found) {
   const step = found.steps[state.word];
   const before = found.steps.slice(0, state.word).map((one) => one.token);
-  at("alternatives").replaceChildren(...step.alternatives.map((one) => make("li", {}, make("button", {
-    type: "button", "aria-pressed": one.token === step.token, onclick: () => set({ prefix: [...before, one.token], forced: state.forced.filter((each) => each.step <= state.word) }),
-  }, shown(one.piece), " ", make("small", {}, percent(one.log_prob))))));
+  const goOn = (token) => set({ prefix: [...before, token], forced: state.forced.filter((one) => one.step <= state.word) });
+  at("chosen").textContent = shown(step.piece);
+  keepingFocus(() => at("alternatives").replaceChildren(...step.alternatives.map((one, place) => make("li", {}, make("button", {
+    type: "button", "aria-pressed": `${one.token === step.token}`, "data-key": `a-${place}`, onclick: () => goOn(one.token),
+  }, shown(one.piece), " ", make("small", {}, percent(Math.exp(one.log_prob))))))));
   at("force").hidden = at("numbers").hidden = !found.weights;
   if (!found.weights) return;
   const row = matrix(found.weights, state.layer, state.head)[state.word];
   const forced = state.forced.find((one) => one.step === state.word)?.weights[0][0];
   at("place").replaceChildren(...found.source.map((piece, place) => make("option", { value: place }, shown(piece))));
   at("place").value = forced ?? row.indexOf(Math.max(...row));
-  slide(row);
-  if (at("numbers").open) compute();
+  slide();
+  if (at("numbers").open) compute(found);
 }
-function slide(row) {
+function slide() {
+  const row = matrix(runs[0].found.weights, state.layer, state.head)[state.word];
   at("weight").value = row[at("place").value];
   at("share").textContent = Number(at("weight").value).toFixed(2);
 }
-async function compute() {
+async function compute(found) {
   const prefix = found.steps.slice(0, state.word + 1).map((one) => one.token);
+  const asked = body(0, { prefix, layer: state.layer || 1, head: state.head || 1 });
+  const key = JSON.stringify(asked);
+  if (at("computation").dataset.asked === key + state.language) return;
   try {
-    const result = await post("/v1/explore/computation", body({ prefix, layer: state.layer || 1, head: state.head || 1 }));
+    const result = await post("/v1/explore/computation", asked);
     at("computation").replaceChildren(...computation(result, found.source, words()));
-  } catch (error) { problem(error); }
+    at("computation").dataset.asked = key + state.language;
+  } catch (error) { panels[0].complain(error); }
 }
 
 let waiting = 0;
 at("text").addEventListener("input", () => {
   clearTimeout(waiting);
+  [0, 1].forEach(giveUp);
   waiting = setTimeout(() => set({ text: at("text").value, prefix: [], forced: [], word: -1 }), 150);
 });
-at("language").addEventListener("change", () => set({ language: at("language").value }));
-at("model").addEventListener("change", () => set({ model: at("model").value, prefix: [], forced: [], off: [], word: -1, layer: 0, head: 0 }));
-at("layer").addEventListener("change", () => set({ layer: Number(at("layer").value) }));
-at("head").addEventListener("change", () => set({ head: Number(at("head").value) }));
-at("beam").addEventListener("change", () => set({ beam: Number(at("beam").value) || null }));
-at("temperature").addEventListener("change", () => set({ temperature: Number(at("temperature").value) }));
+const onChange = (id, change) => at(id).addEventListener("change", () => set(change(at(id).value)));
+const afresh = { prefix: [], forced: [], off: [], word: -1, layer: 0, head: 0 };
+onChange("language", (language) => ({ language }));
+onChange("model", (model) => ({ model, ...afresh, beside: null }));
+onChange("target", (into) => ({ target: into, ...afresh, beside: null }));
+onChange("beside", (model) => ({ beside: model ? { model, layer: 0, head: 0, word: -1 } : null }));
+onChange("beam", (beam) => ({ beam: Math.min(12, Math.max(0, Math.round(Number(beam)))) || null }));
+onChange("temperature", (temperature) => ({ temperature: Number(temperature) }));
 at("temperature").addEventListener("input", () => { at("degrees").textContent = Number(at("temperature").value).toFixed(1); });
 at("off").addEventListener("click", () => set({ off: state.off.length ? [] : [[state.layer || null, state.head || null]] }));
-at("reset").addEventListener("click", () => set({ prefix: [], forced: [], off: [], temperature: 1, beam: null }));
-at("place").addEventListener("change", () => slide(matrix(found.weights, state.layer, state.head)[state.word]));
+at("reset").addEventListener("click", () => set({ ...UNCHANGED, beam: null }));
+at("save").addEventListener("click", async () => {
+  const asked = body(0, { beside: state.beside?.model ?? null });
+  try { await download("/v1/explore/save", asked, "attention.html"); } catch (error) { panels[0].complain(error); }
+});
+at("place").addEventListener("change", slide);
 at("weight").addEventListener("input", () => { at("share").textContent = Number(at("weight").value).toFixed(2); });
 at("weight").addEventListener("change", () => force(state.word, Number(at("place").value), Number(at("weight").value)));
-at("numbers").addEventListener("toggle", () => { if (at("numbers").open) compute(); });
+at("numbers").addEventListener("toggle", () => { if (at("numbers").open) compute(runs[0].found); });
 at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const prefix = found.steps.slice(0, state.word).map((one) => one.token);
-  try {
-    const why = await post("/v1/explore/why-not", body({ prefix, word: at("wanted").value }));
-    const because = why.chances.map((one, place) => words().because(shown(one.piece), one.rank, percent(one.log_prob), shown(why.likeliest[place].piece), percent(why.likeliest[place].log_prob)));
-    at("answer").textContent = [...because, words().fates[why.fate ?? "unseen"], words().paths(why.forced.text, why.forced.score.toFixed(3), why.chosen.score.toFixed(3))].join(" ");
-  } catch (error) { problem(error); }
+  const prefix = runs[0].found.steps.slice(0, state.word).map((one) => one.token);
+  const asked = body(0, { prefix, word: at("wanted").value });
+  try { at("answer").textContent = reasons(await post("/v1/explore/why-not", asked), words()); } catch (error) { panels[0].complain(error); }
 });
-window.addEventListener("hashchange", () => { state = { ...DEFAULTS, ...read() }; run(); });
+window.addEventListener("hashchange", () => { state = read(); at("text").value = state.text; update(); });
 
-const served = await fetch("/v1/languages").then((answer) => answer.json()).catch(() => ({ models: [] }));
-at("model").replaceChildren(...(served.models ?? []).map((one) => make("option", { value: one.name }, one.name)));
-if (state.model) at("model").value = state.model;
-run();
+at("text").value = state.text;
+served = await fetch("/v1/languages").then((answer) => answer.json()).then((answer) => answer.models ?? []).catch(() => []);
+if (state.beside && !others().some((one) => one.name === state.beside.model)) state.beside = DEFAULTS.beside;
+update();

@@ -1,82 +1,139 @@
-import { shown } from "./words.js";
+// Pictures and tables of what a model computed.
+import { draw, make, percent, shown } from "./elements.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-export function make(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== false) element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children);
-  return element;
-}
-function draw(name, attributes, text = "") {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.textContent = text;
-  return element;
-}
-
-// [step][source] of one layer and head; 0 is the mean.
+// [step][source] of one layer and head; 0, or a number that the model does not have, is the mean.
 export function matrix(weights, layer, head) {
-  const chosen = (layer ? [weights[layer - 1]] : weights).flatMap((heads) => (head ? [heads[head - 1]] : heads));
-  return chosen[0].map((row, step) => row.map((_, place) => chosen.reduce((sum, one) => sum + one[step][place], 0) / chosen.length));
+  const of = (list, number) => (list[number - 1] ? [list[number - 1]] : list);
+  const chosen = of(weights, layer).flatMap((heads) => of(heads, head));
+  const mean = (step, place) => chosen.reduce((sum, one) => sum + one[step][place], 0) / chosen.length;
+  return chosen[0].map((row, step) => row.map((_, place) => mean(step, place)));
 }
 
-export function links(source, targets, rows, word) {
-  const width = Math.max(source.length, targets.length) * 84;
-  const x = (place, count) => ((place + 0.5) * width) / count;
-  const svg = draw("svg", { viewBox: `0 0 ${width} 150`, role: "img", "aria-label": `${source.map(shown).join(" ")} / ${targets.map(shown).join(" ")}` });
+// The words of both sentences, and lines between them as thick as the weights; of one word, or of all (-1).
+export function links(source, targets, rows, { word, label }) {
+  const [above, below] = [laid(source), laid(targets)];
+  const width = Math.max(above.width, below.width);
+  const x = (side, place) => side.centres[place] + (width - side.width) / 2;
+  const svg = draw("svg", { viewBox: `0 0 ${width} 150`, role: "img", "aria-label": label });
+  svg.style.setProperty("--natural", `${width}px`);
   rows.forEach((row, step) => row.forEach((weight, place) => {
     if (weight < 0.04 || (word >= 0 && word !== step)) return;
-    svg.append(draw("line", { x1: x(place, source.length), y1: 32, x2: x(step, targets.length), y2: 118, "stroke-width": 1 + 6 * weight, "stroke-opacity": Math.min(1, 0.15 + weight) }));
+    const look = { "stroke-width": 1 + 6 * weight, "stroke-opacity": Math.min(1, 0.15 + weight) };
+    svg.append(draw("line", { x1: x(above, place), y1: 32, x2: x(below, step), y2: 118, ...look }));
   }));
-  const label = (piece, place, count, y, here) => svg.append(draw("text", { x: x(place, count), y, "text-anchor": "middle", class: here ? "here" : "" }, shown(piece)));
-  source.forEach((piece, place) => label(piece, place, source.length, 22, word >= 0 && rows[word]?.[place] > 0.3));
-  targets.forEach((piece, step) => label(piece, step, targets.length, 138, step === word));
+  const text = (piece, at, y, here) =>
+    svg.append(draw("text", { x: at, y, "text-anchor": "middle", class: here ? "here" : "" }, shown(piece)));
+  source.forEach((piece, place) => text(piece, x(above, place), 22, word >= 0 && rows[word]?.[place] > 0.3));
+  targets.forEach((piece, step) => text(piece, x(below, step), 138, step === word));
   return svg;
 }
-
-export function heat(source, targets, rows, { word, forced, press }) {
-  const head = make("tr", {}, make("td"), ...source.map((piece) => make("th", { scope: "col" }, shown(piece))));
-  const body = rows.map((row, step) => make("tr", { class: step === word ? "here" : "" }, make("th", { scope: "row" }, shown(targets[step])),
-    ...row.map((weight, place) => {
-      const cell = make("td", { class: forced(step, place) ? "forced" : "", "data-step": step, "data-place": place, onclick: () => press(step, place) }, weight.toFixed(2));
-      cell.style.setProperty("--w", weight);
-      return cell;
-    })));
-  return make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
+function laid(pieces) {
+  const centres = [];
+  let width = 0;
+  for (const piece of pieces) {
+    const room = 9 * Math.max(2, [...shown(piece)].length) + 22;
+    centres.push(width + room / 2);
+    width += room;
+  }
+  return { centres, width };
 }
 
-export function tree(found) {
-  const nodes = found.tree.map(([parent, step, token, , score, fate], index) => ({ parent, step, piece: found.pieces[token], score, fate, best: found.best.includes(index) }));
+// The weights as a table. With `press` its cells are a grid that arrow keys walk through, and Enter presses one.
+export function heat(source, targets, rows, { word, forced, label, press, key }) {
+  const head = make("tr", {}, make("td"), ...source.map((piece) => make("th", { scope: "col" }, shown(piece))));
+  const body = rows.map((row, step) => make("tr", { class: step === word ? "here" : "" },
+    make("th", { scope: "row" }, shown(targets[step])),
+    ...row.map((weight, place) => cell(weight, { step, place, forced: forced(step, place), press, key }))));
+  const table = make("table", { "aria-label": label, role: press && "grid" },
+    make("thead", {}, head), make("tbody", {}, ...body));
+  if (press) walkable(table, Math.max(0, word), press);
+  return table;
+}
+function cell(weight, { step, place, forced, press, key }) {
+  const roles = press ? { role: "gridcell", tabindex: -1, "aria-selected": `${forced}` } : {};
+  const found = make("td", { ...roles, class: forced ? "forced" : "", "data-key": `${key}-${step}-${place}`,
+    "data-step": step, "data-place": place }, weight.toFixed(2));
+  found.style.setProperty("--w", weight);
+  return found;
+}
+function walkable(table, row, press) {
+  const cells = [...table.tBodies[0].rows].map((one) => [...one.querySelectorAll("td")]);
+  const place = (one) => [Number(one.dataset.step), Number(one.dataset.place)];
+  const tabbable = (one) => {
+    table.querySelectorAll("td[tabindex='0']").forEach((other) => { other.tabIndex = -1; });
+    one.tabIndex = 0;
+  };
+  tabbable(cells[Math.min(row, cells.length - 1)][0]);
+  table.addEventListener("focusin", (event) => tabbable(event.target));
+  table.addEventListener("click", (event) => { if (event.target.dataset.step) press(...place(event.target)); });
+  table.addEventListener("keydown", (event) => {
+    if (!event.target.dataset.step) return;
+    const [step, at] = place(event.target);
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      press(step, at);
+      return;
+    }
+    const last = cells[step].length - 1;
+    const [down, across] = { ArrowLeft: [step, at - 1], ArrowRight: [step, at + 1], ArrowUp: [step - 1, at],
+      ArrowDown: [step + 1, at], Home: [step, 0], End: [step, last] }[event.key] ?? [];
+    const next = cells[down]?.[across];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
+}
+
+// Every hypothesis that the search weighed: a column for each step.
+export function tree(found, label) {
+  const nodes = found.tree.map(([parent, step, token, , score, fate], index) =>
+    ({ parent, step, piece: found.pieces[token], score, fate, best: found.best.includes(index) }));
   const columns = [];
   nodes.forEach((node) => { (columns[node.step] ??= []).push(node); node.row = columns[node.step].length; });
   const [wide, high] = [150, 24];
-  const svg = draw("svg", { width: columns.length * wide + 20, height: Math.max(...columns.map((one) => one.length)) * high + 20, role: "img", "aria-label": found.text });
+  const height = Math.max(...columns.map((one) => one.length)) * high + 12;
+  const svg = draw("svg", { width: columns.length * wide, height, role: "img", "aria-label": label });
   nodes.forEach((node) => {
     const before = nodes[node.parent];
     const [x, y] = [node.step * wide + 16, node.row * high];
     if (before) {
-      const [from, height] = [before.step * wide + 120, before.row * high - 4];
-      svg.append(draw("path", { d: `M${from} ${height}C${from + 22} ${height} ${x - 26} ${y - 4} ${x - 4} ${y - 4}`, class: node.best ? "best" : "" }));
+      const [from, start] = [before.step * wide + 120, before.row * high - 4];
+      const curve = `M${from} ${start}C${from + 22} ${start} ${x - 26} ${y - 4} ${x - 4} ${y - 4}`;
+      svg.append(draw("path", { d: curve, class: node.best ? "best" : "" }));
     }
     svg.append(draw("text", { x, y, class: node.best ? "best" : node.fate }, `${shown(node.piece)} ${node.score.toFixed(2)}`));
   });
   return svg;
 }
 
+// How one head came to its weights, in numbers.
 export function computation(found, source, words) {
-  const strongest = (place) => found.terms[place].map((term, feature) => [term, feature]).sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3)
+  const strongest = (place) => found.terms[place].map((term, feature) => [term, feature])
+    .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0])).slice(0, 3)
     .map(([term, feature]) => `${term.toFixed(2)} [${feature}]`).join(" + ") + (found.terms[place].length > 3 ? " + …" : "");
   const numbers = (list) => `(${list.slice(0, 6).map((one) => one.toFixed(3)).join(", ")}${list.length > 6 ? ", …" : ""})`;
-  const rows = source.map((piece, place) => make("tr", {}, make("th", { scope: "row" }, shown(piece)), make("td", {}, `${strongest(place)} = ${found.scores[place].toFixed(3)}`),
-    make("td", {}, found.mask[place] ? found.weights[place].toFixed(3) : "–"), make("td", {}, found.used[place].toFixed(3))));
+  const rows = source.map((piece, place) => make("tr", {}, make("th", { scope: "row" }, shown(piece)),
+    make("td", {}, `${strongest(place)} = ${found.scores[place].toFixed(3)}`),
+    make("td", {}, found.mask[place] ? found.weights[place].toFixed(3) : "–"),
+    make("td", {}, found.used[place].toFixed(3))));
+  const how = found.kind.weights === "softmax" ? "αᵢ = exp(aᵢ) / Σⱼ exp(aⱼ)" : `α = ${found.kind.weights}(a)`;
+  const heads = make("tr", {}, ...words.columns.map((one) => make("th", { scope: "col" }, one)));
   return [
     make("p", {}, make("code", {}, `${words.score} = ${found.formula}`), ` (${found.score}; ${words.where})`),
-    make("p", {}, make("code", {}, found.kind.weights === "softmax" ? "αᵢ = exp(aᵢ) / Σⱼ exp(aⱼ)" : `α = ${found.kind.weights}(a)`)),
+    make("p", {}, make("code", {}, how)),
     make("p", {}, `${words.query} ${numbers(found.query)}`),
-    make("table", {}, make("thead", {}, make("tr", {}, ...words.columns.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, ...rows)),
+    make("table", {}, make("thead", {}, heads), make("tbody", {}, ...rows)),
     make("p", {}, `${words.context} = ${numbers(found.context)}`),
   ];
+}
+
+// The answer to "why not this word".
+export function reasons(why, words) {
+  const because = why.chances.map((one, place) => {
+    const better = why.likeliest[place];
+    const shares = [percent(Math.exp(one.log_prob)), shown(better.piece), percent(Math.exp(better.log_prob))];
+    return words.because(shown(one.piece), one.rank, ...shares);
+  });
+  const paths = words.paths(why.forced.text, why.forced.score.toFixed(3), why.chosen.score.toFixed(3));
+  return [...because, words.fates[why.fate ?? "unseen"], paths].join(" ");
 }

@@ -1,0 +1,89 @@
+"""`dragoman memory`, and what `dragoman translate` does with a translation memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.cli.console import note
+from dragoman.cli.files import read_sentences
+from dragoman.errors import InputError
+
+if TYPE_CHECKING:
+    from dragoman.jobs.recalling import RecallingTranslator
+    from dragoman.text.frames import Between
+
+
+def memory(
+    store: Annotated[
+        Path, typer.Argument(metavar="MEMORY.sqlite", help="The translation memory; made if it is not there.")
+    ],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE",
+            help="TMX, or lines of a sentence, a tab and its translation (.tsv or any text; - is standard input).",
+        ),
+    ],
+    source_language: Annotated[str, typer.Option("--from", metavar="LANGUAGE", help="Language of the sentences.")],
+    to: Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="Language of their translations.")],
+) -> None:
+    """Add translations to a translation memory.
+
+    They take the place of older ones of the same sentences, and no model's translation takes theirs.
+    """
+    from dragoman.documents.memories import open_memory, read_table, read_tmx
+
+    languages = (source_language, to)
+    pairs = [
+        pair
+        for file in files
+        for pair in (
+            read_tmx(file, languages)
+            if file.name.lower().endswith((".tmx", ".tmx.gz"))
+            else read_table(read_sentences(file), "standard input" if str(file) == "-" else str(file))
+        )
+    ]
+    opened = open_memory(store, languages)
+    if not opened.keeps:
+        raise InputError(f"{store} is only read; name a .sqlite file to which translations are to be added")
+    try:
+        opened.keep(pairs, confirmed=True)
+        note(
+            f"{len(pairs):,} translations were added; {store} has {len(opened):,} from `{source_language}` into `{to}`."
+        )
+    finally:
+        opened.close()
+
+
+def check_memory(path: Path | None, *, beside: bool) -> None:
+    """Raise InputError if there is a memory, and more is asked for `beside` one translation of each line."""
+    if path is not None and beside:
+        raise InputError(
+            "a translation memory has one translation of a sentence, which is not assessed; remove --n-best, --confidence, "
+            "--alarms, --rescue and --report, or --memory"
+        )
+
+
+@contextmanager
+def recalling(
+    translator: Any, path: Path | None, to: "Between", *, offers: bool
+) -> Iterator["RecallingTranslator | None"]:
+    """Give the translator with the memory at a path, and say at the end how many sentences were in it; None without a path."""
+    if path is None:
+        yield None
+        return
+    from dragoman.documents.memories import open_memory
+    from dragoman.jobs.recalling import RecallingTranslator
+
+    if to.source is None or to.target is None:
+        raise InputError("a translation memory needs both languages; say which is that of the source with --from")
+    opened = open_memory(path, (to.source, to.target))
+    try:
+        found = RecallingTranslator(translator, opened, offers=offers)
+        yield found
+        note(str(found))
+    finally:
+        opened.close()

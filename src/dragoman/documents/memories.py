@@ -1,0 +1,212 @@
+"""Translation memories: sentences with their translations, read from TMX or kept in a SQLite file."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dragoman.documents.elements import paragraph
+from dragoman.documents.exchange import PAIRS, language_of, short
+from dragoman.documents.markup import Element, decode_xml, tree
+from dragoman.documents.reading import content_of
+from dragoman.errors import InputError
+
+NEAR = 0.75
+"""Least similarity of a sentence that is offered: twice the characters in common, divided by those of both."""
+
+OFFERED = 3
+"""Number of similar sentences that are offered."""
+
+_COMPARED = 20
+"""Number of sentences with most trigrams in common that are compared character by character."""
+
+_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+_BUSY_SECONDS = 10.0
+_TABLE = """CREATE TABLE IF NOT EXISTS translations (
+    source_language TEXT NOT NULL, target_language TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    confirmed INTEGER NOT NULL, PRIMARY KEY (source_language, target_language, source)) WITHOUT ROWID"""
+
+
+@dataclass(frozen=True)
+class Near:
+    """A sentence of a memory that is similar to another one, with its translation."""
+
+    source: str
+    translation: str
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What a memory has of a sentence: its translation, or similar sentences."""
+
+    is_exact: bool
+    near: tuple[Near, ...] = ()
+
+
+class Memory:
+    """The translations from one language into another in a SQLite database. White space and regions (`en-US`) do not count."""
+
+    def __init__(self, place: str, languages: tuple[str, str], *, keeps: bool) -> None:
+        self._place, self._languages = place, (short(languages[0]), short(languages[1]))
+        self.keeps = keeps
+        """Whether what is translated is to be kept in it."""
+        try:
+            self._database = sqlite3.connect(place, timeout=_BUSY_SECONDS)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+        self._run("PRAGMA trusted_schema = OFF")
+        self._run(_TABLE)
+
+    def exact(self, sentence: str) -> str | None:
+        """Return the translation of a sentence; None if it is not there."""
+        rows = self._run(
+            "SELECT CAST(target AS TEXT) FROM translations WHERE source_language = ? AND target_language = ? AND source = ?",
+            *(*self._languages, one_line(sentence)),
+        )
+        return rows[0][0] if rows else None
+
+    def near(self, sentence: str) -> list[Near]:
+        """Return the sentences most similar to one, most similar first, of those that were there when this was first called."""
+        wanted = one_line(sentence)
+        own = _trigrams(wanted)
+        shared = Counter(number for trigram in own for number in self._index.get(trigram, ()))
+        common = {n: 2 * count / (len(own) + self._sizes[n]) for n, count in shared.items()}
+        best = sorted(common, key=lambda n: (-common[n], n))[:_COMPARED]
+        matcher = SequenceMatcher(None, "", wanted, autojunk=False)
+        found = [Near(*self._pairs[n], _similarity(matcher, self._pairs[n][0])) for n in best]
+        return sorted((one for one in found if one.similarity >= NEAR), key=lambda one: (-one.similarity, one.source))[
+            :OFFERED
+        ]
+
+    def keep(self, pairs: Iterable[tuple[str, str]], *, confirmed: bool) -> None:
+        """Put pairs into the memory. A translation by a model does not take the place of one that was `confirmed`."""
+        rows = [
+            (*self._languages, one_line(source), one_line(target), int(confirmed))
+            for source, target in pairs
+            if source.strip() and target.strip()
+        ]
+        try:
+            with self._database:
+                self._database.executemany(
+                    "INSERT INTO translations VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET target = excluded.target, "
+                    "confirmed = excluded.confirmed WHERE excluded.confirmed >= translations.confirmed",
+                    rows,
+                )
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def __len__(self) -> int:
+        return self._run(
+            "SELECT COUNT(*) FROM translations WHERE source_language = ? AND target_language = ?", *self._languages
+        )[0][0]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    @cached_property
+    def _pairs(self) -> list[tuple[str, str]]:
+        """All sentences with their translations."""
+        return self._run(
+            "SELECT CAST(source AS TEXT), CAST(target AS TEXT) FROM translations "
+            "WHERE source_language = ? AND target_language = ? ORDER BY source",
+            *self._languages,
+        )
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The number of trigrams of each sentence."""
+        return [len(_trigrams(source)) for source, _ in self._pairs]
+
+    @cached_property
+    def _index(self) -> dict[str, list[int]]:
+        """The numbers of the sentences with each trigram."""
+        found: dict[str, list[int]] = {}
+        for number, (source, _) in enumerate(self._pairs):
+            for trigram in _trigrams(source):
+                found.setdefault(trigram, []).append(number)
+        return found
+
+    def _run(self, statement: str, *values: str) -> list[Any]:
+        """Run a statement and return its rows."""
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: sqlite3.Error) -> InputError:
+        """Return what is said of a file that cannot be used."""
+        return InputError(f"{self._place} cannot be used as a translation memory ({error}); give another .sqlite file")
+
+
+def open_memory(path: Path, languages: tuple[str, str]) -> Memory:
+    """Open a memory: a TMX file, which is only read, or a SQLite file, which is made if it is not there."""
+    if path.suffix.lower() in _SUFFIXES:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no file; give a .sqlite file as the translation memory")
+        return Memory(str(path), languages, keeps=True)
+    if not path.name.lower().endswith((".tmx", ".tmx.gz")):
+        raise InputError(
+            f"{path} is no translation memory; give a .tmx file, or a .sqlite file to keep translations in"
+        )
+    memory = Memory(":memory:", languages, keeps=False)
+    memory.keep(read_tmx(path, languages), confirmed=True)
+    return memory
+
+
+def read_tmx(path: Path, languages: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return the translations between two languages in a TMX file, without tags. InputError if there are none."""
+    text, _ = decode_xml(content_of(path), str(path))
+    source, target = short(languages[0]), short(languages[1])
+    found = []
+    for unit in (one for one in tree(text).elements() if one.name == "tu"):
+        variants = {language_of(one): one for one in unit.children if isinstance(one, Element) and one.name == "tuv"}
+        segments = [variants[one].child("seg") if one in variants else None for one in (source, target)]
+        texts = [paragraph(one, PAIRS).inline.segment.text for one in segments if one is not None]
+        if len(texts) == 2:
+            found.append((texts[0], texts[1]))
+    if not found:
+        raise InputError(f"{path} has no translations from `{source}` into `{target}`; give a TMX file that does")
+    return found
+
+
+def read_table(lines: Sequence[str], where: str) -> list[tuple[str, str]]:
+    """Return the pairs of lines that are each a sentence, a tab and its translation. InputError names one that is not.
+
+    >>> read_table(["Yes.\\tVâng."], "a.tsv")
+    [('Yes.', 'Vâng.')]
+    """
+    found = []
+    for number, line in enumerate(lines, 1):
+        source, tab, target = line.partition("\t")
+        if not (tab and source.strip() and target.strip()) or "\t" in target:
+            raise InputError(f"line {number} of {where} is not a sentence, a tab and its translation; mend it")
+        found.append((source, target))
+    return found
+
+
+def one_line(text: str) -> str:
+    """Return text in which all white space is one space.
+
+    >>> one_line(" a\\n b ")
+    'a b'
+    """
+    return " ".join(text.split())
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    """Return all three characters in a row."""
+    padded = f"  {text.casefold()} "
+    return frozenset(padded[start : start + 3] for start in range(len(padded) - 2))
+
+
+def _similarity(matcher: SequenceMatcher[str], text: str) -> float:
+    """Return how similar a text is to that of a matcher, from 0 to 1; 0 also where a quick look says that it is not near."""
+    matcher.set_seq1(text)
+    near = matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR
+    return round(matcher.ratio(), 4) if near else 0.0

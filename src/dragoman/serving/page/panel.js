@@ -1,0 +1,101 @@
+// The translation of one run, how far to trust it, and where it looked.
+import { choices, keepingFocus, languageTag, make, percent, shown } from "./elements.js";
+import { heat, links, matrix } from "./views.js";
+
+const SURE = 0.8, FAIR = 0.5;
+const degree = (share) => (share >= SURE ? "sure" : share >= FAIR ? "fair" : "doubtful");
+
+// `on` has words(), choose(change), and force(step, place) where cells of the table can be pressed.
+export function panel(number, on) {
+  const heading = make("h2", { id: `run${number}` });
+  const translation = make("p", { class: "translation" });
+  const facts = make("p", { class: "quiet" }), legend = make("p", { class: "quiet legend" });
+  const alarms = make("ul", { class: "alarms" });
+  const problem = make("p", { class: "problem", role: "alert", hidden: true });
+  const pick = (name) => make("select", { onchange: (event) => on.choose({ [name]: Number(event.target.value) }) });
+  const [layer, head] = [pick("layer"), pick("head")];
+  const [layerName, headName, title, hint] = [make("span"), make("span"), make("h3"), make("p", { class: "quiet" })];
+  const which = make("div", { class: "controls" }, make("label", {}, layerName, " ", layer), make("label", {}, headName, " ", head));
+  const drawn = make("div", { class: "scroll links", role: "group", tabindex: 0 });
+  const table = make("div", { class: "scroll heat", ...(on.force ? {} : { role: "group", tabindex: 0 }) });
+  const looked = make("div", { class: "looked" }, title, hint, which, drawn, table);
+  const root = make("section", { class: "run", "aria-labelledby": `run${number}` },
+    heading, translation, problem, alarms, facts, legend, looked);
+  let found = null, view = {};
+
+  function show(result, chosen) {
+    [found, view] = [result, chosen];
+    const words = on.words();
+    heading.textContent = chosen.name ? `${words.translation} · ${chosen.name}` : words.translation;
+    [layerName.textContent, headName.textContent, title.textContent] = [words.layer, words.head, words.attention];
+    hint.textContent = on.force ? words.attentionHint : words.attentionOnlyHint;
+    root.classList.remove("busy");
+    translation.lang = languageTag(chosen.target);
+    keepingFocus(() => translation.replaceChildren(...(found?.steps ? tokens(words) : [found?.text ?? ""])));
+    const trust = found?.assessment?.confidence ?? null;
+    const confidence = trust === null ? "" : ` · ${words.confidence(percent(trust))}`;
+    facts.textContent = found?.steps ? words.facts(found.score.toFixed(3), found.ms) + confidence : "";
+    legend.replaceChildren(...(found?.steps ? explained(words) : []));
+    alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
+    looked.hidden = !found?.steps;
+    if (!found?.steps) { table.replaceChildren(); drawn.replaceChildren(); return; }
+    choices(layer, found.weights?.length ?? 0, { chosen: view.layer, mean: words.mean });
+    choices(head, found.weights?.[0].length ?? 0, { chosen: view.head, mean: words.mean });
+    drawn.setAttribute("aria-label", words.linksLabel);
+    if (!on.force) table.setAttribute("aria-label", words.heatLabel);
+    hint.hidden = which.hidden = table.hidden = !found.weights;
+    keepingFocus(() => table.replaceChildren(...(found.weights ? [grid(words)] : [])));
+    look(view.word);
+  }
+
+  // Colours by the calibrated confidence of the word, or by the model's own probability of the token.
+  function trusted() {
+    const given = found.assessment?.words ?? [];
+    return given.length && given.length === found.words.length ? given : null;
+  }
+  function tokens() {
+    const given = trusted();
+    return found.steps.slice(0, -1).map((step, place) => {
+      const share = given && found.owners[place] !== null ? given[found.owners[place]] : Math.exp(step.log_prob);
+      const kept = place < found.wanted.prefix.length ? " given" : "";
+      return make("button", {
+        type: "button", class: `token ${degree(share)}${kept}`, title: percent(share), "data-key": `t${number}-${place}`,
+        "aria-label": `${shown(step.piece)}, ${percent(share)}`, "aria-pressed": `${place === view.word}`,
+        onclick: () => on.choose({ word: place === view.word ? -1 : place }), onpointerenter: () => look(place),
+        onpointerleave: () => look(view.word), onfocus: () => look(place), onblur: () => look(view.word),
+      }, shown(step.piece));
+    });
+  }
+  function explained(words) {
+    const marks = [["sure", `≥ ${100 * SURE} %`], ["fair", `≥ ${100 * FAIR} %`], ["doubtful", `< ${100 * FAIR} %`]];
+    const keys = marks.map(([name, text]) => make("span", { class: `token ${name}` }, text));
+    return [trusted() ? words.calibrated : words.uncalibrated, " ", ...keys];
+  }
+
+  const rows = () => matrix(found.weights, view.layer, view.head);
+  const targets = () => found.steps.map((step) => step.piece);
+  function grid(words) {
+    const forced = (step, place) => found.wanted.forced.some((one) =>
+      one.step === step && one.weights.some(([where]) => where === place));
+    const options = { word: view.word, forced, label: words.heatLabel, press: on.force, key: `c${number}` };
+    return heat(found.source, targets(), rows(), options);
+  }
+  function look(word) {
+    if (!found?.steps) return;
+    const words = on.words();
+    if (!found.weights) { drawn.textContent = words.none; return; }
+    drawn.replaceChildren(links(found.source, targets(), rows(), { word, label: words.linksLabel }));
+    [...table.querySelectorAll("tbody tr")].forEach((row, step) => row.classList.toggle("here", step === word));
+  }
+
+  // Show a translation as it is written.
+  function write(text) {
+    root.classList.add("busy");
+    translation.replaceChildren(make("span", { class: "writing" }, text));
+  }
+  function complain(error) {
+    problem.hidden = !error;
+    problem.textContent = error?.message ?? "";
+  }
+  return { root, show, write, complain };
+}

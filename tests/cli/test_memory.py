@@ -1,0 +1,61 @@
+"""`dragoman memory`, and `dragoman translate --memory`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.tiny import Trained, dragoman, refusal
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    """Make a memory of two translations, one from a table and one from standard input."""
+    path, table = tmp_path / "m.sqlite", tmp_path / "a.tsv"
+    table.write_text("I love cats.\tTôi yêu mèo.\n", encoding="utf-8")
+    found = dragoman("memory", path, table, "-", "--from", "en", "--to", "vi", stdin="Cats.\tMèo.\n")
+    assert found.code == 0 and "2 translations were added" in found.errors and found.output == ""
+    return path
+
+
+def test_lines_are_taken_from_a_memory_and_kept_in_it(trained: Trained, memory: Path):
+    run = trained("transformer")
+    first = dragoman("translate", run, "--memory", memory, stdin="I love  cats.\nIt rains.\n\n")
+    assert first.code == 0 and first.lines[0] == "Tôi yêu mèo." and first.lines[2] == ""
+    assert "1 of 2 sentences were in the translation memory" in first.errors
+    again = dragoman("translate", run, "--memory", memory, "--json", stdin="It rains.\nI love cats!\n")
+    exact, near = map(json.loads, again.lines)
+    assert (exact["translation"], exact["memory"], exact["score"]) == (first.lines[1], "exact", None)
+    assert near["memory"] == "near" and near["near"][0]["translation"] == "Tôi yêu mèo."
+    plain = dragoman("translate", run, stdin="I love cats!\n")
+    assert near["translation"] == plain.lines[0]
+
+
+def test_a_known_translation_has_links_too(trained: Trained, memory: Path):
+    found = dragoman("translate", trained("transformer"), "--memory", memory, "--align", stdin="I love cats.\n")
+    assert found.code == 0, found.errors
+    text, _, links = found.lines[0].partition(" ||| ")
+    assert text == "Tôi yêu mèo." and links.count("-") == 3
+
+
+def test_a_document_is_translated_with_the_same_memory(trained: Trained, memory: Path, tmp_path: Path):
+    page, out = tmp_path / "a.md", tmp_path / "b.md"
+    page.write_text("# Cats.\n\nI *love* cats.\n", encoding="utf-8")
+    found = dragoman("translate", trained("transformer"), page, "-o", out, "--memory", memory, "--json")
+    assert json.loads(found.output)["memory"] == 2
+    assert out.read_text(encoding="utf-8").replace("*", "").replace("&NoBreak;", "") == "# Mèo.\n\nTôi yêu mèo.\n"
+    assert "2 of 2 sentences" in found.errors
+
+
+def test_mistakes_are_refused(trained: Trained, memory: Path, tmp_path: Path):
+    run = trained("transformer")
+    for options in (("--n-best", 2), ("--alarms",), ("--rescue",)):
+        assert "--memory" in refusal("translate", run, "--memory", memory, *options)
+    assert ".sqlite" in refusal("translate", run, "--memory", tmp_path / "a.txt")
+    languages = ("--from", "en", "--to", "vi")
+    assert "line 1 of standard input" in refusal("memory", memory, "-", *languages, stdin="no tab\n")
+    tmx = tmp_path / "a.tmx"
+    tmx.write_text(
+        '<tmx><body><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="vi"><seg>b</seg></tuv></tu></body></tmx>'
+    )
+    assert "only read" in refusal("memory", tmx, tmx, *languages)
+    assert "3 from `en` into `vi`" in dragoman("memory", memory, tmx, *languages).errors
