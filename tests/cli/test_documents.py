@@ -47,3 +47,13 @@ def test_a_run_alone_is_no_document(trained: Trained, tmp_path: Path):
     found = dragoman("translate", trained("rnn"), "-o", tmp_path / "x.txt")
     assert found.code == 2
     assert "RUN FILE -o OUT" in found.errors
+
+
+def test_a_document_has_the_terms_of_a_glossary(trained: Trained, page: Path):
+    terms, out = page.with_name("terms.csv"), page.with_name("out.html")
+    terms.write_text("cats,quyển sách\n", encoding="utf-8")
+    found = dragoman("translate", trained("transformer"), page, "-o", out, "--glossary", terms, "--json")
+    assert found.code == 0, found.errors
+    assert "1 terms were matched" in found.errors
+    assert json.loads(found.output)["terms"] == {"matched": 1, "met": 0, "forced": 1, "unmet": 0, "searched_again": 1}
+    assert "quyển sách" in out.read_text(encoding="utf-8").replace("<b>", "").replace("</b>", "")

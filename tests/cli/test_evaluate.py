@@ -69,3 +69,14 @@ def test_files_that_cannot_be_read_are_refused(trained: Trained, source, tmp_pat
 def test_an_output_that_cannot_be_written_is_refused(trained: Trained, source, target, tmp_path: Path):
     output = tmp_path / "none" / "output.vi"
     assert f"{output} cannot be written" in refusal("evaluate", trained("rnn"), source, target, "--output", output)
+
+
+def test_the_terms_of_a_glossary_are_counted(trained: Trained, source, target, tmp_path: Path):
+    terms = tmp_path / "terms.tsv"
+    word = source.read_text(encoding="utf-8").split()[0]
+    terms.write_text(f"{word}\tquyển sách\n", encoding="utf-8")
+    found = dragoman("evaluate", trained("transformer"), source, target, "--glossary", terms, "--json")
+    counts = json.loads(found.output)["terms"]
+    assert counts["matched"] == counts["met"] + counts["forced"] + counts["unmet"] > 0
+    shown = dragoman("evaluate", trained("transformer"), source, target, "--glossary", terms).output
+    assert f"{counts['matched']} terms were matched" in shown

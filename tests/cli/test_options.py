@@ -41,9 +41,11 @@ def test_a_group_of_options_is_spread_out_and_put_together_again() -> None:
 
     spread_out = spread(command)
     assert list(signature(spread_out).parameters) == [
-        "run", "source_language", "to", "beam", "mbr", "rerank", "settings", "number",
+        "run", "source_language", "to", "beam", "mbr", "rerank", "glossary", "settings", "number",
     ]  # fmt: skip
-    spread_out(run="a", source_language=None, to="fr", beam=4, mbr=True, rerank=None, settings=None, number=5)
+    spread_out(
+        run="a", source_language=None, to="fr", beam=4, mbr=True, rerank=None, glossary=None, settings=None, number=5
+    )
     assert given == [("a", Languages(to="fr"), Search(beam=4, mbr=True), 5)]
     assert spread(test_a_setting_without_a_value_is_refused) is test_a_setting_without_a_value_is_refused
 

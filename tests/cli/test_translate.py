@@ -119,3 +119,32 @@ def test_a_sentence_longer_than_all_that_was_trained_on_is_remarked(trained: Tra
     assert (found.code, len(found.lines)) == (0, 3)
     (remark,) = found.errors.splitlines()
     assert all(part in remark for part in ("Sentence 2", "31 words", "30", "data.filters.max_words"))
+
+
+@pytest.fixture
+def terms(tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("cats\tquyển sách\nLondon\n", encoding="utf-8")
+    return path
+
+
+def test_the_terms_of_a_glossary_are_met_and_counted(trained: Trained, terms):
+    found = dragoman("translate", trained("transformer"), "--glossary", terms, "--json", stdin=LINES)
+    assert "1 terms were matched: 0 met at once, 1 forced by searching 1 sentences again, 0 unmet." in found.errors
+    first, second = (json.loads(line) for line in found.lines[:2])
+    assert "quyển sách" in first["translation"]
+    assert first["terms"] == [{"source": "cats", "target": "quyển sách", "state": "forced"}]
+    assert "terms" not in second
+
+
+def test_terms_and_samples_do_not_go_together(trained: Trained, terms):
+    rescued = dragoman("translate", trained("rnn"), "--glossary", terms, "--rescue", stdin=LINES)
+    assert rescued.code == 2
+    assert "--rescue" in rescued.errors
+
+
+def test_a_glossary_that_cannot_be_read_is_refused(trained: Trained, terms):
+    terms.write_text("a\tb\n\tc\n", encoding="utf-8")
+    found = dragoman("translate", trained("rnn"), "--glossary", terms, stdin=LINES)
+    assert found.code == 2
+    assert f"{terms}, line 2" in found.errors

@@ -37,7 +37,7 @@ class Spoiler:
         self._random = random.Random(seed)
 
     def translate(self, sentences: list[str], **_options: Any) -> list[Any]:
-        return [SimpleNamespace(text=self._spoilt(one), reading=None) for one in sentences]
+        return [SimpleNamespace(text=self._spoilt(one), reading=None, terms=()) for one in sentences]
 
     def _spoilt(self, sentence: str) -> str:
         words = [word.upper() for word in reversed(sentence.split())]

@@ -9,6 +9,7 @@ from dragoman.documents.projection import Span
 from dragoman.documents.reading import Reading
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
+from dragoman.inference.translation import TermCounts, UsedTerm
 from dragoman.jobs.translate_document import translate_document, translate_segments
 from dragoman.text.links import Links
 
@@ -32,9 +33,9 @@ class Swapper:
         text = [word.upper() for word in reversed(words)]
         links = frozenset((len(words) - 1 - n, n) for n in range(len(words)))
         sides = SimpleNamespace(words=words), SimpleNamespace(words=text)
-        return SimpleNamespace(
-            text=" ".join(text), reading=SimpleNamespace(source=sides[0], target=sides[1], links=links)
-        )
+        reading = SimpleNamespace(source=sides[0], target=sides[1], links=links)
+        terms = (UsedTerm("red", "RED", "met"),) if "RED" in text else ()
+        return SimpleNamespace(text=" ".join(text), reading=reading, terms=terms)
 
 
 def test_each_different_sentence_is_translated_once():
@@ -43,6 +44,10 @@ def test_each_different_sentence_is_translated_once():
     assert sorted(translator.asked) == ["Red cat.", "Two."]
     assert [one and one.segment.text for one in found.segments] == ["CAT. RED TWO.", "TWO.", None, None]
     assert (found.summary.sentences, found.summary.left) == (2, 0)
+    assert found.summary.terms == TermCounts(matched=1, met=1)
+    assert str(found.summary).endswith(
+        "1 terms were matched: 1 met at once, 0 forced by searching 0 sentences again, 0 unmet."
+    )
 
 
 def test_tags_follow_the_links():

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
 from dragoman.cli.loading import choose_languages, load_translator
-from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search, decoding_options
+from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 
 
@@ -29,8 +30,9 @@ def evaluate(
 ) -> None:
     """Translate a test set and print BLEU, chrF and TER."""
     from dragoman.inference.checks import refuse_alternatives
+    from dragoman.inference.translation import TermCounts
 
-    options = decoding_options(search.settings, beam=search.beam, mbr=search.mbr, rerank=search.rerank)
+    options = search.options()
     refuse_alternatives(options, "evaluate")
     translator = load_translator(run, device=device, **options)
     direction = choose_languages(translator, languages)
@@ -45,8 +47,12 @@ def evaluate(
     if output is not None:
         write_lines(output, hypotheses)
     scores = all_scores(hypotheses, sets)
+    terms = TermCounts.of(translations) if translator.settings.requires_terms else None
     if as_json:
-        print(json.dumps({**score_tables(scores), "sentences": len(sources), "seconds": round(seconds, 3)}))
+        table = {**score_tables(scores), "sentences": len(sources), "seconds": round(seconds, 3)}
+        print(json.dumps(table | ({"terms": asdict(terms)} if terms else {})))
         return
     print_scores(scores)
+    if terms is not None:
+        print(terms)
     print(f"{len(sources)} sentences in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} per second")

@@ -72,6 +72,13 @@ Rerank = Annotated[
         help="Let another run rank the beam too: one of the opposite direction, or a language model; may be repeated.",
     ),
 ]
+GlossaryFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Translate terms as a glossary says (.tsv, .csv, .tbx); a term alone in its line stays as it is; may be repeated.",
+    ),
+]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="LANGUAGE", help="Language of the source, for a run of several languages."),
@@ -112,7 +119,13 @@ class Search:
     beam: Beam = None
     mbr: Mbr = False
     rerank: Rerank = None
+    glossary: GlossaryFiles = None
     settings: SearchSettings = None
+
+    def options(self, n_best: int | None = None) -> dict[str, Any]:
+        """Return settings of the decoding section."""
+        chosen = decoding_options(self.settings, beam=self.beam, n_best=n_best, mbr=self.mbr, rerank=self.rerank)
+        return chosen | ({"glossary": [str(path) for path in self.glossary]} if self.glossary else {})
 
 
 @dataclass(frozen=True)

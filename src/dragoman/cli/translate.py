@@ -11,7 +11,7 @@ from dragoman.cli.documents import Computing, DocumentOptions, translate_file
 from dragoman.cli.files import standard_input
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.memory import check_memory, recalling
-from dragoman.cli.options import CHUNK, Languages, Search, Trust, decoding_options
+from dragoman.cli.options import CHUNK, Languages, Search, Trust
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def translate(
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
-    options = decoding_options(search.settings, beam=search.beam, n_best=n_best, mbr=search.mbr, rerank=search.rerank)
+    options = search.options(n_best)
     if document.requested:
         asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dragoman.atomic import check_output
 from dragoman.cli.console import note
 from dragoman.errors import InputError
+from dragoman.inference.translation import TermCounts
 
 if TYPE_CHECKING:
     from dragoman.documents.memories import Recalled
@@ -40,6 +41,7 @@ class Shown:
                 "log_prob": translation.log_prob,
             }
             table |= {"alignment": links} if links else {}
+            table |= {"terms": [asdict(one) for one in translation.terms]} if translation.terms else {}
             table |= _recalled(translation.memory) | self._assessment(translation.assessment)
             return json.dumps(table, ensure_ascii=False)
         columns = [translation.text, *([links] if links else [])]
@@ -74,14 +76,17 @@ class Watch:
         self.translator = translator
         self._assessor, self._rescues, self._report = assessor, rescues, report
         self._counts = (0, 0)
+        self._terms = TermCounts() if translator.settings.glossary else None
         self._sources: list[str] = []
         self._translations: list[Any] = []
 
     def translate(self, sentences: Sequence[str], **options: Any) -> list[Any]:
         """Translate sentences with the options of `Translator.translate`."""
+        found = list((self._assessor or self.translator).translate(sentences, **options))
+        if self._terms is not None:
+            self._terms += TermCounts.of(found)
         if self._assessor is None:
-            return list(self.translator.translate(sentences, **options))
-        found = list(self._assessor.translate(sentences, **options))
+            return found
         if self._rescues:
             from dragoman.inference.confidence.rescue import rescue
 
@@ -94,7 +99,9 @@ class Watch:
         return found
 
     def conclude(self) -> None:
-        """Say how many were rescued, and write the report."""
+        """Say how many terms were met and how many translations were rescued, and write the report."""
+        if self._terms is not None:
+            note(str(self._terms))
         if self._rescues:
             flagged, cured = self._counts
             note(f"{flagged:,} translations were flagged; a rescue cured {cured:,} of them.")
@@ -111,6 +118,10 @@ def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | N
         return Watch(translator)
     from dragoman.inference.confidence.assessor import Assessor
 
+    if rescues and translator.settings.glossary:
+        raise InputError(
+            "--rescue takes samples, which may lack the terms of a glossary; remove --glossary, or --rescue"
+        )
     if rescues and translator.settings.n_best > 1:
         raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")
     assessor = Assessor.of(translator, device=device)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -81,6 +81,15 @@ class Extensions:
     ends: bool
 
 
+@runtime_checkable
+class Chooser(Protocol):
+    """A rule that also says which of the continuations that the rules allow are followed, in place of the most probable."""
+
+    def choose(self, search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[Constraint]) -> Extensions:
+        """Choose continuations as `choose` does; what ends must be among the first, as many as there are beams."""
+        ...
+
+
 @torch.no_grad()
 @parametrize.cached()
 def beam_search(
@@ -128,6 +137,7 @@ def search_steps(
     Closing the generator cancels the search; the `watch`, which sees nothing else here, may give up single sentences.
     """
     rules = [*constraints_from(settings, special)[1:], *constraints]  # `choose` itself forbids what is never written
+    chooser = next((rule.choose for rule in constraints if isinstance(rule, Chooser)), choose)
     search, state = start(maximum, settings.size, begin, special=special), state.expand(settings.size)
     same = torch.arange(settings.size, device=maximum.device)
     while len(search.sentences) > 0:
@@ -137,7 +147,7 @@ def search_steps(
                 return
         with torch.no_grad():
             logits, state = step(search.beams.ids[:, :, -1].reshape(-1, 1), state)
-        extensions = choose(search, logits, rules)
+        extensions = chooser(search, logits, rules)
         finished = finish(search, extensions, settings)
         beams, parents = follow(search.beams, extensions, special)
         weighed = partial(_weighed, search, extensions, beams, parents=parents)
@@ -188,25 +198,39 @@ def choose(search: Search, logits: Float[Tensor, "rows vocab"], rules: Sequence[
     PAD, BOS and language tags never follow, whatever the `rules`. A hypothesis at its maximum length, or that the rules leave no
     continuation, can only end there.
     """
-    special = search.special
     batch, size, _ = search.beams.ids.shape
+    values, tokens = likeliest(search, logits, apply_with_forced_end(search, logits, rules) if rules else None)
+    candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
+    log_prob, places = candidates.flatten(1).topk(2 * size)
+    following = tokens.view(batch, -1).gather(1, places)
+    ends = bool((following == search.special.eos).any())
+    return Extensions(places // values.shape[1], following, log_prob, ends)
+
+
+def likeliest(
+    search: Search, logits: Float[Tensor, "rows vocab"], allowed: Float[Tensor, "rows vocab"] | None
+) -> tuple[Float[Tensor, "rows choice"], Int[Tensor, "rows choice"]]:
+    """Return the log-probabilities and ids of the best continuations of each hypothesis, enough to choose from.
+
+    `allowed` are the log-probabilities under rules, if there are any. What cannot go on has EOS alone.
+    """
+    special, size = search.special, search.beams.ids.shape[1]
     count = min(2 * size + len(special.unwritten), logits.shape[1])
-    if rules:
-        values, tokens = blockwise_top_k(apply_with_forced_end(search, logits, rules), count)
-    else:
-        values, tokens = top_log_probs(logits, count)
+    values, tokens = top_log_probs(logits, count) if allowed is None else blockwise_top_k(allowed, count)
     values = values.masked_fill(_any_of(tokens, special.unwritten), -torch.inf)
-    if rules or search.length >= search.least_maximum:
-        must_end = (search.maximum <= search.length).repeat_interleave(size) | (values.amax(1) == -torch.inf)
+    if allowed is not None or search.length >= search.least_maximum:
+        must_end = at_limit(search) | (values.amax(1) == -torch.inf)
         if must_end.any():
             end = torch.full_like(values, -torch.inf)
             end[:, 0] = logits.log_softmax(-1)[:, special.eos]
             values = torch.where(must_end[:, None], end, values)
             tokens = tokens.masked_fill(must_end[:, None], special.eos)
-    candidates = search.beams.log_prob[:, :, None] + values.view(batch, size, -1)
-    log_prob, places = candidates.flatten(1).topk(2 * size)
-    following = tokens.view(batch, -1).gather(1, places)
-    return Extensions(places // values.shape[1], following, log_prob, bool((following == special.eos).any()))
+    return values, tokens
+
+
+def at_limit(search: Search) -> Bool[Tensor, " rows"]:
+    """Tell which hypotheses have their maximum length."""
+    return (search.maximum <= search.length).repeat_interleave(search.beams.ids.shape[1])
 
 
 def _any_of(tokens: Int[Tensor, "rows choice"], ids: Sequence[int]) -> Bool[Tensor, "rows choice"]:

@@ -129,6 +129,11 @@ class DecodingSettings(SearchSettings):
     rerank_weights: tuple[float, ...] = ()
     """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
     each run the weight times the run's log-probability per token of what it predicts. `dragoman tune` finds weights."""
+    glossary: tuple[Path, ...] = ()
+    """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A sentence whose translation lacks
+    one is searched again with a beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
+    glossary_beam: int = Field(default=4, ge=1)
+    """Beam size of this second search, at least `n_best`."""
     dictionary: Path | None = None
     """File of lines `word TAB translation` for replacing unknown words; it precedes what the run learned from word alignments."""
 
@@ -162,6 +167,17 @@ class DecodingSettings(SearchSettings):
     def reranks(self) -> bool:
         """Whether other runs choose: there must be a beam of several hypotheses."""
         return bool(self.rerank) and self.method == "beam" and self.size > 1
+
+    @property
+    def requires_terms(self) -> bool:
+        """Whether the terms of a glossary must be in translations; samples stay as they are drawn."""
+        return bool(self.glossary) and self.method != "sample"
+
+    @property
+    def with_phrases(self) -> "DecodingSettings":
+        """The search for translations with given phrases."""
+        changes = {"method": "beam", "beam": max(self.n_best, self.glossary_beam), "mbr_samples": 0, "shortlist": False}
+        return self.model_copy(update={**changes, **ALONE})
 
     @property
     def searches(self) -> tuple["DecodingSettings", ...]:

@@ -40,6 +40,11 @@ def _chooses(_: Use, own: SearchSettings) -> bool:
     return isinstance(own, DecodingSettings) and own.mbr_samples > 0
 
 
+def _has_terms(_: Use, own: SearchSettings) -> bool:
+    """Tell whether there is a glossary."""
+    return isinstance(own, DecodingSettings) and bool(own.glossary)
+
+
 MODEL = (
     *(
         Rule(f"decoding.{name}", lambda use, _: use.model.purpose != "fill", "is not read by `dragoman fill`")
@@ -94,6 +99,15 @@ SEARCH = (
         _chooses,
         "works only with `decoding.mbr_samples`",
     ),
+    *(
+        Rule(
+            f"decoding.{name}",
+            lambda _, own: own.method != "sample",
+            "does not work with `decoding.method: sample`, which leaves translations as they are drawn",
+        )
+        for name in ("glossary", "glossary_beam")
+    ),
+    Rule("decoding.glossary_beam", _has_terms, "works only with `decoding.glossary`"),
     Rule(
         "decoding.rerank",
         lambda _, own: own.method == "beam" and own.size > 1,

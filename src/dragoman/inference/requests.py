@@ -34,6 +34,10 @@ class EncodedRequest:
     target: list[int] | None = None
     start: tuple[int, ...] = ()
     """What every target begins with after BOS: given to the model, and no part of what it writes."""
+    phrases: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    """What a translation must contain: one of the ways to write each phrase, as ids."""
+    limit: int | None = None
+    """Maximum number of tokens of a translation, if it is below that of the search."""
 
     @property
     def pair(self) -> tuple[list[int], list[int]]:

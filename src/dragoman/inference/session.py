@@ -8,11 +8,13 @@ from typing import Generic, Literal, TypeVar
 import torch
 from torch import nn
 
+from dragoman.errors import InputError
 from dragoman.inference.threads import fitting_threads
 from dragoman.layers.linear import MULTIPLIERS, PackedWeights
 from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import InferencePrecisionName, choose_inference_precision, width_of
 from dragoman.models.capabilities import Purpose
+from dragoman.models.document import DocumentSettings
 from dragoman.runs.folder import Run, open_run
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -60,3 +62,31 @@ def open_runs(folders: Sequence[str | Path], purpose: Purpose, device: str = "au
     for run in runs:
         run.require(purpose)
     return runs, choose_device(device)
+
+
+def check_same_text(first: Run, other: Run) -> None:
+    """Raise InputError for an ensemble of runs with different languages or target vocabularies.
+
+    Models that read documents need one source vocabulary too, since previous sentences are tokenised once.
+    """
+    one, two = first.directions, other.directions
+    if (one.tagged, set(one.trained)) != (two.tagged, set(two.trained)):
+        raise InputError(
+            f"{first.folder} translates {one} but {other.folder} {two}, so they cannot translate together; give runs of the "
+            "same directions"
+        )
+    documents = any(isinstance(run.recipe.model, DocumentSettings) for run in (first, other))
+    sides = [("target", first.target, other.target)]
+    if documents:
+        sides.append(("source", first.source, other.source))
+    for side, own, given in sides:
+        if own.shares(given) and own != given:
+            raise InputError(
+                f"one of {first.folder} and {other.folder} writes from right to left, so they cannot translate together; let it "
+                "rank the other's translations: `--rerank`"
+            )
+        if own != given:
+            raise InputError(
+                f"{first.folder} and {other.folder} have different {side} vocabularies, so they cannot translate together; "
+                "train both with the same data and text sections"
+            )

@@ -1,5 +1,6 @@
 """Translate batches of ids with torch."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, Unwatched, Watch, WatchedPart
+from dragoman.decoding.phrases import Joined, RequiredPhrases, apart
 from dragoman.decoding.rerank import rerank
 from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
@@ -74,11 +76,17 @@ class TorchEngine:
             self._require_shortlist()
 
     def search(
-        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, *, watch: Watch | None = None
+        self,
+        requests: Sequence[EncodedRequest],
+        settings: DecodingSettings,
+        *,
+        watch: Watch | None = None,
+        joined: Joined = apart,
     ) -> list[list[Hypothesis]]:
         """Search for (or sample) the translations of each request, best first; an empty source has none.
 
-        Nor have requests that the `watch` gives up; sampling is not watched.
+        Nor have requests that the `watch` gives up; sampling is not watched. Phrases of requests stand between words, which is
+        not where two tokens are `joined`.
         """
         watch = watch or Unwatched()
         results: list[list[Hypothesis]] = [[] for _ in requests]
@@ -91,7 +99,7 @@ class TorchEngine:
             for rows in batches(widths, BATCH_CELLS):
                 chosen = [todo[row] for row in rows]
                 part = WatchedPart(watch, tuple(chosen))
-                found = self._search([requests[number] for number in chosen], settings, part)
+                found = self._search([requests[number] for number in chosen], settings, part, joined=joined)
                 for number, alternatives in zip(chosen, found.alternatives(), strict=True):
                     results[number] = alternatives
         return results
@@ -120,7 +128,9 @@ class TorchEngine:
             found |= dict(zip(rows, maps, strict=True))
         return [found[row] for row in range(len(requests))]
 
-    def _search(self, requests: Sequence[EncodedRequest], settings: DecodingSettings, watch: Watch) -> Hypotheses:
+    def _search(
+        self, requests: Sequence[EncodedRequest], settings: DecodingSettings, watch: Watch, *, joined: Joined
+    ) -> Hypotheses:
         """Translate one batch, in which all targets begin with equally many tokens."""
         previous = previous_of(requests)
         with self.session.computing(self.session.pack(settings.precision), rows=len(requests) * settings.hypotheses):
@@ -138,14 +148,18 @@ class TorchEngine:
             given = torch.tensor([(self.special.bos, *start) for start in starts], device=self.session.device)
             begin, state = feed(step, state, given if listed is None else torch.searchsorted(listed.kept, given))
             maximum = settings.limits(padded[0].mask.sum(1) - 1)
+            own = [sys.maxsize if request.limit is None else request.limit for request in requests]
+            maximum = maximum.minimum(torch.tensor(own, device=maximum.device))
             if self.target_bound is not None:
                 maximum = maximum.clamp(max=self.target_bound - given.shape[1])
             options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}
+            phrases = [request.phrases for request in requests]
+            rules = [RequiredPhrases(phrases, joined=joined, special=special)] if any(phrases) else []
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
                 found = sample(step, state, maximum, generator=chances, **options)
             else:
-                found = beam_search(step, state, maximum, watch=watch, **options)
+                found = beam_search(step, state, maximum, watch=watch, constraints=rules, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
             if settings.coverage_penalty and settings.method != "sample" and any(found.alternatives()):
                 weighed: dict[str, Any] = {

@@ -1,7 +1,61 @@
 """A translation, independent of the engine."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class UsedTerm:
+    """A term of a glossary in a sentence, and whether its translation is in that of the sentence."""
+
+    source: str
+    target: str
+    """The translation that was used, or else the preferred one."""
+    state: Literal["met", "forced", "unmet"]
+    """Met at once, forced by a second search, or missing."""
+
+
+@dataclass(frozen=True)
+class TermCounts:
+    """How many terms of a glossary were in sentences, counted once for each sentence, and in their translations."""
+
+    matched: int = 0
+    met: int = 0
+    """In the translations that search found at first."""
+    forced: int = 0
+    """In those of a second search."""
+    unmet: int = 0
+    searched_again: int = 0
+    """Number of sentences that were searched again."""
+
+    @classmethod
+    def of(cls, translations: "Iterable[Translation]") -> "TermCounts":
+        """Count the terms of translations.
+
+        >>> terms = (UsedTerm("cat", "mèo", "met"), UsedTerm("mat", "thảm", "forced"))
+        >>> print(TermCounts.of([Translation("Mèo trên thảm.", -1.0, -1.0, terms=terms)]))
+        2 terms were matched: 1 met at once, 1 forced by searching 1 sentences again, 0 unmet.
+        """
+        found = [[term.state for term in one.terms] for one in translations]
+        states = [state for some in found for state in some]
+        again = sum(any(state != "met" for state in some) for some in found)
+        return cls(len(states), states.count("met"), states.count("forced"), states.count("unmet"), again)
+
+    def __add__(self, other: "TermCounts") -> "TermCounts":
+        return TermCounts(
+            self.matched + other.matched,
+            self.met + other.met,
+            self.forced + other.forced,
+            self.unmet + other.unmet,
+            self.searched_again + other.searched_again,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.matched:,} terms were matched: {self.met:,} met at once, {self.forced:,} forced by searching "
+            f"{self.searched_again:,} sentences again, {self.unmet:,} unmet."
+        )
 
 
 @dataclass(frozen=True)
@@ -19,6 +73,8 @@ class Translation:
     """The model's log-probability of each token of the target, </s> last; empty if CTranslate2 searched."""
     ids: tuple[int, ...] = ()
     """The tokens of the target, without </s>."""
+    terms: tuple[UsedTerm, ...] = ()
+    """The terms of the glossary in the sentence, if there is one."""
     assessment: Any = None
     """How far it can be trusted, a `confidence.assessment.Assessment`, if an `Assessor` translated."""
 

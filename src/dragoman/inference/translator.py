@@ -18,14 +18,13 @@ from dragoman.inference.minimum_risk import least_risk
 from dragoman.inference.noisy_channel import Scorer, features, rerank
 from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
 from dragoman.inference.self_attention import SelfAttentionSide, map_self_attention
-from dragoman.inference.session import Session, open_runs
+from dragoman.inference.session import Session, check_same_text, open_runs
 from dragoman.inference.spelling import Speller
+from dragoman.inference.terms import Terminology
 from dragoman.inference.torch_engine import TorchEngine, smallest
 from dragoman.inference.translation import Translation
 from dragoman.models.capabilities import capabilities_of
-from dragoman.models.document import DocumentSettings
 from dragoman.models.seq2seq import Seq2Seq
-from dragoman.runs.folder import Run
 from dragoman.text.codec import Codec
 
 Previous = Sequence[Sequence[str]] | None
@@ -79,6 +78,7 @@ class Translator:
         """The source codec of each model."""
         self._speller = Speller(source, target, dictionary or {})
         self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
+        self._terminology = Terminology(self.engine, target, self.directions)
 
     @classmethod
     def load(
@@ -93,7 +93,7 @@ class Translator:
         opened, place = open_runs(runs, "translate", device)
         first = opened[0]
         for other in opened[1:]:
-            _check_same_text(first, other)
+            check_same_text(first, other)
         chosen = lay_over(settings or first.recipe.decoding, decoding, capabilities_of(first.recipe.model))
         engine = TorchEngine(
             Session([run.load_model(place) for run in opened], fixed=True), opened, special=first.target.special
@@ -128,6 +128,8 @@ class Translator:
             self._scorers[settings.rerank] = load_scorers(settings.rerank, languages, self.device.type)
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
+        if settings.requires_terms:
+            self._terminology.prepare(settings)
 
     @property
     def attends(self) -> bool:
@@ -242,6 +244,8 @@ class Translator:
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
         found = self._search(requests, settings, watch)
+        terms = self._terminology.require(requests, found, settings, watch=watch)
+        found = terms.found
         unknown = self.target.special.unk
         shown = [
             wanted or (replaces and any(unknown in one.ids for one in some))
@@ -254,7 +258,7 @@ class Translator:
             for one in some
         ]
         maps = iter(self.engine.attention_maps(written, (self.source, self.target), settings))
-        return [
+        made = (
             self._speller.translation(
                 request.request.source,
                 some,
@@ -263,7 +267,8 @@ class Translator:
                 replaces=replaces,
             )
             for request, some, needed in zip(requests, found, shown, strict=True)
-        ]
+        )
+        return [replace(one, terms=used) for one, used in zip(made, terms.used, strict=True)]
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
@@ -364,31 +369,3 @@ class Translator:
             codec: smallest(model.source_positions for model, own in models if own == codec) for codec in self.sources
         }
         return RequestEncoder(self.sources, self.target, bounds, self.engine.target_bound, self.previous)
-
-
-def _check_same_text(first: Run, other: Run) -> None:
-    """Raise InputError for an ensemble of runs with different languages or target vocabularies.
-
-    Models that read documents need one source vocabulary too, since previous sentences are tokenised once.
-    """
-    one, two = first.directions, other.directions
-    if (one.tagged, set(one.trained)) != (two.tagged, set(two.trained)):
-        raise InputError(
-            f"{first.folder} translates {one} but {other.folder} {two}, so they cannot translate together; give runs of the "
-            "same directions"
-        )
-    documents = any(isinstance(run.recipe.model, DocumentSettings) for run in (first, other))
-    sides = [("target", first.target, other.target)]
-    if documents:
-        sides.append(("source", first.source, other.source))
-    for side, own, given in sides:
-        if own.shares(given) and own != given:
-            raise InputError(
-                f"one of {first.folder} and {other.folder} writes from right to left, so they cannot translate together; let it "
-                "rank the other's translations: `--rerank`"
-            )
-        if own != given:
-            raise InputError(
-                f"{first.folder} and {other.folder} have different {side} vocabularies, so they cannot translate together; "
-                "train both with the same data and text sections"
-            )

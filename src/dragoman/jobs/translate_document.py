@@ -1,7 +1,7 @@
 """Translate a document: its sentences, each different one once, and the document written again with all tags and placeholders."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
 from dragoman.documents.transfer import Transferred, is_written, transfer
 from dragoman.errors import InputError
-from dragoman.inference.translation import Translation
+from dragoman.inference.translation import TermCounts, Translation
 
 CHUNK = 256
 """Number of sentences translated together."""
@@ -59,6 +59,8 @@ class Summary:
     """Number of tags of whose words some are outside of them now, or that lost all of their words."""
     left: int
     """Number of segments left untranslated because they could not be mended."""
+    terms: TermCounts = field(default_factory=TermCounts)
+    """The terms of the glossary, counted once for each different sentence."""
 
     def __str__(self) -> str:
         text = f"{self.sentences:,} different sentences in {self.segments:,} segments were translated."
@@ -66,6 +68,8 @@ class Summary:
             text += f" {self.placeholders:,} placeholders or numbers and {self.tags:,} tags were mended."
         if self.left:
             text += f" {self.left:,} segments could not be mended and were left as they were."
+        if self.terms.matched:
+            text += f" {self.terms}"
         return text
 
 
@@ -114,7 +118,8 @@ def translate_segments(
         for start, end in some
         if _has_letters(one.text[start:end])
     }
-    aligned = dict(_translate(translator, list(wanted), to=to, report=report))
+    found_terms: list[TermCounts] = []
+    aligned = dict(_translate(translator, list(wanted), found_terms, to=to, report=report))
     out: list[Transferred | None] = []
     left = 0
     for segment, some in zip(segments, places, strict=True):
@@ -126,13 +131,22 @@ def translate_segments(
         out.append(found if is_written(segment, found) else None)
     done = [one for one in out if one is not None]
     count = sum(one.placeholders for one in done), sum(one.tags for one in done)
-    return Translated(out, Summary(len(segments), len(wanted), *count, left))
+    terms = sum(found_terms, TermCounts())
+    return Translated(out, Summary(len(segments), len(wanted), *count, left, terms))
 
 
 def _translate(
-    translator: SentenceTranslator, texts: Sequence[str], *, to: Languages, report: Callable[[int, int], None]
+    translator: SentenceTranslator,
+    texts: Sequence[str],
+    terms: list[TermCounts],
+    *,
+    to: Languages,
+    report: Callable[[int, int], None],
 ) -> Iterator[tuple[str, Alignment]]:
-    """Yield each text with the alignment of its translation; texts of about one length are translated together."""
+    """Yield each text with the alignment of its translation; texts of about one length are translated together.
+
+    How many `terms` of a glossary were met is added to the list.
+    """
     ordered = sorted(texts, key=len)
     for start in range(0, len(ordered), CHUNK):
         report(start, len(ordered))
@@ -140,6 +154,7 @@ def _translate(
         previous: list[list[str]] | None = [[] for _ in chunk] if translator.previous else None
         flat = [" ".join(text.split()) for text in chunk]
         found = translator.translate(flat, attention=translator.attends, n_best=1, previous=previous, to=to)
+        terms.append(TermCounts.of(found))
         for text, translation in zip(chunk, found, strict=True):
             yield text, _aligned(text, translation, translator.view)
     report(len(ordered), len(ordered))

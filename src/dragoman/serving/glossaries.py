@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.documents.alignment import Alignment, Edit, Range, align, edited
+from dragoman.documents.glossaries import rows_of
 from dragoman.documents.projection import CLOSING, OPENING
 from dragoman.serving.interface import ServiceError
 from dragoman.serving.store import Store
+from dragoman.text.glossary import Glossary as Terms
+from dragoman.text.glossary import Words
 
 MOST_BYTES = 1024
 """Maximum size of a term, and of the name of a glossary, as DeepL has it."""
@@ -107,13 +110,10 @@ def read_terms(entries: str, form: str) -> dict[str, str]:
     >>> read_terms("cat\\tmèo\\nred house\\tnhà đỏ\\n", "tsv")
     {'cat': 'mèo', 'red house': 'nhà đỏ'}
     """
-    if form == "csv":
-        try:
-            rows = [row[:2] for row in csv.reader(entries.splitlines(), strict=True) if row]
-        except csv.Error as error:
-            raise GlossaryError(f"no valid CSV: {error}") from None
-    else:
-        rows = [line.split("\t", 1) for line in re.split(r"\r\n|\r|\n", entries) if line.strip()]
+    try:
+        rows = [row for _, row in rows_of(entries, form)]
+    except csv.Error as error:
+        raise GlossaryError(f"no valid CSV: {error}") from None
     terms: dict[str, str] = {}
     for number, row in enumerate(rows):
         if len(row) < 2:
@@ -151,21 +151,14 @@ def with_terms(alignment: Alignment, terms: Mapping[str, str]) -> Alignment:
     if whole is not None:
         before = alignment.source[: len(alignment.source) - len(alignment.source.lstrip())]
         return align(alignment.source, before + whole + alignment.source[len(alignment.source.rstrip()) :])
-    taken: list[Range] = []
     edits: list[Edit] = []
-    for term in sorted(terms, key=len, reverse=True):
-        for found in re.finditer(rf"(?<!\w){re.escape(term)}(?!\w)", alignment.source, re.IGNORECASE):
-            if _meets(found.span(), taken):
-                continue
-            taken.append(found.span())
-            place = _linked(alignment, found.span())
-            if (
-                place is None
-                or _has(alignment.target, terms[term])
-                or _meets(place, [(one.start, one.end) for one in edits])
-            ):
-                continue
-            edits.append(Edit(place[0], place[1], terms[term], found.span()))
+    words = Words.of(alignment.target)
+    for found in Terms.in_any_case(terms).matches(alignment.source):
+        own = (found.start, found.end)
+        place = _linked(alignment, own)
+        if place is None or found.entry.used(words) or _meets(place, [(one.start, one.end) for one in edits]):
+            continue
+        edits.append(Edit(place[0], place[1], found.entry.targets[0].text, own))
     return edited(alignment, edits) if edits else alignment
 
 
@@ -188,11 +181,6 @@ def _linked(alignment: Alignment, span: Range) -> Range | None:
     while end - start > 1 and alignment.target[start] in OPENING:
         start += 1
     return start, end
-
-
-def _has(text: str, term: str) -> bool:
-    """Tell whether a term is in a text."""
-    return re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _meets(place: Range, others: Sequence[Range]) -> bool:

@@ -88,6 +88,6 @@ def test_a_full_beam_holds_what_ended_first():
 def test_what_ctranslate2_has_not_is_named():
     assert obstacle(DecodingSettings()) is None
     assert obstacle(DecodingSettings(method="greedy", no_repeat_ngram=2)) is None
-    for settings in ({"method": "sample"}, {"coverage_penalty": 0.1}, {"no_repeat_ngram": 3}):
+    for settings in ({"method": "sample"}, {"coverage_penalty": 0.1}, {"no_repeat_ngram": 3}, {"glossary": ["a.tsv"]}):
         named = obstacle(DecodingSettings.model_validate(settings))
         assert named is not None and next(iter(settings)) in named

@@ -26,7 +26,7 @@ from dragoman.text.frames import Frame
 
 Numbers = NDArray[np.float64]
 
-NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, **ALONE}
+NO_RERANKING = {"mbr_samples": 0, "coverage_penalty": 0.0, "glossary": (), **ALONE}
 """Changes of decoding settings with which samples stay as they are drawn."""
 PROBE, PROBES = "a b c d e", 20
 """A text, and how often it is scored to see whether dropout changes anything."""

@@ -184,6 +184,8 @@ def obstacle(settings: DecodingSettings) -> str | None:
         return "`decoding.mbr_samples`"
     if settings.reranks:
         return "`decoding.rerank`"
+    if settings.glossary:
+        return "`decoding.glossary`"
     if settings.shortlist:
         return "`decoding.shortlist`"
     if settings.coverage_penalty > 0:

@@ -1,0 +1,125 @@
+"""Read glossaries: TSV and CSV as DeepL has them, and TBX."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dragoman.documents.markup import Element, decode_xml, decoded, tree
+from dragoman.errors import InputError, shorten
+from dragoman.regular_files import open_file
+from dragoman.text.glossary import Entry, Glossary
+
+LARGEST = 64 << 20
+"""Number of bytes beyond which a glossary is refused."""
+VARIANT = "|"
+"""What stands between translations of which each is fine; the first is preferred."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\u2028\u2029]")
+_CONCEPTS = ("termEntry", "conceptEntry")
+_LANGUAGES = ("langSet", "langSec")
+
+Row = tuple[int, list[str]]
+"""The number of a line, from 1, and its columns."""
+
+
+def read_glossary(path: Path, languages: tuple[str | None, str | None] = (None, None)) -> Glossary:
+    """Read a glossary; the suffix says how: .tsv or .txt, .csv, .tbx. InputError names the file and the line at fault.
+
+    A line is a term and its translation, or several with `|` between them; a term alone is to stay as it is. TBX needs the
+    `languages` of source and translation, and takes the concepts that have terms in both.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".tsv", ".txt", ".csv", ".tbx"):
+        raise InputError(f"{path} is not named as a glossary; give a .tsv (or .txt), .csv or .tbx file")
+    try:
+        with open_file(path) as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); give a glossary that exists") from None
+    if len(content) > LARGEST:
+        raise InputError(f"{path} is larger than {LARGEST >> 20} MiB; divide it, and give each part")
+    if suffix == ".tbx":
+        return Glossary(tuple(_concepts(decode_xml(content, str(path))[0], str(path), languages)))
+    try:
+        text = content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8; convert it first, for example with iconv") from None
+    try:
+        rows = list(rows_of(text, "csv" if suffix == ".csv" else "tsv"))
+    except csv.Error as error:
+        raise InputError(f"{path} is not valid CSV ({error}); save it again with the program it is from") from None
+    return Glossary(tuple(_entries(rows, str(path))))
+
+
+def rows_of(text: str, form: str) -> Iterator[Row]:
+    """Yield the first two columns of each line that is not blank, of `tsv` or `csv`. csv.Error for what is no CSV.
+
+    >>> list(rows_of("cat\\tmèo\\n\\nDragoman\\n", "tsv"))
+    [(1, ['cat', 'mèo']), (3, ['Dragoman'])]
+    """
+    if form == "csv":
+        reader = csv.reader(re.split(r"\r\n|\r|\n", text), strict=True)
+        yield from ((reader.line_num, row[:2]) for row in reader if row)
+    else:
+        lines = enumerate(re.split(r"\r\n|\r|\n", text), 1)
+        yield from ((number, line.split("\t", 1)) for number, line in lines if line.strip())
+
+
+def _entries(rows: Sequence[Row], where: str) -> Iterator[Entry]:
+    """Yield the entry of each row. InputError names the first that is none."""
+    lines: dict[str, int] = {}
+    for number, row in rows:
+        source, target = row[0].strip(), row[-1].strip()
+        targets = [source] if target == source else [one.strip() for one in target.split(VARIANT)]
+        if not source or not all(targets):
+            raise InputError(
+                f"{where}, line {number} has an empty term; write a term, a tab and its translation, or a term alone to keep it"
+            )
+        if _CONTROL.search(source + target):
+            raise InputError(f"{where}, line {number} has a control character, such as a second tab; remove it")
+        if source in lines:
+            raise InputError(
+                f"{where}, line {number} has the term of line {lines[source]} again, `{shorten(source)}`; write all its "
+                f"translations in one line, with {VARIANT} between them"
+            )
+        lines[source] = number
+        yield Entry.of(source, targets)
+    if not rows:
+        raise InputError(f"{where} has no terms; write in each line a term, a tab and its translation")
+
+
+def _concepts(text: str, where: str, languages: tuple[str | None, str | None]) -> Iterator[Entry]:
+    """Yield an entry for each source term of each concept. InputError if there is none in both languages."""
+    if None in languages:
+        raise InputError(
+            f"{where} has terms in several languages, and this run must be told which to read; name them with --from and --to"
+        )
+    known: dict[str, None] = {}
+    for concept in tree(text).elements():
+        if concept.name in _CONCEPTS:
+            sources, targets = (_terms(concept, str(language)) for language in languages)
+            for source in sources:
+                if targets and source not in known:
+                    known[source] = None
+                    yield Entry.of(source, targets)
+    if not known:
+        raise InputError(
+            f"{where} has no concept with terms in `{languages[0]}` and `{languages[1]}`; give another glossary"
+        )
+
+
+def _terms(concept: Element, language: str) -> list[str]:
+    """Return the terms of a concept in a language, whatever its region."""
+    found = []
+    for part in concept.elements():
+        own = (part.attribute("xml:lang") or "") if part.name in _LANGUAGES else ""
+        if own and re.split("[-_]", own)[0].lower() == re.split("[-_]", language)[0].lower():
+            found += [_text(one) for one in part.elements() if one.name == "term"]
+    return [one for one in found if one]
+
+
+def _text(element: Element) -> str:
+    """Return the text of an element and all inside it."""
+    parts = (_text(part) if isinstance(part, Element) else decoded(part.raw) for part in element.children)
+    return " ".join("".join(parts).split())

@@ -1,0 +1,161 @@
+"""The terms of a glossary in translations: where one is missing, a sentence is searched again by a beam that must write it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from dragoman.data.directions import Direction, Directions
+from dragoman.decoding.hypotheses import Hypothesis, Unwatched, Watch, WatchedPart
+from dragoman.decoding.phrases import Joined, Phrase
+from dragoman.decoding.settings import DecodingSettings
+from dragoman.documents.glossaries import read_glossary
+from dragoman.inference.requests import EncodedRequest
+from dragoman.inference.torch_engine import TorchEngine
+from dragoman.inference.translation import UsedTerm
+from dragoman.text.codec import Codec
+from dragoman.text.glossary import Entry, Glossary, Term, Words, in_word
+
+BEFORE = ("", "'", "’", "-", "(", '"', "«", "“")
+"""What a term may follow without a space: it may be other tokens then."""
+
+ROOM = 5
+"""Number of tokens that a translation with terms may have more than half as many again, and those of the terms."""
+
+
+@dataclass(frozen=True)
+class Required:
+    """The hypotheses of sentences, searched again where terms were missing, and what became of the terms of each sentence."""
+
+    found: list[list[Hypothesis]]
+    used: list[tuple[UsedTerm, ...]]
+
+
+class Terminology:
+    """Requires the terms of glossaries of an engine, and keeps the glossaries that it read."""
+
+    def __init__(self, engine: TorchEngine, target: Codec, directions: Directions) -> None:
+        self._engine, self._target, self._directions = engine, target, directions
+        self._glossaries: dict[tuple[tuple[Path, ...], tuple[str | None, str | None]], Glossary] = {}
+        self._phrases: dict[Entry, Phrase] = {}
+        self._joined = joining(target)
+
+    def prepare(self, settings: DecodingSettings) -> None:
+        """Read the glossary of settings, unless its languages depend on the sentence. InputError if it cannot be read."""
+        if not self._directions.tagged:
+            self._glossary(settings.glossary, self._directions.first)
+
+    def require(
+        self,
+        requests: Sequence[EncodedRequest],
+        found: list[list[Hypothesis]],
+        settings: DecodingSettings,
+        *,
+        watch: Watch | None = None,
+    ) -> Required:
+        """Search those sentences again whose best translations lack a term of the glossary, with all of their terms as phrases.
+
+        What a second search finds is taken where it has more of the terms; what cannot be written with the vocabulary, or does
+        not fit into the maximum length, stays unmet.
+        """
+        if not settings.requires_terms:
+            return Required(found, [()] * len(requests))
+        wanted = [self._entries(request, settings) for request in requests]
+        before = [self._used(some, entries) for some, entries in zip(found, wanted, strict=True)]
+        again = [
+            row
+            for row, (some, terms) in enumerate(zip(found, before, strict=True))
+            if some and None in terms and any(map(self._phrase, wanted[row]))
+        ]
+        asked = [self._forcing(requests[row], found[row][0], wanted[row]) for row in again]
+        part = WatchedPart(watch or Unwatched(), tuple(again))
+        results, after = list(found), list(before)
+        searched = self._engine.search(asked, settings.with_phrases, watch=part, joined=self._joined)
+        for row, some in zip(again, searched, strict=True):
+            terms = self._used(some, wanted[row])
+            if terms.count(None) < before[row].count(None):
+                results[row], after[row] = some, terms
+        used = [tuple(map(_outcome, *row)) for row in zip(wanted, before, after, strict=True)]
+        return Required(results, used)
+
+    def _entries(self, request: EncodedRequest, settings: DecodingSettings) -> list[Entry]:
+        """Return the entries whose terms are in a sentence, each once."""
+        between, first = request.request.between, self._directions.first
+        languages = first if between is None else (between.source, between.target)
+        glossary = self._glossary(settings.glossary, languages)
+        return list(dict.fromkeys(match.entry for match in glossary.matches(request.request.source)))
+
+    def _glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
+        """Return the glossary of some files, its translations as the model would write them."""
+        if (paths, languages) not in self._glossaries:
+            read = Glossary.joined(read_glossary(path, languages) for path in paths)
+            self._glossaries[paths, languages] = read.spelled(self._target.normalize)
+        return self._glossaries[paths, languages]
+
+    def _forcing(self, request: EncodedRequest, first: Hypothesis, entries: Sequence[Entry]) -> EncodedRequest:
+        """Return the request for a translation with terms, which may be half as long again as the first one."""
+        phrases = tuple(filter(None, map(self._phrase, entries)))
+        room = len(first.ids) // 2 + ROOM + sum(max(map(len, phrase)) for phrase in phrases)
+        return replace(request, phrases=phrases, limit=len(first.ids) + room)
+
+    def _used(self, found: Sequence[Hypothesis], entries: Sequence[Entry]) -> list[Term | None]:
+        """Return which translation of each term is in the best hypothesis, if any."""
+        words = Words.of(self._target.decode(found[0].ids) if found and entries else "")
+        return [entry.used(words) for entry in entries]
+
+    def _phrase(self, entry: Entry) -> Phrase:
+        """Return the ways to write a translation of a term; none if the vocabulary lacks a sign of it."""
+        if entry not in self._phrases:
+            self._phrases[entry] = ways(self._target, entry.targets)
+        return self._phrases[entry]
+
+
+def _outcome(entry: Entry, before: Term | None, after: Term | None) -> UsedTerm:
+    """Return what became of a term, from the translations of it that are there before and after a second search."""
+    target = (after or entry.targets[0]).text
+    return UsedTerm(entry.source.text, target, "unmet" if after is None else "met" if before else "forced")
+
+
+def ways(codec: Codec, terms: Iterable[Term]) -> Phrase:
+    """Return the ids of the ways to write one of some terms: capitalised too, and as it follows a sign such as an apostrophe."""
+    found: dict[tuple[int, ...], None] = {}
+    for term in terms:
+        capital = term.text[:1].upper() + term.text[1:]
+        for text in dict.fromkeys([term.text, capital] if term.any_case else [term.text]):
+            for before in BEFORE:
+                ids = _following(codec, before, text)
+                if ids:
+                    found[ids] = None
+    return tuple(found)
+
+
+def _following(codec: Codec, before: str, text: str) -> tuple[int, ...]:
+    """Return the ids of a text that follows a sign without a space; none if they are not apart, or spell something else."""
+    ids = codec.encode(before + text)
+    ordered = codec.ordered(ids)
+    if not ids or codec.special.unk in ids or codec.decode(ids) != codec.normalize(before + text):
+        return ()
+    surfaces = codec.tokenizer.surfaces(codec.pieces(ordered))
+    count = 0
+    while "".join(surfaces[:count]).strip() != before:
+        count += 1
+        if count == len(ordered):
+            return ()
+    if before and "".join(surfaces[count:]) != codec.normalize(text):
+        return ()
+    return tuple(codec.ordered(ordered[count:]))
+
+
+def joining(codec: Codec) -> Joined:
+    """Return the function that tells whether two tokens in a row, in the order of the ids, are in one word."""
+
+    @lru_cache(maxsize=len(codec))
+    def edges(token: int) -> tuple[bool, bool]:
+        (surface,) = codec.tokenizer.surfaces(codec.pieces([token]))
+        return in_word(surface[:1]), in_word(surface[-1:])
+
+    def joined(before: int, after: int) -> bool:
+        first, second = codec.ordered([before, after])
+        return edges(first)[1] and edges(second)[0]
+
+    return joined
