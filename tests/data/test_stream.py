@@ -397,23 +397,3 @@ def test_batches_are_padded_begun_and_ended_as_the_vocabulary_says(store: Store,
             assert ((side.ids == 82).sum(1) == 1).all()
         assert (batch.target.ids[:, 0] == 80).all()
     stream.close()
-
-
-@pytest.mark.parametrize("variation", [Variation(), Variation(0.3, 0.3), Variation(joined=0.5)])
-def test_a_part_has_the_rows_of_the_whole_and_its_mask(
-    variation: Variation, make: Any, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = take(make(variation=variation), 6)
-    read: list[int] = []
-    monkeypatch.setattr(Store, "pair", lambda self, at, pair=Store.pair: read.append(at) or pair(self, at))
-    for number in range(3):
-        stream = make(variation=variation)
-        read.clear()
-        stream.read_part(number, 3)
-        for part, batch in zip(take(stream, 6), whole, strict=True):
-            own = slice(len(batch.source.ids) * number // 3, len(batch.source.ids) * (number + 1) // 3)
-            for found, expected in ((part.source, batch.source), (part.target, batch.target)):
-                assert torch.equal(found.mask, expected.mask)
-                assert torch.equal(found.ids[own], expected.ids[own])
-            assert torch.equal(part.label_positions, batch.label_positions)
-        assert variation.source or len(read) < 0.4 * sum(len(batch.source.ids) * 2 for batch in take(make(), 7))
