@@ -12,7 +12,10 @@ MEASURED := $(CURDIR)/build/coverage
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo atlas bench test check site slow fuzz coverage format clean
+# Tests start hundreds of processes, each of which would compile all of Dragoman anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup demo atlas bench test check lint site slow fuzz coverage format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -29,14 +32,15 @@ bench: $(VENV)/.developing  ## measure beside peers and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.speed $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
+	$(MAKE) --jobs 2 lint site
+	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m "not slow"
+
+check: test  ## the same as test
+
+lint: $(VENV)/.developing  ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m "not slow"
-
-	$(MAKE) site
-
-check: test  ## the same as test
 
 site: $(VENV)/.developing  ## build the documentation into build/site, in English and Vietnamese; a warning is an error
 	$(BIN)/python tools/site.py

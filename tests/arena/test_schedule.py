@@ -77,6 +77,7 @@ def test_trainings_wait_for_the_search_and_take_what_it_chose(tmp_path: Path):
     assert not (tmp_path / "runs" / "transformer" / "seed-1").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path: Path):
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", WORKER, str(tmp_path)]

@@ -79,6 +79,7 @@ def test_there_are_six_hundred_words_and_forty_patterns() -> None:
     assert len(patterns()) >= 40
 
 
+@pytest.mark.slow
 def test_every_word_of_the_lexicon_occurs_in_training() -> None:
     text = "\n" + "\n".join(pair.source.casefold() for pair in corpus("vi", "train"))
     entries = (*nouns(), *adjectives(), *verbs().values(), *adverbials())

@@ -104,6 +104,7 @@ def positional(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_unknown_names_that_tell_where_they_stand_are_copied_without_asking(positional: Path):
     given = "".join(f"{sentence}\n" for sentence in SENTENCES)
     found = dragoman("translate", positional, stdin=given).lines

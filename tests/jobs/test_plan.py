@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.slow import some
 from tests.tiny import recipe
 
 from dragoman.errors import SettingsError
@@ -76,7 +77,7 @@ def test_without_a_probe_time_is_unknown() -> None:
     assert work_within(training(flops=2e9), EPOCH, None) is None
 
 
-@pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
+@pytest.mark.parametrize("model", some(["rnn", "transformer", "masked_lm", "decoder_only"], ["rnn", "masked_lm"]))
 def test_a_plan_is_that_of_the_training(model: str, tmp_path: Path, short: Path) -> None:
     given = recipe(model, "training.epochs=2", "training.steps=null")
     made = make_plan(given)

@@ -5,20 +5,18 @@ from pathlib import Path
 import pytest
 from tests.pretrained.folders import write_model
 from tests.pretrained.test_marian import write_raw
+from tests.slow import some
 from tests.tiny import dragoman
 
 pytest.importorskip("ctranslate2")
 
+WAY = ("--from", "en", "--to", "vi")
 SENTENCES = b"I love cats.\nThe cat sits on the mat.\n\nNo.\n"
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("t5", ("--from", "en", "--to", "vi", "--source-prefix", "en: ")),
-        ("pegasus", ("--from", "en", "--to", "vi")),
-        ("raw", ("--from", "en", "--to", "vi")),
-    ],
+    some([("t5", (*WAY, "--source-prefix", "en: ")), ("pegasus", WAY), ("raw", WAY)], [("raw", WAY)]),
 )
 def test_an_export_of_an_imported_model_needs_no_more_languages_than_the_run(
     name: str, options: tuple[str, ...], tmp_path: Path

@@ -8,6 +8,7 @@ import pytest
 import transformers
 from tests.pretrained.folders import FAMILIES, Models, write_model
 from tests.pretrained.tokenizer_files import write_marian
+from tests.slow import some
 from tests.tiny import dragoman, refusal
 
 from dragoman.inference.translator import Translator
@@ -20,7 +21,7 @@ SENTENCES = ("I love cats.", "The cat sits on the mat near the old school.", "TÃ
 WAYS = {"marian": ("en", "vi"), "m2m100": ("en", "vi"), "nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", some(FAMILIES, list(FAMILIES)[::2]))
 def test_greedy_translations_are_those_of_transformers(name: str, imported: Models) -> None:
     folder, run, _ = imported(name)
     way = WAYS.get(name)

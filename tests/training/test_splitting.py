@@ -31,7 +31,7 @@ SPLITTABLE = [
     for name, model in ARCHITECTURES.items()
     if splittable(SimpleNamespace(model=model, training=TrainingSettings(steps=1)))
 ]
-EACH = some(SPLITTABLE, FAMILIES[::4])
+EACH = some(SPLITTABLE, FAMILIES[1::6])
 """All of them, but most in `make slow`."""
 OBJECTIVE = partial(translation_loss, smoothing=0.1)
 FULL = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes. Error code 12")
