@@ -1,5 +1,6 @@
 """A service on a port: from the models to the process that answers, until it is told to stop."""
 
+import sys
 import signal
 import socket
 import threading
@@ -24,6 +25,10 @@ from dragoman.serving.service import TranslationService
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.store import MEMORY, Store, open_store
 from dragoman.serving.workers import Worker
+
+SWITCH_SECONDS = 0.0005
+"""How long the thread that answers requests may keep the interpreter from the one that translates, which asks for it after each
+operation of torch: with Python's own 5 ms little is translated while many requests are refused."""
 
 
 def routers_of(store: Store) -> tuple[APIRouter, ...]:
@@ -100,6 +105,7 @@ def run(
 
     With the place of `keys`, only callers who have one are answered. InputError if the keys cannot be read.
     """
+    sys.setswitchinterval(SWITCH_SECONDS)
     store = open_store(keys or MEMORY)
     gate = KeyGate(Keys(store)) if keys else None
     app = create_app(service, settings, routers=routers_of(store), gate=gate)
