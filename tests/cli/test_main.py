@@ -116,6 +116,7 @@ def test_a_line_is_answered_before_the_next_is_sent_and_ctrl_c_ends_quietly(trai
     assert [answer == b"\n" for answer in answers] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_a_mistake_ends_the_program_while_more_may_come(trained: Trained, tmp_path: Path):
     running = process("translate", trained("rnn"), folder=tmp_path)
     assert running.stdin is not None
@@ -129,6 +130,7 @@ def test_a_mistake_ends_the_program_while_more_may_come(trained: Trained, tmp_pa
     )
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error(trained: Trained, tmp_path: Path):
     running = process("translate", trained("rnn"), "--beam", 1, folder=tmp_path)
     assert running.stdin is not None and running.stdout is not None and running.stderr is not None

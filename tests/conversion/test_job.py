@@ -102,6 +102,7 @@ def test_an_export_that_translates_otherwise_is_refused_and_nothing_is_left(
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_tie_in_one_beam_is_no_defect(trained: Trained, tmp_path: Path):
     """With this seed the fifth continuation of a step is a tie within rounding, and the two engines keep another one."""
     _, agreement = export(trained("transformer", "seed=3"), tmp_path / "out", quantization="float32")

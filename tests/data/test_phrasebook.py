@@ -41,7 +41,7 @@ import json
 from dragoman.data.phrasebook import derive
 found = {}
 for language in ("vi", "fr"):
-    for split, count in (("train", 20_000), ("dev", 500), ("test", 500), ("compositional", 500)):
+    for split, count in (("train", 8_000), ("dev", 500), ("test", 500), ("compositional", 500)):
         pairs = [(pair.source, pair.target, pair.links) for pair in derive(language, split, count)]
         found[f"{language} {split}"] = pairs
 print(json.dumps(found))
@@ -81,7 +81,7 @@ def test_there_are_six_hundred_words_and_forty_patterns() -> None:
 
 @pytest.mark.slow
 def test_every_word_of_the_lexicon_occurs_in_training() -> None:
-    text = "\n" + "\n".join(pair.source.casefold() for pair in corpus("vi", "train"))
+    text = "\n" + "\n".join(pair.source.casefold() for pair in derive("vi", "train", 20_000))
     entries = (*nouns(), *adjectives(), *verbs().values(), *adverbials())
     assert [entry.english for entry in entries if entry.english.casefold() not in text] == []
 

@@ -101,6 +101,7 @@ def right(run: Path) -> float:
     return sum([next(found) for _ in (*text, None)][-2] == text[-1][1] for text in texts) / len(texts)
 
 
+@pytest.mark.slow
 def test_what_stands_only_before_is_learned_by_the_model_that_reads_it(run_of):
     assert right(run_of("document")) == 1.0
     assert right(run_of("transformer")) < 0.5
@@ -219,6 +220,7 @@ def test_a_resumed_run_of_documents_is_the_unbroken_one(corpus: Path, tmp_path: 
     assert all(tensor.equal(weights[1][name]) for name, tensor in weights[0].items())
 
 
+@pytest.mark.slow
 def test_a_model_of_documents_starts_from_one_of_sentences(run_of, corpus: Path, tmp_path: Path):
     start = {
         "model": {"start_from": {"whole": str(run_of("transformer"))}},

@@ -56,6 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_unknown_names_are_copied(run: Path):
     given = "".join(f"{sentence}\n" for sentence in SENTENCES)
     found = dragoman("translate", run, "--unknown", "replace", stdin=given).lines

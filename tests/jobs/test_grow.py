@@ -141,6 +141,7 @@ def test_a_run_of_adapters_grows_into_one_of_all_weights(trained: Trained, tmp_p
     assert [one.ids for one in pair[0]] == [one.ids for one in pair[1]]
 
 
+@pytest.mark.slow
 def test_a_new_language_is_learned_from_a_folder(trained: Trained, tmp_path: Path) -> None:
     base = trained("transformer", *TAGGED)
     grow_run(base, tmp_path / "grown", languages=("lo",))

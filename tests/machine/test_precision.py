@@ -54,6 +54,7 @@ def test_the_gain_is_measured(width: int) -> None:
     assert 0.001 < cpu_gain(width) < 1000
 
 
+@pytest.mark.slow
 def test_measuring_leaves_the_random_state_alone() -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()

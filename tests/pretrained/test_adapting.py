@@ -18,7 +18,7 @@ FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decodin
 WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
 
 
-QUICK = {("marian", "full"), ("nllb", "adapters")}
+QUICK = {("nllb", "adapters")}
 """What is tested every time; the rest is slow."""
 
 

@@ -66,6 +66,7 @@ def test_shards_come_back_as_one_file_and_all_else_as_it_was(tmp_path: Path) -> 
 FEW = ("training.steps=4", "training.validate_every=2", "training.keep=2", "training.threads=1", "training.device=cpu")
 
 
+@pytest.mark.slow
 def test_adapters_and_averages_of_an_import_are_handed_back_whole(imported: Models, tmp_path: Path) -> None:
     _, base, _ = imported("marian")
     data = [f'data.{part}=[{{"phrasebook": "{part}", "pairs": 40}}]' for part in ("train", "dev")]

@@ -72,6 +72,7 @@ def test_the_run_comes_back(name: str, trained: Trained, tmp_path: Path) -> None
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["pre", pytest.param("post", marks=pytest.mark.slow)])
 def test_commands_look_inside_as_before(norm: str, trained: Trained, tmp_path: Path) -> None:
     run = trained("transformer", f"model.norm={norm}", *GUIDED)
@@ -125,6 +126,7 @@ def test_what_the_library_saved_since_is_imported(name: str, trained: Trained, t
     assert (before.source, before.target) == (after.source, after.target) or before.recipe.text == after.recipe.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pre, unigram", pytest.param("post, none", marks=pytest.mark.slow)])
 def test_it_can_be_exported_again_and_adapted(name: str, trained: Trained, tmp_path: Path) -> None:
     again = there_and_back(loud(trained("transformer", *recipe_of(name)), tmp_path / "run"), tmp_path)

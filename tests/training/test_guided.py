@@ -7,6 +7,7 @@ import pytest
 import torch
 from tests.jobs.test_train import Ear
 from tests.laws.architectures import ARCHITECTURES
+from tests.slow import some
 from tests.tiny import recipe
 
 from dragoman.errors import SettingsError
@@ -98,7 +99,7 @@ def guided_recipe(folder: Path, *assignments: str, links: bool = True):
     )
 
 
-@pytest.mark.parametrize("shift", [True, False])
+@pytest.mark.parametrize("shift", some([True, False], [True]))
 def test_the_head_that_is_taught_aligns(tmp_path: Path, shift: bool) -> None:
     sources, targets, gold = corpus(tmp_path)
     taught = f"training.guided={{layer: 1, head: 2, weight: 1.0, shift: {str(shift).lower()}}}"

@@ -1,8 +1,8 @@
 """A service on a port: from the models to the process that answers, until it is told to stop."""
 
-import sys
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
