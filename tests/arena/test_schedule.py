@@ -56,6 +56,7 @@ def work_with_toys(folder: Path, **changes: object) -> Worker:
     return worker
 
 
+@pytest.mark.slow
 def test_a_system_that_fails_stops_no_other_and_is_not_tried_again(tmp_path: Path):
     worker = work_with_toys(tmp_path)
     done = {job.name: worker.folder.done(job) for job in worker.jobs}
@@ -88,6 +89,7 @@ def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path: Path):
     assert list(tmp_path.glob("jobs/*/*.lock")) == []
 
 
+@pytest.mark.slow
 def test_jobs_of_other_settings_are_not_taken_for_these(tmp_path: Path):
     work_with_toys(tmp_path)
     with pytest.raises(SettingsError, match=r"settings.*--out"):

@@ -56,6 +56,7 @@ def test_the_command_makes_what_translate_needs(run: Path, tmp_path: Path) -> No
     assert float(plain[0].split(" ||| ")[1]) == pytest.approx(rows[0]["confidence"], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_other_sentences_and_passes_can_be_given(run: Path, tmp_path: Path) -> None:
     write_pairs(tmp_path, half_right(run)[:60])
     made = dragoman("calibrate", run, "--on", tmp_path / "a.en", tmp_path / "a.vi", "--dropout", 2, "--samples", 2)

@@ -305,6 +305,7 @@ def test_a_shortlist_is_for_one_direction(run: Path) -> None:
         make_shortlist(run)
 
 
+@pytest.mark.slow
 def test_a_student_learns_every_direction(run: Path, tmp_path: Path) -> None:
     student = {name: TABLE[name] for name in ("data", "text", "model")} | {
         "training": {**TABLE["training"], "steps": 2}

@@ -60,6 +60,7 @@ def wait_for(running: "subprocess.Popen[bytes]", text: bytes) -> bytes:
     raise AssertionError(read.decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["transformer", *(pytest.param(one, marks=pytest.mark.slow) for one in LONGER)])
 def test_a_run_stopped_by_ctrl_c_ends_as_an_unbroken_one(tmp_path: Path, case):
     path = recipe_file(tmp_path, *CASES[case], *LONG)

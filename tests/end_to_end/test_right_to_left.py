@@ -24,6 +24,7 @@ def corpus(folder: Path, *, reversed_targets: bool) -> str:
     return f"[{{source: {folder / 'a.en'}, target: {folder / 'a.vi'}}}]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rnn", "transformer"])
 def test_it_is_the_run_that_learns_from_reversed_targets(kind: str, tmp_path: Path) -> None:
     text = "text={kind: words, minimum_count: 1, joint: true}"

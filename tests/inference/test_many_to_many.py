@@ -262,6 +262,7 @@ def test_the_recipe_names_the_usual_direction(run: Run) -> None:
     assert found.lines == wanted.lines and found.code == 0
 
 
+@pytest.mark.slow
 def test_training_goes_on_in_one_direction(run: Run, tmp_path: Path) -> None:
     chosen = recipe(
         "transformer", *TIED, f"model.start_from.whole={run.folder}", "training.steps=4", "training.validate_every=4"

@@ -99,6 +99,7 @@ def test_where_the_corpus_is_gone_the_base_translates_and_resumes_where_it_was_k
     assert judge(out).general is None and "not measured" in str(judge(out))
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on_with_another_budget_and_the_same_texts(
     trained: Trained, domain: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_stopped_training_goes_on_with_another_budget_and_the_same_texts(
         adapt(base, domain, out, settings=few())
 
 
+@pytest.mark.slow
 def test_an_adapted_run_can_be_adapted_again(trained: Trained, domain: Path, tmp_path: Path) -> None:
     adapt(trained("transformer"), domain, tmp_path / "first", settings=few("adapters"))
     adapt(tmp_path / "first", domain, tmp_path / "second", settings=few("full"))

@@ -45,6 +45,7 @@ def general_loss(folder: Path) -> float:
     return interpolation._Between.of(run, written_pairs(run, mixture, "general-dev")).loss(interpolation.PARTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["full", pytest.param("adapters", marks=pytest.mark.slow)])
 def test_weights_lie_between_base_and_adaptation_where_general_text_bears_them(
     method: MethodName, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

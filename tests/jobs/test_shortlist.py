@@ -103,6 +103,7 @@ def test_a_list_for_other_vocabularies_is_refused(run: Path, trained: Trained) -
         Translator.load(other, shortlist=True)
 
 
+@pytest.mark.slow
 def test_an_output_that_is_a_sum_takes_no_list(trained: Trained) -> None:
     folder = trained("rnn", "model.marginal=true")
     with pytest.raises(InputError, match=r"`model\.marginal`"):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
 from tests.laws.planting import Law, Plant, law, numbers_of, replace, see_caught
+from tests.slow import some
 from torch.nn.utils import clip_grad_norm_
 
 from dragoman.data.stream import BatchStream
@@ -91,7 +92,7 @@ BUGS: dict[str, tuple[Law, Plant]] = {
 }
 
 
-@pytest.mark.parametrize("name", BUGS)
+@pytest.mark.parametrize("name", some(BUGS, list(BUGS)[::2]))
 def test_a_planted_bug_is_caught(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     see_caught(*BUGS[name], tmp_path, monkeypatch=monkeypatch)
 

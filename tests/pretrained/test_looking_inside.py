@@ -41,6 +41,7 @@ def shown(page: Path) -> str:
     return unescape(re.sub(r"<[^>]*>", "", " ".join(parts)))
 
 
+@pytest.mark.slow
 def test_a_report_shows_words(run: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     found = dragoman("translate", run, *SHORT, "--report", page, stdin="\n".join(SOURCES) + "\n")

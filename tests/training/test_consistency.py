@@ -30,7 +30,7 @@ STEADY = [name for name in FAMILIES if name not in DRAWING]
 SIMCUT = {"kind": "simcut", "cutoff": 0.3}
 
 
-@each(STEADY)
+@each(STEADY, quick=STEADY[::2])
 def test_without_dropout_r_drop_is_plain_training(architecture: Architecture) -> None:
     model = fresh_model(architecture).train()
     switch_dropout(dropout_rates(model), on=False)

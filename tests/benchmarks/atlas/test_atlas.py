@@ -18,6 +18,7 @@ from benchmarks.schedule import do
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 
+pytestmark = pytest.mark.slow
 KINDS = ("plain", "luong-general")
 
 

@@ -78,6 +78,7 @@ def test_a_peer_is_scored_by_what_it_says_of_dev(tmp_path: Path, trained: list[f
     assert "tok:13a" in turn["signature"] and turn["seconds"] == 6.0 and turn["translating"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_training_that_fails_is_skipped_with_its_reason(tmp_path: Path, trained: list[float]) -> None:
     run(tmp_path, recipe="broken", peers=("dragoman",))
     (skipped,) = [record for record in read(tmp_path / "quality.jsonl") if record["what"] == "skipped"]
