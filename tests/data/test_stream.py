@@ -133,7 +133,7 @@ def test_epochs_and_seeds_differ(make: Any) -> None:
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
-@pytest.mark.parametrize("done", [0, 7, 150])
+@pytest.mark.parametrize("done", some([0, 7, 150], [150]))
 def test_a_stream_goes_on_from_any_position(sampling: float, done: int, pool: str, make: Any) -> None:
     unbroken = make(sampling=sampling)
     take(unbroken, done)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.jobs.test_train import Ear
+from tests.slow import some
 from tests.tiny import Trained, dragoman, recipe, refusal
 from torch import Tensor
 
@@ -33,7 +34,7 @@ def weights(run: Path) -> dict[str, Tensor]:
     return own_tensors(open_run(run).load_any(CPU))
 
 
-@pytest.fixture(scope="module", params=["rnn", "transformer"])
+@pytest.fixture(scope="module", params=some(["rnn", "transformer"], ["transformer"]))
 def pair(
     request: pytest.FixtureRequest, trained: Trained, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Path]:

@@ -112,12 +112,14 @@ def test_unknown_names_that_tell_where_they_stand_are_copied_without_asking(posi
     assert found == [" ".join(["voici", *(FRENCH.get(word, word) for word in one.split())]) for one in SENTENCES]
 
 
+@pytest.mark.slow
 def test_the_links_of_training_make_a_dictionary_that_travels_with_the_run(positional: Path):
     lines = (positional / "dictionary.tsv").read_text(encoding="utf-8").splitlines()
     words = dict(line.split("\t") for line in lines)
     assert {word: words[word] for word in FRENCH} == FRENCH
 
 
+@pytest.mark.slow
 def test_a_dictionary_of_one_s_own_translates_names(positional: Path, tmp_path: Path):
     (tmp_path / "names.tsv").write_text("Quimby\tGaston\n", encoding="utf-8")
     setting = f"dictionary={tmp_path / 'names.tsv'}"
@@ -125,6 +127,7 @@ def test_a_dictionary_of_one_s_own_translates_names(positional: Path, tmp_path: 
     assert found == ["voici vieux chat aime Gaston"]
 
 
+@pytest.mark.slow
 def test_unknown_words_that_tell_where_they_come_from_need_links(positional: Path):
     recipe = recipe_file(positional.parent, "rnn", "text={kind: words, unknown: positional}")
     sentence = refusal("train", recipe, "--out", positional.parent / "other")

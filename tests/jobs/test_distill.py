@@ -54,6 +54,7 @@ def test_a_student_learns_from_what_the_teacher_says(trained: Trained, tmp_path:
     assert len(together.translate(["I love cats."])) == 1
 
 
+@pytest.mark.slow
 def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path, student: Path) -> None:
     teacher, listener = trained("rnn", *TEACHER), Ear()
     distill([teacher], student, tmp_path / "run", teaching=DistillationSettings(n_best=4), listener=listener)
@@ -69,6 +70,7 @@ def test_alternatives_are_different_and_counted(trained: Trained, tmp_path: Path
     assert any(f"{len(found)} translations of 120 sentences ({each:.2f} per sentence)" in one for one in listener.said)
 
 
+@pytest.mark.slow
 def test_the_nearest_of_the_beam_is_not_always_its_best(trained: Trained, tmp_path: Path, student: Path) -> None:
     teacher = trained("rnn", *TEACHER)
     distill([teacher], student, tmp_path / "near", teaching=DistillationSettings(nearest=True))

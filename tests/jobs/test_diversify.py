@@ -35,6 +35,7 @@ def runs(trained: Trained) -> list[Path]:
     return [trained("rnn", *FORWARD), trained("rnn", *BACK)]
 
 
+@pytest.mark.slow
 def test_each_run_translates_its_side_of_the_corpora_of_the_first(runs: list[Path], tmp_path: Path) -> None:
     made = diversify(runs, tmp_path / "made")
     data = open_run(runs[0]).recipe.data

@@ -54,6 +54,7 @@ def test_a_grown_import_translates_as_before(name: str, imported: Models, tmp_pa
         assert set(run.directions.targets) == {*open_run(base).directions.targets, *new}
 
 
+@pytest.mark.slow
 def test_a_new_language_of_nllb_is_learned(tmp_path: Path) -> None:
     import_model(str(write_model(tmp_path / "model", "nllb")), tmp_path / "base")
     grow_run(tmp_path / "base", tmp_path / "grown", languages=["hmn_Latn"])
@@ -76,6 +77,7 @@ def test_what_the_library_cannot_number_is_not_exported(name: str, imported: Mod
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @QUIET
 def test_marian_goes_back_with_its_new_characters(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "marian")

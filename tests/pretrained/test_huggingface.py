@@ -148,6 +148,7 @@ def test_a_beam_is_that_of_the_recipe(trained: Trained, tmp_path: Path) -> None:
     assert written.shape[0] == len(SOURCES) and not set(written[:, 1:2].flatten().tolist()) & {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_a_run_of_several_languages_reads_its_tags(tmp_path: Path, trained: Trained) -> None:
     pairs = '[{"phrasebook": "train", "pairs": 60, "languages": ["en", "vi"], "both_ways": true}]'
     changes = (f"data.train={pairs}", f"data.dev={pairs}", "data.test=[]", 'data.languages=["en", "vi"]')

@@ -12,6 +12,7 @@ import pytest
 import torch
 from tests.end_to_end.processes import run_together
 from tests.laws.architectures import FAMILIES
+from tests.slow import some
 from tests.training.test_splitting import MORE, PAIRS, SPLITTABLE, gradients, without_dropout
 from torch import Tensor
 from torch.optim import SGD
@@ -38,8 +39,8 @@ TOKENS = target_tokens(BATCHES)
 OPTIMISED = "transformer pre-norm, sinusoidal"
 AT_ONCE = "transformer, gathered at once"
 WHAT = {
-    "quick": ((OPTIMISED,), ("muon",)),
-    "slow": ((*FAMILIES, AT_ONCE), ("adam", "nesterov")),
+    "one": ((OPTIMISED,), ("muon",)),
+    "all": ((*FAMILIES, AT_ONCE), ("adam", "nesterov")),
 }
 STEPS = 3
 
@@ -107,7 +108,7 @@ class Written:
     optimizers: Sequence[str]
 
 
-@pytest.fixture(scope="module", params=["quick", pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=some(WHAT, ()))
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Let two processes compute everything that the tests look at."""
     place = tmp_path_factory.mktemp("shards")
