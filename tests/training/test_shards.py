@@ -1,8 +1,9 @@
-"""Two processes that divide the weights take the steps of one process, and write what it writes."""
+"""Processes that divide the weights, two or one alone, take the steps of undivided training, and write what it writes."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as distributed
 from tests.end_to_end.processes import run_together
 from tests.laws.architectures import FAMILIES
 from tests.slow import some
@@ -59,9 +61,8 @@ class Place:
 @pytest.fixture(autouse=True)
 def double_precision() -> Iterator[None]:
     """Compute in float64."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+    with double():
+        yield
 
 
 def settings(optimizer: str) -> TrainingSettings:
@@ -101,33 +102,52 @@ def optimised(model: Any, kind: str, step: Callable[[Any], object], files: RunFi
 
 @dataclass(frozen=True)
 class Written:
-    """What two processes have computed, and where it is."""
+    """What one or two processes have computed, and where it is."""
 
     place: Path
+    size: int
     families: Sequence[str]
     optimizers: Sequence[str]
 
 
-@pytest.fixture(scope="module", params=some(WHAT, ()))
+@contextmanager
+def double() -> Iterator[None]:
+    """Compute in float64."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="module", params=["alone", *some(WHAT, ())])
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """Let two processes compute everything that the tests look at."""
+    """Let two processes, or this one with a group of its own, compute everything that the tests look at."""
     place = tmp_path_factory.mktemp("shards")
+    if request.param == "alone":
+        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+        try:
+            with double():
+                compute(place, ALONE, *WHAT["one"])
+        finally:
+            distributed.destroy_process_group()
+        return Written(place, 1, *WHAT["one"])
     found = run_together(2, "tests.training.test_shards", str(place), request.param)
     assert [one.returncode for one in found] == [0, 0], [one.stderr[-3000:] for one in found]
-    return Written(place, *WHAT[request.param])
+    return Written(place, 2, *WHAT[request.param])
 
 
 def test_loss_and_gradient_are_those_of_one_process(written: Written) -> None:
     for name in written.families:
-        compare_steps(written.place, name)
+        compare_steps(written.place, name, written.size)
 
 
-def compare_steps(written: Path, name: str) -> None:
+def compare_steps(written: Path, name: str, size: int) -> None:
     """Compare a step with that of one process."""
     model = OPTIMISED if name == AT_ONCE else name
     wanted, gradient = of_one_process(model)
-    found = [json.loads((written / f"{name} {rank}.json").read_text()) for rank in range(2)]
-    assert found[0]["sums"] == found[1]["sums"] == pytest.approx(wanted, rel=1e-9)
+    found = [json.loads((written / f"{name} {rank}.json").read_text()) for rank in range(size)]
+    assert found[0]["sums"] == found[-1]["sums"] == pytest.approx(wanted, rel=1e-9)
     assert sum(one["numbers"] for one in found) == sum(one.numel() for one in without_dropout(model).parameters())
     tensors = load_tensors(written / f"{name}.safetensors")[0]
     assert tensors.keys() == gradient.keys()
@@ -242,10 +262,13 @@ def look_into(place: Path, world: World) -> None:
         (place / "hollow.json").write_text(json.dumps(report))
 
 
+def compute(place: Path, world: World, families: Sequence[str], optimizers: Sequence[str]) -> None:
+    """Compute and write everything that the tests look at."""
+    compute_families(place, world, families)
+    compute_optimisers(place, world, optimizers)
+    look_into(place, world)
+
+
 if __name__ == "__main__":
-    torch.set_default_dtype(torch.float64)
-    with joined(torch.device("cpu")) as together:
-        folder, what = Path(sys.argv[1]), WHAT[sys.argv[2]]
-        compute_families(folder, together, what[0])
-        compute_optimisers(folder, together, what[1])
-        look_into(folder, together)
+    with double(), joined(torch.device("cpu")) as together:
+        compute(Path(sys.argv[1]), together, *WHAT[sys.argv[2]])
