@@ -56,7 +56,6 @@ def work_with_toys(folder: Path, **changes: object) -> Worker:
     return worker
 
 
-@pytest.mark.slow
 def test_a_system_that_fails_stops_no_other_and_is_not_tried_again(tmp_path: Path):
     worker = work_with_toys(tmp_path)
     done = {job.name: worker.folder.done(job) for job in worker.jobs}

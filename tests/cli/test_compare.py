@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.arena.arenas import ARENA, BROKEN, arena_file
+from tests.arena.arenas import ARENA, BROKEN, arena, arena_file, worker_of
 from tests.tiny import dragoman, process, refusal
 
 from dragoman.arena.schedule import Worker
@@ -58,6 +58,16 @@ def test_progress_has_a_line_for_each_job(capsys: pytest.CaptureFixture[str]):
     found = capsys.readouterr().err
     assert "3/9 jobs done\n  rnn/seed-1   50%  loss 2.000  100 tok/s  1:00 left\n  bytenet/seed-1  preparing\n" in found
     assert "4/9" not in found
+
+
+def test_what_failed_before_is_shown_and_not_run_again(tmp_path: Path):
+    worker = worker_of(arena("seeds=[1]"), tmp_path / "out")
+    for job in worker.jobs:
+        worker.folder.fail(job, "no memory is left")
+    found = dragoman("compare", arena_file(tmp_path, "seeds=[1]"), "--out", tmp_path / "out")
+    assert found.code == 1 and "0 of 3 jobs are done" in found.errors and "--retry" in found.errors
+    assert [line.split()[0] for line in found.lines] == [*ARENA["systems"], str(tmp_path / "out" / "table.html")]
+    assert all(line.endswith("failed: no memory is left") for line in found.lines[:2])
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

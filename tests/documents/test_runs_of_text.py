@@ -45,3 +45,44 @@ def test_a_field_surrounds_its_result_and_keeps_its_code():
 def test_line_breaks_end_sentences():
     _, found = read(run("<w:t>Name</w:t><w:tab/><w:t>Value</w:t>"))
     assert found.inline.segment.breaks == (4,)
+
+
+def field(code: str, result: str | None = None) -> str:
+    """Return a field; one without a result has its code alone."""
+    begin, separate, end = (run(f'<w:fldChar w:fldCharType="{kind}"/>') for kind in ("begin", "separate", "end"))
+    return begin + run(f"<w:instrText>{code}</w:instrText>") + ("" if result is None else separate + result) + end
+
+
+def test_a_field_without_a_result_is_one_element():
+    element, found = read(run("<w:t>Page </w:t>") + field("PAGE") + run("<w:t> of 9</w:t>"))
+    assert found.inline.segment.text.replace("\ufffc", "") == "Page  of 9"
+    assert [span.start for span in found.inline.segment.spans if span.start == span.end] != []
+    found.replace(found.inline.segment)
+    assert element.raw().count("fldChar ") == 2 and "PAGE" in element.raw()
+
+
+def test_a_field_within_the_code_of_another_belongs_to_it():
+    inner = field("PAGE", run("<w:t>7</w:t>"))
+    element, found = read(field(f"IF </w:instrText></w:r>{inner}<w:r><w:instrText>", run("<w:t>seven</w:t>")))
+    assert found.inline.segment.text == "seven"
+    found.replace(found.inline.segment)
+    assert element.raw().count("<w:instrText>") == 3
+
+
+def test_a_field_that_never_ends_is_left_as_it_is():
+    code = run('<w:fldChar w:fldCharType="begin"/>') + run("<w:instrText>REF</w:instrText>")
+    element, found = read(run("<w:t>See </w:t>") + code)
+    found.replace(found.inline.segment)
+    assert "See " in element.raw() and "REF" in element.raw()
+
+
+def test_a_content_control_without_content_is_left_as_it_is():
+    element, found = read(run("<w:t>Name: </w:t>") + "<w:sdt><w:sdtPr/></w:sdt>")
+    found.replace(found.inline.segment)
+    assert found.inline.segment.text.startswith("Name: ") and "<w:sdt><w:sdtPr/></w:sdt>" in element.raw()
+
+
+def test_a_content_control_surrounds_its_content():
+    element, found = read(f"<w:sdt><w:sdtPr/><w:sdtContent>{run('<w:t>Mai</w:t>')}</w:sdtContent></w:sdt>")
+    found.replace(found.inline.segment)
+    assert found.inline.segment.text == "Mai" and "<w:sdtPr/><w:sdtContent>" in element.raw()

@@ -1,5 +1,6 @@
 """Work that cannot fit into memory is refused before it starts."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,22 @@ def test_some_memory_is_free_here() -> None:
 def test_the_memory_of_this_process_is_known() -> None:
     resident = memory.resident_memory()
     assert resident is None or 1e6 < resident < 1e12
+
+
+def test_without_linux_files_memory_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = memory.peak_resident_memory()
+
+    def missing(path: Path, **_: object) -> str:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    whole, peak = memory.free_memory(), memory.peak_resident_memory()
+    assert memory.resident_memory() is None
+    assert whole == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert own is not None and peak is not None and peak >= 0.9 * own
+    monkeypatch.delattr(os, "sysconf")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert memory.free_memory() is None and memory.peak_resident_memory() is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a program's own peak")

@@ -117,3 +117,11 @@ def test_what_this_machine_does_not_have_is_not_chosen(monkeypatch: pytest.Monke
 def test_products_of_hidden_layers_decide_before_the_output_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [8.0, 8.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0]
     assert chosen("auto", monkeypatch, seconds) == "float32"
+
+
+def test_a_product_is_as_fast_as_its_fastest_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 5.0, 10.0, 12.0, 20.0, 29.0, *(30.0, 33.0) * 3])
+    monkeypatch.setattr(precision.time, "perf_counter", lambda: next(clock))
+    multiplied: list[torch.Tensor] = []
+    seconds = precision._seconds(lambda inputs, bias: multiplied.append(inputs) or inputs, torch.ones(1))
+    assert seconds == 2.0 and len(multiplied) == 6

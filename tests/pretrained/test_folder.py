@@ -1,6 +1,7 @@
 """Pretrained models are found and read without running anything in them, and what is missing is named."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,3 +250,23 @@ def test_a_name_that_is_not_there_says_what_to_do_without_a_downloader(
 def test_a_path_that_is_not_there_is_no_name(name: str) -> None:
     with pytest.raises(ImportModelError, match=r"there is no folder or \.zip"), opened(name):
         pass
+
+
+def test_a_name_is_downloaded_where_there_is_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def snapshot_download(name: str, *, ignore_patterns: list[str]) -> str:
+        asked.append(name)
+        if name == "no/network":
+            raise OSError("the host is unreachable.\nTry again.")
+        assert "*.h5" in ignore_patterns
+        return str(written(tmp_path / "downloaded"))
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(reading, "find_spec", lambda name: object())
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=snapshot_download))
+    with opened("own/model") as found:
+        assert same(TensorFiles(found))
+    with pytest.raises(ImportModelError, match=r"\(the host is unreachable\); copy its folder"), opened("no/network"):
+        pass
+    assert asked == ["own/model", "no/network"]

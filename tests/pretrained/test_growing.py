@@ -77,7 +77,6 @@ def test_what_the_library_cannot_number_is_not_exported(name: str, imported: Mod
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 @QUIET
 def test_marian_goes_back_with_its_new_characters(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "marian")

@@ -320,10 +320,77 @@ def test_a_damaged_archive_is_named(damage: Callable[[bytes], bytes], tmp_path: 
 @pytest.mark.parametrize("lost", ["Wemb", "decoder_l2_context_Wk"])
 def test_an_array_that_is_missing_is_named(lost: str, tmp_path: Path) -> None:
     write_raw(tmp_path / "opus")
-    model = tmp_path / "opus" / "model.npz"
-    with np.load(model) as arrays:
-        kept = {name: arrays[name] for name in arrays if name != lost}
-    np.savez(model, **kept)
+    rewritten(tmp_path / "opus" / "model.npz", lambda table: table.pop(lost))
     (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=rf"lacks the array `{lost}`"):
+        read_marian(tmp_path / "opus", tmp_path / "place")
+
+
+def rewritten(model: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the arrays of a model."""
+    with np.load(model) as arrays:
+        table = dict(arrays)
+    change(table)
+    np.savez(model, **table)
+
+
+def settings_array(text: bytes) -> Any:
+    """Return settings as Marian keeps them among the arrays."""
+    return np.frombuffer(text + b"\0", dtype=np.int8)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"models": ["model.npz", "source.spm"]}, r"decoder\.yml names an ensemble of 2 models; import each alone"),
+        ({"models": ["source.spm"]}, r"source\.spm is in a rounded format; give the \.npz"),
+        ({"models": []}, r"decoder\.yml names no `models`"),
+        ({"vocabs": ["vocab.both.yml"] * 3}, r"decoder\.yml names 3 vocabularies instead of two"),
+        ({"vocabs": ["model.npz.spm"] * 2}, r"model\.npz\.spm is not a SentencePiece model"),
+        ({"vocabs": ["source.spm", "target.spm"]}, r"source\.spm does not begin with `</s>` and `<unk>`"),
+    ],
+)
+def test_a_decoder_file_that_cannot_be_followed_is_named(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    write_raw(tmp_path / "opus")
+    (tmp_path / "opus" / "model.npz.spm").write_bytes(b"no pieces")
+    path = tmp_path / "opus" / "decoder.yml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | change))
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=named):
+        read_marian(tmp_path / "opus", tmp_path / "place")
+
+
+def test_damaged_text_files_are_named(tmp_path: Path) -> None:
+    write_raw(tmp_path / "opus")
+    with pytest.raises(ImportModelError, match=r"vocab\.yml is missing; copy the whole folder"):
+        read_vocabulary(tmp_path / "opus" / "vocab.yml")
+    (tmp_path / "opus" / "decoder.yml").write_text("models: [")
+    with pytest.raises(ImportModelError, match=r"decoder\.yml"):
+        read_marian(tmp_path / "opus", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda table: table.pop("special:model.yml"), r"does not hold its settings \(`special:model\.yml`\)"),
+        (
+            lambda table: table.update({"special:model.yml": settings_array(b"type: [")}),
+            r"model\.npz holds settings that cannot be read",
+        ),
+        (
+            lambda table: table.update(
+                {"special:model.yml": settings_array(yaml.safe_dump(SETTINGS | {"dim-emb": "wide"}).encode())}
+            ),
+            r"does not say its `dim-emb`",
+        ),
+    ],
+    ids=["no settings", "settings that cannot be read", "a width that is no number"],
+)
+def test_settings_that_cannot_be_read_are_named(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], named: str
+) -> None:
+    write_raw(tmp_path / "opus")
+    rewritten(tmp_path / "opus" / "model.npz", change)
+    (tmp_path / "place").mkdir()
+    with pytest.raises(ImportModelError, match=named):
         read_marian(tmp_path / "opus", tmp_path / "place")

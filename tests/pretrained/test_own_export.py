@@ -52,7 +52,7 @@ def maps(run: Path) -> list[Tensor]:
     return [one.weights for one in Translator.load(run, device="cpu").attention_maps(SOURCES, TARGETS)]
 
 
-@pytest.mark.parametrize("name", some(RUNS, QUICK))
+@pytest.mark.parametrize("name", some(RUNS, (*QUICK, "pre, target, two vocabularies")))
 def test_the_run_comes_back(name: str, trained: Trained, tmp_path: Path) -> None:
     run = loud(trained("transformer", *recipe_of(name)), tmp_path / "run")
     again = there_and_back(run, tmp_path)

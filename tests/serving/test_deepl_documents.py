@@ -1,13 +1,18 @@
 """DeepL's routes for documents: uploaded, asked after, fetched once."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 from tests.serving.test_deepl import SETTINGS, Phrases
 
 from dragoman.serving.app import create_app
 from dragoman.serving.deepl import DeepL
+from dragoman.serving.deepl_documents import DeepLDocuments, Waiting
+from dragoman.serving.deepl_glossaries import DeepLGlossaries
+from dragoman.serving.files import KEEP_BYTES
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.interface import OverloadedError, TooSlowError
 from dragoman.serving.store import MEMORY, open_store
@@ -48,3 +53,15 @@ def test_documents_are_translated_meanwhile_and_fetched_once():
         ):
             found = client.post("/v2/document", files=files, data={"target_lang": "VI", **data})
             assert (found.status_code, found.json()["message"]) == (400, message)
+
+
+def test_documents_that_nobody_fetches_are_forgotten_and_make_room():
+    clock = [0.0]
+    documents = DeepLDocuments(DeepLGlossaries(Glossaries(open_store(MEMORY))), now=lambda: clock[0])
+    work: Any = SimpleNamespace(cancel=lambda: clock.append(1.0))
+    documents.waiting["OLD"] = Waiting("key", "owner", "a.txt", 9, 60.0, KEEP_BYTES // 2, work=work)
+    with pytest.raises(OverloadedError, match="too many documents"):
+        documents._make_room(1)
+    clock[0] = 61.0
+    documents._make_room(1)
+    assert documents.waiting == {} and len(clock) == 2

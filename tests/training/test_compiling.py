@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.native.compilation import find_compiler
 from dragoman.training.compiling import Compiled, round_up, rounded
-from dragoman.training.objectives import translation_loss
+from dragoman.training.objectives import build_objective, translation_loss
 from dragoman.training.settings import TrainingSettings
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
+SETTINGS = TrainingSettings(steps=1)
 
 
 def scene(name: str) -> dict[str, Any]:
@@ -79,6 +81,44 @@ def test_graphs_without_a_gpu_are_plain_programs() -> None:
 def test_a_run_goes_on_compiled_and_back_with_the_same_losses() -> None:
     found = scene("resumed")
     assert len(found["numbers"][1]) == 9 and found["programs"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("refusal", "calls", "sentence"),
+    [
+        ("TorchDynamoException", 1, "(no compiler today); training continues"),
+        ("FailOnRecompileLimitHit", 3, "5 programs were compiled"),
+    ],
+    ids=["broken", "too many programs"],
+)
+def test_what_torch_refuses_is_computed_uncompiled_and_said_once(
+    refusal: str, calls: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch._dynamo.exc as refusals  # a second, which only this test needs
+
+    called: list[str] = []
+
+    def compile_to_refusal(forward: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+        def first_refusing(*arguments: Any, **named: Any) -> Any:
+            called.append("forward")
+            if len(called) == 1:
+                raise getattr(refusals, refusal)("no compiler today\nand none tomorrow")
+            return forward(*arguments, **named)
+
+        return first_refusing
+
+    monkeypatch.setattr(torch, "compile", compile_to_refusal)
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: None)
+    torch.manual_seed(1)
+    settings: ModelSettings = RecurrentSettings.model_validate({"embedding": 8, "hidden": 8, "dropout": 0.0})
+    model = build_model(settings, Vocabularies(19, 19))
+    pairs, said = batch([5, 3, 4], [6, 3, 2]), list[str]()
+    expected = build_objective(SETTINGS)(model, pairs).total
+    objective = Compiled(model, "graphs", said.append, most=5).around(build_objective)(SETTINGS)
+    for _ in range(2):
+        torch.testing.assert_close(objective(model, pairs).total, expected)
+    assert len(called) == calls and len(said) == 1 and sentence in said[0]
+    assert "forward" not in vars(model.decoder)
 
 
 def test_nothing_is_compiled_unless_it_is_asked_for() -> None:
