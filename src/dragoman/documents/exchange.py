@@ -120,9 +120,9 @@ class MemoryDocument:
         return encode_xml(self._root.raw(), self._encoding)
 
 
-def language_of(variant: Element) -> str:
-    """Return the language of a variant."""
-    return short(variant.attribute("xml:lang") or variant.attribute("lang") or "")
+def language_of(element: Element) -> str:
+    """Return the language of a variant, or of a part of a concept, without its region."""
+    return short(element.attribute("xml:lang") or element.attribute("lang") or "")
 
 
 def short(language: str) -> str:

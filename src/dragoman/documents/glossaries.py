@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dragoman.documents.exchange import language_of, short
 from dragoman.documents.markup import Element, decode_xml, decoded, tree
 from dragoman.errors import InputError, shorten
 from dragoman.regular_files import open_file
@@ -111,11 +112,8 @@ def _concepts(text: str, where: str, languages: tuple[str | None, str | None]) -
 
 def _terms(concept: Element, language: str) -> list[str]:
     """Return the terms of a concept in a language, whatever its region."""
-    found = []
-    for part in concept.elements():
-        own = (part.attribute("xml:lang") or "") if part.name in _LANGUAGES else ""
-        if own and re.split("[-_]", own)[0].lower() == re.split("[-_]", language)[0].lower():
-            found += [_text(one) for one in part.elements() if one.name == "term"]
+    parts = [one for one in concept.elements() if one.name in _LANGUAGES and language_of(one) == short(language)]
+    found = [_text(one) for part in parts for one in part.elements() if one.name == "term"]
     return [one for one in found if one]
 
 

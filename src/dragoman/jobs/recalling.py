@@ -3,19 +3,35 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from dragoman.data.directions import Languages
 from dragoman.documents.memories import Memory, Near, Recalled
 from dragoman.errors import InputError
+from dragoman.inference.attention_map import AttentionMap
 from dragoman.inference.translation import Translation
+from dragoman.jobs.translate_document import SentenceTranslator
 from dragoman.text.frames import Between
+
+
+class ReadingTranslator(SentenceTranslator, Protocol):
+    """A translator that can also show where it would look while it writes a given translation."""
+
+    def attention_maps(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        previous: Sequence[Sequence[str]] | None = None,
+        to: Languages = None,
+    ) -> list[AttentionMap]:
+        """Return the attention for each pair."""
 
 
 class RecallingTranslator:
     """A translator with a memory. All that is not about translating is that of the translator itself."""
 
-    def __init__(self, translator: Any, memory: Memory, *, offers: bool = False) -> None:
+    def __init__(self, translator: ReadingTranslator, memory: Memory, *, offers: bool = False) -> None:
         """Take a translator and its memory; with `offers`, translations come with what the memory has that is similar."""
         self._translator, self._memory, self._offers = translator, memory, offers
         self.sentences = 0

@@ -39,7 +39,7 @@ class SentenceTranslator(Protocol):
         sentences: Sequence[str],
         *,
         attention: bool,
-        previous: list[list[str]] | None,
+        previous: Sequence[Sequence[str]] | None,
         to: Languages,
         **decoding: Any,
     ) -> list[Translation]:
