@@ -9,6 +9,8 @@ INSTALL := $(BIN)/python -m pip install --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 CACHES := .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* build dist
 MEASURED := $(CURDIR)/build/coverage
+# File by file in their order: files of few tests can be long, and would otherwise come last, when one process has no more.
+SPREAD := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,7 +35,7 @@ bench: $(VENV)/.developing  ## measure beside peers and write docs/benchmarks.md
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
 	$(MAKE) --jobs 2 lint site
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m "not slow"
+	OMP_NUM_THREADS=1 $(PYTEST) $(SPREAD) -m "not slow"
 
 check: test  ## the same as test
 
@@ -48,7 +50,7 @@ site: $(VENV)/.developing  ## build the documentation into build/site, in Englis
 	@echo "Open build/site/index.html"
 
 slow: $(VENV)/.developing  ## run the tests that take minutes
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist loadfile -m slow
+	OMP_NUM_THREADS=1 $(PYTEST) $(SPREAD) -m slow
 
 fuzz: $(VENV)/.developing  ## give damaged files to what reads them; TARGET=runs, MINUTES=10 (targets: tests/fuzz/targets.py); goes on
 	$(INSTALL) --quiet --editable ".[fuzz]"
@@ -58,7 +60,7 @@ coverage: $(VENV)/.developing  ## measure which lines the tests reach, in Python
 	rm -rf $(MEASURED) .coverage .coverage.*
 	mkdir -p $(MEASURED)
 	OMP_NUM_THREADS=1 XDG_CACHE_HOME="$(MEASURED)/cache" CXX="$${CXX:-g++} --coverage -dumpdir $(MEASURED)/" \
-		$(BIN)/coverage run -m pytest -n 2 --dist loadfile -m "not slow"
+		$(BIN)/coverage run -m pytest $(SPREAD) -m "not slow"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/python tests/native_coverage.py $(MEASURED)
 	$(BIN)/coverage report --skip-covered --show-missing

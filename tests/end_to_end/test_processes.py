@@ -8,8 +8,9 @@ from shutil import copytree
 
 import pytest
 from tests.end_to_end.processes import environment, free_port, run_together
-from tests.tiny import recipe_file
+from tests.tiny import recipe, recipe_file
 
+from dragoman.jobs.train import fit
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile
 
@@ -47,7 +48,8 @@ def losses(folder: Path) -> list[float]:
 @pytest.mark.parametrize("model", ["transformer", pytest.param("rnn", marks=pytest.mark.slow)])
 def test_two_processes_have_the_losses_of_one(tmp_path: Path, model: str) -> None:
     settings = (*PLAIN, *(["training.replicas=1"] if model == "transformer" else []))
-    one = trained(tmp_path / "one", 1, *settings, model=model)
+    one = tmp_path / "one"
+    fit(recipe(model, *settings), one)
     two = trained(tmp_path / "two", 2, *settings, model=model)
     assert len(losses(one)) > 4
     assert losses(two) == pytest.approx(losses(one), rel=1e-4)

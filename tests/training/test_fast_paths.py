@@ -20,7 +20,7 @@ from dragoman.training.optimizers import build_optimizer
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import Compute, train_step
 
-STEPS = 200
+STEPS = 120
 ARCHITECTURES = {"transformer": transformer, "rnn": recurrent, "convs2s": convolutional}
 each = pytest.mark.parametrize("name", some(ARCHITECTURES, ("transformer",)))
 BATCHES: list[Batch] = [
@@ -103,7 +103,7 @@ def test_losses_are_those_of_the_plain_path(name: str, monkeypatch: pytest.Monke
     architecture = ARCHITECTURES[name](dropout=0.0)
     fast = fast_losses(architecture, torch.float64)
     plain = plain_losses(architecture, torch.float64, monkeypatch)
-    assert fast == pytest.approx(plain, rel=1e-9), "float64 does not let two hundred steps blow rounding up"
+    assert fast == pytest.approx(plain, rel=1e-9), "in float64, rounding does not grow visible in so many steps"
     assert sum(fast[-5:]) < 0.8 * sum(fast[:5]), "something is learned, so the losses could differ"
 
 
