@@ -12,7 +12,7 @@ from dragoman.inference.terms import joining, ways
 from dragoman.inference.translation import TermCounts
 from dragoman.inference.translator import Translator
 from dragoman.text.codec import Codec, learn_codec
-from dragoman.text.glossary import Term, Words
+from dragoman.text.glossary import Entry, Term, Words
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 
 SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "This is a book."]
@@ -133,3 +133,14 @@ def test_every_way_spells_the_term(settings: TextSettings):
 
 def test_a_term_with_unknown_signs_has_no_way():
     assert ways(learn_codec(CharactersSettings(), TEXTS), [Term.of("猫")]) == ()
+
+
+def test_a_sentence_may_have_terms_of_its_own_which_come_first(trained: Trained, terms: Path):
+    translator = Translator.load(trained("transformer"), glossary=[terms])
+    own = [(Entry.of("cats", ["nhà"]),), *[()] * (len(SOURCES) - 1)]
+    requests = translator.requests(SOURCES, terms=own)
+    first, *others = translator.translate_requests(requests, translator.settings)
+    assert [(one.source, one.target) for one in first.terms] == [("cats", "nhà")] and "nhà" in first.text
+    assert others == translator.translate(SOURCES)[1:]
+    drawn = translator.settings.model_copy(update={"method": "sample", "glossary": ()})
+    assert translator.translate_requests(requests, drawn)[0].terms == ()

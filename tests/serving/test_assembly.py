@@ -6,6 +6,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.serving.assembly import Draft
 from dragoman.serving.interface import Alternative, Options, Sentence
 from dragoman.serving.jobs import Found
+from dragoman.text.glossary import Entry, Glossary
 
 TEXT = "  One two.\n\n- Three! 😀\n"
 
@@ -50,3 +51,9 @@ def test_a_model_of_documents_reads_the_sentences_before() -> None:
     jobs = draft("One. Two.\nThree.").jobs(DecodingSettings(), Options(context="Before. That."), 2)
     assert [one.previous for one in jobs] == [("Before.", "That."), ("That.", "One."), ("One.", "Two.")]
     assert [one.previous for one in draft("One. Two.").jobs(DecodingSettings(), Options(context="x"), 0)] == [(), ()]
+
+
+def test_a_sentence_is_asked_for_the_terms_that_are_in_it() -> None:
+    glossary = Glossary(tuple(Entry.of(one, [one.upper()]) for one in ("two", "three", "four")))
+    jobs = draft(TEXT).jobs(DecodingSettings(), Options(glossary=glossary), 0)
+    assert [[entry.source.text for entry in job.terms] for job in jobs] == [["two"], ["three"]]

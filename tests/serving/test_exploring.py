@@ -23,6 +23,7 @@ from dragoman.inference.translator import Translator
 from dragoman.laws.examples import model_of
 from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
+from dragoman.serving.documents import Documents
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import Gate
 from dragoman.serving.keys import Keys
@@ -47,7 +48,10 @@ def app_of(*names: str, gate: Gate | None = None) -> FastAPI:
     offers = [offer(name, ("source", "target")) for name in names]
     models = Models(offers, lambda one: workers[one.name], settings=settings.engine)
     return create_app(
-        TranslationService(models, settings), settings, routers=(routes.router, exploring.router), gate=gate
+        TranslationService(models, settings),
+        settings,
+        routers=(routes.router, Documents().router(), exploring.router),
+        gate=gate,
     )
 
 
@@ -280,6 +284,30 @@ def test_in_a_browser_a_translation_appears_as_it_is_written_until_more_is_typed
         page.wait_for_function("() => true")
         page.wait_for_timeout(100)
         assert asked == ["net::ERR_ABORTED"]
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_document_is_translated_and_saved(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text(f"{TEXT}\n" * 120, encoding="utf-8")
+    with page_of(TRANSFORMER) as page:
+        page.evaluate(
+            """() => {
+            window.seen = new Set();
+            const watch = () => seen.add(document.querySelector("#far").textContent);
+            new MutationObserver(watch).observe(document.querySelector("#far"), { childList: true });
+        }"""
+        )
+        page.locator("#document").set_input_files(lines)
+        page.locator("#fetch").wait_for()
+        assert page.evaluate("() => [...seen]")[-3:] == ["100 of 120 texts", "120 of 120 texts", "Translated:"]
+        assert page.locator("#bar").is_hidden()
+        check_accessibility(page)
+        with page.expect_download() as download:
+            page.locator("#fetch").click()
+        assert download.value.suggested_filename == "lines.target.txt"
+        assert len(set(download.value.path().read_text(encoding="utf-8").split("\n")[:-1])) == 1
 
 
 @pytest.mark.slow

@@ -3,8 +3,10 @@
 import pytest
 from pydantic import ValidationError
 
+from dragoman.inference.translation import UsedTerm
 from dragoman.serving.forms import TranslateForm, TranslationForm, translation_table
 from dragoman.serving.interface import Alternative, Answer, Call, Detection, Options, Sentence, Token
+from dragoman.text.glossary import Entry, Glossary
 
 
 def test_a_body_becomes_a_call() -> None:
@@ -13,6 +15,17 @@ def test_a_body_becomes_a_call() -> None:
     assert form.call == Call(("a",), None, "vi", options)
     assert TranslateForm(text=["a", "b"], source="en", target="vi").call == Call(("a", "b"), "en", "vi")
     assert form.details and not TranslateForm(text="a", target="vi").details
+
+
+def test_a_glossary_is_terms_of_the_call_and_shows_what_became_of_them() -> None:
+    form = TranslateForm(text="a", target="vi", glossary={"Red Cross": "Chữ thập đỏ"})
+    assert form.call.options.glossary == Glossary((Entry.of("Red Cross", ["Chữ thập đỏ"]),)) and form.details
+    answer = Answer("b", "en", "vi", "m", sentences=(Sentence("a", "b", terms=(UsedTerm("a", "b", "forced"),)),))
+    table = translation_table(answer, details=form.details, alternatives=False)
+    assert table["sentences"][0]["terms"] == ({"source": "a", "target": "b", "state": "forced"},)
+    for term in ({" ": "x"}, {"x": ""}):
+        with pytest.raises(ValidationError, match="glossary"):
+            TranslateForm(text="a", target="vi", glossary=term)
 
 
 def test_an_unknown_field_is_refused() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tests.serving.phrases import Phrases
 
+from dragoman.errors import InputError
 from dragoman.serving.interface import Call, TooLargeError, TooSlowError
 from dragoman.serving.markup import TagRules
 from dragoman.serving.settings import ServiceSettings
@@ -16,6 +17,7 @@ from dragoman.serving.translating import (
     translate_aligned,
     translate_marked,
 )
+from dragoman.text.glossary import Glossary
 
 
 def test_size_is_checked():
@@ -32,6 +34,7 @@ def test_texts_without_words_are_not_asked_for_and_terms_are_applied():
     found = asyncio.run(translate(service, Call(("hello", "!", "red house"), "en", "vi"), {"house": "tòa nhà"}))
     assert [one.text for one in found] == ["xin chào", "!", "tòa nhà đỏ"]
     assert service.calls[0].texts == ("hello", "red house")
+    assert service.calls[0].options.glossary == Glossary.in_any_case({"house": "tòa nhà"})  # the search is asked first
     assert asyncio.run(translate(service, Call(("x",), "en", "en")))[0].text == "x"
 
 
@@ -48,6 +51,16 @@ def test_alignment_is_not_asked_for_twice_where_something_else_is_wrong():
     with pytest.raises(TooSlowError):
         asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi")))
     assert len(service.calls) == 1
+
+
+@pytest.mark.parametrize("attends", [True, False])
+def test_what_a_model_cannot_do_is_left_out(attends: bool):
+    refused = 2 if attends else 1
+    service = Phrases(attends=attends, failures=[InputError("an export has no glossary") for _ in range(refused)])
+    (found,) = asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi"), {"hello": "chào"}))
+    asked = [(call.options.alignment, call.options.glossary is not None) for call in service.calls]
+    assert found.text == "xin chào"
+    assert asked == [*([(True, True)] if attends else []), (False, True), (False, False)]
 
 
 def test_only_languages_that_are_translated_are_detected():

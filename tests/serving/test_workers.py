@@ -1,5 +1,6 @@
 """Batches of real models: an answer is the one that the sentence gets alone, with everything that was asked for."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dragoman.serving.interface import Options
 from dragoman.serving.jobs import Job, Wanted
 from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
 from dragoman.text.frames import Between
+from dragoman.text.glossary import Entry, Glossary
 
 SENTENCES = ["I love cats.", "No.", "The cat sits on the mat, and the dog sees it.", "Yes", "We study at school."]
 
@@ -100,7 +102,7 @@ def test_an_export_translates_the_same_and_says_what_it_cannot(trained: Trained,
     assert [one.best.text for one in found] == [one.best.text for one in expected]
     assert [len(one.alternatives) for one in found] == [1] * len(found)
     assert exported.spell([]) == ""
-    for options in (Options(alignment=True), Options(confidence=True)):
+    for options in (Options(alignment=True), Options(confidence=True), Options(glossary=Glossary(()))):
         with pytest.raises(InputError, match="serve the run"):
             exported.settings(options)
 
@@ -111,3 +113,17 @@ def test_a_text_that_does_not_fit_is_refused_alone(trained: Trained) -> None:
     )
     with pytest.raises(InputError, match="split it"):
         worker.encode(job("word " * 300))
+
+
+def test_terms_of_one_caller_are_in_the_translation_and_no_others(trained: Trained, tmp_path: Path) -> None:
+    worker = TorchWorker(Translator.load(trained("transformer"), device="cpu"))
+    glossary = Glossary((Entry.of("cats", ["quyển sách"]),))
+    jobs = jobs_of(worker, Options())
+    plain = translated(worker, jobs)
+    asked = [replace(jobs[0], terms=glossary.entries), *jobs[1:]]
+    first, *others = translated(worker, asked)
+    assert "quyển sách" in first.best.text and "quyển sách" not in plain[0].best.text
+    assert [(one.source, one.state) for one in first.best.terms] == [("cats", "forced")]
+    assert others == plain[1:]
+    with pytest.raises(InputError, match=r"glossary.*sample"):
+        worker.settings(Options(decoding=(("method", "sample"),), glossary=glossary))

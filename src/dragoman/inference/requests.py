@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from dragoman.text.codec import Codec, encode_within
 from dragoman.text.frames import Between
+from dragoman.text.glossary import Entry
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Request:
     target: str | None = None
     between: Between | None = None
     """The languages on which the frame of the source depends, and what the target begins with, if the models know several."""
+    terms: tuple[Entry, ...] = ()
+    """Entries of a glossary that this sentence alone must keep to; they come before those of the settings."""
 
 
 @dataclass(frozen=True)

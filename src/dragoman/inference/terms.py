@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from dragoman.data.directions import Direction, Directions
@@ -23,6 +23,10 @@ ROOM = 5
 """Number of tokens that a translation with terms may have more than half as many again, and those of the terms."""
 
 
+KEPT = 20_000
+"""Number of terms of which the ways to write them are kept: a service meets the glossaries of many callers."""
+
+
 @dataclass(frozen=True)
 class Required:
     """The hypotheses of sentences, searched again where terms were missing, and what became of the terms of each sentence."""
@@ -37,7 +41,8 @@ class Terminology:
     def __init__(self, engine: TorchEngine, target: Codec, directions: Directions) -> None:
         self._engine, self._target, self._directions = engine, target, directions
         self._glossaries: dict[tuple[tuple[Path, ...], tuple[str | None, str | None]], Glossary] = {}
-        self._phrases: dict[Entry, Phrase] = {}
+        self._phrase = lru_cache(maxsize=KEPT)(partial(_ways_of, target))
+        """The ways to write a translation of a term; none if the vocabulary lacks a sign of it."""
         self._joined = joining(target)
 
     def prepare(self, settings: DecodingSettings) -> None:
@@ -58,7 +63,8 @@ class Terminology:
         What a second search finds is taken where it has more of the terms; what cannot be written with the vocabulary, or does
         not fit into the maximum length, stays unmet.
         """
-        if not settings.requires_terms:
+        asks = settings.requires_terms or any(one.request.terms for one in requests)
+        if not asks or settings.method == "sample":
             return Required(found, [()] * len(requests))
         wanted = [self._entries(request, settings) for request in requests]
         before = [self._used(some, entries) for some, entries in zip(found, wanted, strict=True)]
@@ -79,10 +85,11 @@ class Terminology:
         return Required(results, used)
 
     def _entries(self, request: EncodedRequest, settings: DecodingSettings) -> list[Entry]:
-        """Return the entries whose terms are in a sentence, each once."""
+        """Return the entries whose terms are in a sentence, each once; those of the request come before those of the settings."""
         between, first = request.request.between, self._directions.first
         languages = first if between is None else (between.source, between.target)
-        glossary = self._glossary(settings.glossary, languages)
+        own = Glossary(request.request.terms).spelled(self._target.normalize)
+        glossary = Glossary.joined([own, self._glossary(settings.glossary, languages)] if settings.glossary else [own])
         return list(dict.fromkeys(match.entry for match in glossary.matches(request.request.source)))
 
     def _glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
@@ -103,17 +110,16 @@ class Terminology:
         words = Words.of(self._target.decode(found[0].ids) if found and entries else "")
         return [entry.used(words) for entry in entries]
 
-    def _phrase(self, entry: Entry) -> Phrase:
-        """Return the ways to write a translation of a term; none if the vocabulary lacks a sign of it."""
-        if entry not in self._phrases:
-            self._phrases[entry] = ways(self._target, entry.targets)
-        return self._phrases[entry]
-
 
 def _outcome(entry: Entry, before: Term | None, after: Term | None) -> UsedTerm:
     """Return what became of a term, from the translations of it that are there before and after a second search."""
     target = (after or entry.targets[0]).text
     return UsedTerm(entry.source.text, target, "unmet" if after is None else "met" if before else "forced")
+
+
+def _ways_of(codec: Codec, entry: Entry) -> Phrase:
+    """Return the ways to write a translation of a term."""
+    return ways(codec, entry.targets)
 
 
 def ways(codec: Codec, terms: Iterable[Term]) -> Phrase:

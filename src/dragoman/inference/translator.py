@@ -26,6 +26,7 @@ from dragoman.inference.translation import Translation
 from dragoman.models.capabilities import capabilities_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
+from dragoman.text.glossary import Entry
 
 Previous = Sequence[Sequence[str]] | None
 """The sentences before each one in its document, nearest last, as many as there are."""
@@ -187,15 +188,20 @@ class Translator:
         previous: Previous = None,
         first: int = 1,
         to: Languages = None,
+        terms: Sequence[Sequence[Entry]] | None = None,
     ) -> list[EncodedRequest]:
-        """Encode sentences, with given translations if any, for the engine; the other arguments are those of `translate`."""
+        """Encode sentences for the engine, with translations and entries of a glossary for each if they are given.
+
+        The other arguments are those of `translate`.
+        """
         before = self.preceding(sources) if previous is None or not self.previous else previous
         written = [None] * len(sources) if targets is None else targets
-        rows = zip(sources, before, written, self.directions.frames(to, len(sources)), strict=True)
+        frames, entries = self.directions.frames(to, len(sources)), terms or [()] * len(sources)
+        rows = zip(sources, before, written, frames, entries, strict=True)
         return self._encoder.encode_all(
             [
-                Request(source, number, tuple(nearest), target, between)
-                for number, (source, nearest, target, between) in enumerate(rows, first)
+                Request(source, number, tuple(nearest), target, between, tuple(some))
+                for number, (source, nearest, target, between, some) in enumerate(rows, first)
             ]
         )
 

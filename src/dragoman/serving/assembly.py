@@ -47,7 +47,10 @@ class Draft:
         for number in self.translated:
             place = number + len(before)
             nearest = tuple(texts[max(0, place - previous) : place]) if previous else ()
-            found.append(Job(self.parts[number].text, nearest, between, settings, wanted))
+            text = self.parts[number].text
+            matches = () if options.glossary is None else options.glossary.matches(text)
+            terms = tuple(dict.fromkeys(match.entry for match in matches))
+            found.append(Job(text, nearest, between, settings, wanted, terms))
         return found
 
     @property

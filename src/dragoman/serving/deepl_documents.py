@@ -32,7 +32,7 @@ from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import admitted, likely_source
 
 ATTEMPTS = 50
-"""How often a document is tried again when the service is busy; what was translated is remembered by the service."""
+"""How often a portion of a document is tried while the service is busy."""
 
 
 @dataclass
@@ -171,16 +171,10 @@ async def _translate(
 ) -> None:
     """Translate a document; try again while the service is busy."""
     one.begun = True
-    for attempt in range(ATTEMPTS):
-        try:
-            one.content = await translate_document(service, document, call, settings=settings, terms=terms)
-            one.size += len(one.content)
-            return
-        except OverloadedError as error:
-            if attempt == ATTEMPTS - 1:
-                one.problem = str(error)
-                return
-            await asyncio.sleep(error.retry_after or 1.0)
-        except DragomanError as error:
-            one.problem = str(error)
-            return
+    try:
+        one.content = await translate_document(
+            service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS
+        )
+        one.size += len(one.content)
+    except DragomanError as error:
+        one.problem = str(error)

@@ -1,9 +1,10 @@
 """Files that are uploaded, translated and fetched: what there is to translate in them, and where they wait."""
 
+import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import get_args
@@ -70,6 +71,33 @@ READERS: Mapping[str, Reader] = {
 """What reads files whose names end so, in small letters; tables and memories need to be told more than a name."""
 
 
+async def translated_portions(
+    service: Service,
+    document: Upload,
+    call: Call,
+    *,
+    settings: ServiceSettings,
+    terms: Mapping[str, str] | None = None,
+    attempts: int = 1,
+) -> AsyncGenerator[list[Answer], None]:
+    """Translate the texts of a document, and yield the answers to as many at once as a request may have.
+
+    What a busy service refuses is tried again, so many attempts in all. Where there are tags, only terms that the model can write
+    itself are in the translation; none is put in afterwards.
+    """
+    for texts in _portions(document.texts, settings):
+        portion = replace(call, texts=texts)
+        for left in reversed(range(attempts)):
+            try:
+                answers = await _translated(service, portion, terms, aligns=document.aligns)
+                break
+            except OverloadedError as error:
+                if not left:
+                    raise
+                await asyncio.sleep(error.retry_after or 1.0)
+        yield answers
+
+
 async def translate_document(
     service: Service,
     document: Upload,
@@ -77,17 +105,19 @@ async def translate_document(
     *,
     settings: ServiceSettings,
     terms: Mapping[str, str] | None = None,
+    attempts: int = 1,
 ) -> bytes:
-    """Translate the texts of a document, as many at once as a request may have; with terms only those without tags."""
-    answers: list[Answer] = []
-    for texts in _portions(document.texts, settings):
-        portion = replace(call, texts=texts)
-        if document.aligns and call.source != call.target:
-            answers += await translate_aligned(service, portion)
-        else:
-            found = await translate(service, portion, terms)
-            answers += [one.answer or Answer(one.text, one.source, call.target, "") for one in found]
-    return document.written(answers)
+    """Return the content of a document with its texts translated (`translated_portions`)."""
+    portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=attempts)
+    return document.written([answer async for portion in portions for answer in portion])
+
+
+async def _translated(service: Service, call: Call, terms: Mapping[str, str] | None, *, aligns: bool) -> list[Answer]:
+    """Translate texts, with the links between words if they are needed."""
+    if aligns and call.source != call.target:
+        return await translate_aligned(service, call, terms)
+    found = await translate(service, call, terms)
+    return [one.answer or Answer(one.text, one.source, call.target, "") for one in found]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from dragoman.serving.interface import Answer, Call, Options, Sentence
+from dragoman.text.glossary import Entry, Glossary
 from dragoman.text.segments import Split
+
+_Term = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 
 
 class Form(BaseModel):
@@ -59,6 +62,8 @@ class TranslateForm(Form):
     """Show the weights with which each token of the translation looked at the tokens of the source."""
     confidence: bool = False
     """Show alarms, and the confidence where the run has a calibration."""
+    glossary: dict[_Term, _Term] = Field(default={}, max_length=1000)
+    """Terms and how they must be translated; each sentence says what became of those in it (`met`, `forced`, `unmet`)."""
     stream: bool = False
     """Answer with server-sent events: `progress` as the translation is written, `answer` for each text, `done` or `error`."""
 
@@ -70,6 +75,7 @@ class TranslateForm(Form):
     @property
     def call(self) -> Call:
         """What the service is asked."""
+        terms = [(source, [target]) for source, target in self.glossary.items()]
         options = Options(
             beam=self.beam,
             n_best=self.n_best,
@@ -80,13 +86,27 @@ class TranslateForm(Form):
             alignment=self.alignment,
             attention=self.attention,
             confidence=self.confidence,
+            glossary=Glossary(tuple(Entry.of(*pair) for pair in terms)) if terms else None,
         )
         return Call(self.texts, None if self.source == "auto" else self.source, self.target, options, self.model)
 
     @property
     def details(self) -> bool:
         """Whether the sentences are shown."""
-        return self.log_probs or self.alignment or self.attention or self.confidence
+        return self.log_probs or self.alignment or self.attention or self.confidence or bool(self.glossary)
+
+
+class DocumentForm(Form):
+    """A document that is to be translated, as a form with a file."""
+
+    file: bytes = Field(json_schema_extra={"format": "binary"})
+    """The document; the end of its name says what it is."""
+    target: str
+    """Code of the language to translate into."""
+    source: str = "auto"
+    """Code of the language of the document; `auto` to detect it."""
+    model: str | None = None
+    """Name of the model that must answer; the first that translates the pair unless given."""
 
 
 class DetectForm(Form):
@@ -130,7 +150,7 @@ class TranslationForm(Form):
     """The lowest confidence among its sentences, if it was asked for and is known."""
     sentences: list[dict[str, Any]] | None = None
     """Each sentence with `source`, `text`, where they begin, `score`, `log_prob`, and what was asked for: `tokens`, `alignment`,
-    `attention` with `source_tokens`, `confidence`, `word_confidence`, `alarms`."""
+    `attention` with `source_tokens`, `confidence`, `word_confidence`, `alarms`, `terms`."""
 
 
 class TranslationsForm(Form):

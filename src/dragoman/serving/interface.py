@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dragoman.errors import DragomanError
+from dragoman.inference.translation import UsedTerm
+from dragoman.text.glossary import Glossary
 from dragoman.text.segments import Split
 
 Result = TypeVar("Result")
@@ -39,6 +41,8 @@ class Options:
     """Ask for the attention of each target token over the source tokens, averaged over layers and heads."""
     confidence: bool = False
     """Ask for alarms, and for confidence where the run has a calibration."""
+    glossary: Glossary | None = None
+    """Terms, and how they must be translated."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class Sentence:
     """Probability that each word of the translation is right."""
     alarms: tuple[str, ...] = ()
     """What is visibly wrong, in words."""
+    terms: tuple[UsedTerm, ...] = ()
+    """The terms of the glossary that are in the source, and what became of each."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError
 from dragoman.serving.interface import Options, Sentence
 from dragoman.text.frames import Between
+from dragoman.text.glossary import Entry
 
 OPEN_SETTINGS = frozenset(
     {
@@ -53,6 +54,8 @@ class Job:
     between: Between
     settings: DecodingSettings
     wanted: Wanted = Wanted()
+    terms: tuple[Entry, ...] = ()
+    """The entries of the caller's glossary whose terms are in the sentence."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Found:
             500
             + 4 * (len(one.source) + len(one.text))
             + 150 * (len(one.tokens) + len(one.alignment) + len(one.word_confidence) + len(one.source_tokens))
+            + 300 * len(one.terms)
             + 32 * len(one.attention) * len(one.source_tokens)
             for one in (self.best, *self.alternatives)
         )

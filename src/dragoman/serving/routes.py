@@ -1,18 +1,16 @@
 """Dragoman's own routes: `/v1/translate`, `/v1/detect`, `/v1/languages`, `/health` and `/metrics`."""
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from dragoman.errors import DragomanError
-from dragoman.serving.app import as_service_error, gate_of, note, service_of, settings_of
-from dragoman.serving.doorway import error_body
+from dragoman.serving.app import gate_of, note, service_of, settings_of
+from dragoman.serving.events import event, streamed
 from dragoman.serving.forms import (
     DetectForm,
     DetectionsForm,
@@ -38,8 +36,7 @@ async def translate(form: TranslateForm, request: Request) -> Response:
     characters = check_size(call.texts, settings_of(request))
     await admit(request, call.texts, characters)
     if form.stream:
-        events = _events(request, form, characters)
-        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return streamed(_events(request, form, characters))
     async with refunded(request, characters):
         answers = await service_of(request).translate(call)
     note(request, models=sorted({one.model for one in answers}), target=call.target)
@@ -80,30 +77,18 @@ async def metrics(request: Request) -> Response:
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-async def _events(request: Request, form: TranslateForm, characters: int) -> AsyncIterator[str]:
+async def _events(request: Request, form: TranslateForm, characters: int) -> AsyncGenerator[str, None]:
     """Yield the events of a stream."""
     shown: dict[str, Any] = {"details": form.details, "alternatives": form.n_best > 1}
-    try:
-        stream = service_of(request).stream(form.call)
-        async with refunded(request, characters), aclosing(stream) as progress:  # type: ignore[type-var]
-            async for one in progress:
-                yield _event(one, shown)
-        yield _written("done", {})
-    except DragomanError as error:
-        yield _written("error", error_body(as_service_error(error)))
+    stream = service_of(request).stream(form.call)
+    async with refunded(request, characters), aclosing(stream) as progress:  # type: ignore[type-var]
+        async for one in progress:
+            yield _event(one, shown)
+    yield event("done", {})
 
 
 def _event(progress: Progress, shown: dict[str, Any]) -> str:
     """Return one event."""
     if progress.answer is None:
-        return _written("progress", {"number": progress.number, "text": progress.text})
-    return _written("answer", {"number": progress.number, **translation_table(progress.answer, **shown)})
-
-
-def _written(event: str, data: dict[str, Any]) -> str:
-    r"""Return an event as it is sent.
-
-    >>> _written("done", {})
-    'event: done\ndata: {}\n\n'
-    """
-    return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+        return event("progress", {"number": progress.number, "text": progress.text})
+    return event("answer", {"number": progress.number, **translation_table(progress.answer, **shown)})

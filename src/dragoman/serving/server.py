@@ -16,6 +16,7 @@ from dragoman.errors import InputError
 from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.deepl import DeepL
+from dragoman.serving.documents import Documents
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.keys import Keys
@@ -33,7 +34,13 @@ operation of torch: with Python's own 5 ms little is translated while many reque
 
 def routers_of(store: Store) -> tuple[APIRouter, ...]:
     """Return all routes: Dragoman's own and its page, LibreTranslate's, and DeepL's, whose glossaries are in a store."""
-    return routes.router, exploring.router, LibreTranslate().router(), DeepL(Glossaries(store)).router()
+    return (
+        routes.router,
+        Documents().router(),
+        exploring.router,
+        LibreTranslate().router(),
+        DeepL(Glossaries(store)).router(),
+    )
 
 
 class Server(uvicorn.Server):

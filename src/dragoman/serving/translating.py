@@ -21,6 +21,7 @@ from dragoman.serving.interface import (
 )
 from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
 from dragoman.serving.settings import ServiceSettings
+from dragoman.text.glossary import Glossary
 
 BUSY = (429, 500, 503, 504)
 """Statuses of refusals that are not the caller's fault, so nothing is charged."""
@@ -129,12 +130,12 @@ async def translate(service: Service, call: Call, terms: Mapping[str, str] | Non
 
 
 async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None) -> list[Answer]:
-    """Return the answers of a service, with the terms of a glossary."""
+    """Return the answers of a service, with the terms of a glossary; what it leaves unmet is put where the links say."""
     if not call.texts:
         return []
     if not terms:
         return await service.translate(call)
-    answers = await translate_aligned(service, call)
+    answers = await translate_aligned(service, call, terms)
     texts = [with_terms(alignment_of(text, one), terms).target for text, one in zip(call.texts, answers, strict=True)]
     return [replace(answer, text=text) for answer, text in zip(answers, texts, strict=True)]
 
@@ -147,7 +148,7 @@ async def translate_marked(
     texts = tuple(text for one in marked for text in one.texts)
     if not texts or call.source == call.target:
         return [Translated(text, call.source or UNKNOWN) for text in call.texts]
-    answers = await translate_aligned(service, replace(call, texts=texts))
+    answers = await translate_aligned(service, replace(call, texts=texts), terms)
     pairs = zip(texts, answers, strict=True)
     alignments = [with_terms(alignment_of(text, answer), terms or {}) for text, answer in pairs]
     results, done = [], 0
@@ -160,19 +161,25 @@ async def translate_marked(
     return results
 
 
-async def translate_aligned(service: Service, call: Call) -> list[Answer]:
-    """Translate texts and align their words, unless the model has no attention to do it with."""
+async def translate_aligned(service: Service, call: Call, terms: Mapping[str, str] | None = None) -> list[Answer]:
+    """Translate texts, with terms if there are any, and align their words; without what the model cannot do of both."""
+    glossary = Glossary.in_any_case(terms) if terms else None
     chosen = next(
         (model for model in service.models() if call.model in (None, model.name) and _may(model.directions, call)), None
     )
-    if chosen is not None and chosen.attends is False:
-        return await service.translate(call)
-    try:
-        return await service.translate(replace(call, options=replace(call.options, alignment=True)))
-    except (InputError, ServiceError) as error:
-        if isinstance(error, ServiceError) and error.code != ServiceError.code:
-            raise
-        return await service.translate(call)
+    attends = chosen is None or chosen.attends is not False
+    wishes = [(attends, glossary), (False, glossary), (False, None)]
+    *wanted, least = (
+        replace(call, options=replace(call.options, alignment=alignment, glossary=some))
+        for alignment, some in dict.fromkeys(wishes)
+    )
+    for one in wanted:
+        try:
+            return await service.translate(one)
+        except (InputError, ServiceError) as error:
+            if isinstance(error, ServiceError) and error.code != ServiceError.code:
+                raise
+    return await service.translate(least)
 
 
 def _may(directions: Sequence[tuple[str, str]], call: Call) -> bool:

@@ -66,11 +66,14 @@ class TorchWorker:
         if (options.alignment or options.attention) and not self.translator.attends:
             raise InputError("this model has no attention over the source, so it cannot show where a word comes from")
         base = with_room(self.translator.settings, options)
-        return lay_over(base, changes_of(options), self.translator.engine.capabilities)
+        chosen = lay_over(base, changes_of(options), self.translator.engine.capabilities)
+        if options.glossary is not None and chosen.method == "sample":
+            raise InputError("a glossary does not work with `decoding.method: sample`; leave out one of them")
+        return chosen
 
     def encode(self, job: Job) -> Any:
         """Return a job as ids."""
-        (encoded,) = self.translator.requests([job.text], previous=[job.previous], to=[job.between])
+        (encoded,) = self.translator.requests([job.text], previous=[job.previous], to=[job.between], terms=[job.terms])
         return encoded
 
     def translate(self, jobs: Sequence[Job], encoded: Sequence[Any], watch: Watch) -> list[Found]:
@@ -104,6 +107,8 @@ class TorchWorker:
     def _sentence(self, job: Job, one: Translation) -> Sentence:
         """Return one translation of a job with what is wanted of it."""
         wanted, sentence = job.wanted, Sentence(job.text, one.text, score=one.score, log_prob=one.log_prob)
+        if one.terms:
+            sentence = replace(sentence, terms=one.terms)
         if wanted.log_probs or wanted.attention:
             pieces = [*self.translator.target.pieces(one.ids), "</s>"]
             tokens = zip(pieces, one.token_log_probs, strict=False)
@@ -149,7 +154,7 @@ class ExportWorker:
         """Return the decoding settings of a call. SettingsError or InputError for what CTranslate2 does not support."""
         from dragoman.inference.ctranslate2.translator import require_supported
 
-        for name in ("log_probs", "alignment", "attention", "confidence"):
+        for name in ("log_probs", "alignment", "attention", "confidence", "glossary"):
             if getattr(options, name):
                 raise InputError(f"an export does not provide `{name}`; serve the run it was made from")
         chosen = lay_over(with_room(self.translator.settings, options), changes_of(options))

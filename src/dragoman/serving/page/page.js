@@ -1,7 +1,7 @@
 // The page: one state, which the address holds, and what follows from it.
 import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { panel } from "./panel.js";
-import { download, post, setKey, stream, wantsKey } from "./service.js";
+import { download, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
 import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
 import { computation, matrix, reasons, tree } from "./views.js";
 import { WORDS } from "./words.js";
@@ -177,7 +177,36 @@ async function compute(found) {
   } catch (error) { panels[0].complain(error); }
 }
 
+// Translate a document; choosing another one, or none, gives this one up.
+let translating = new AbortController();
+async function upload() {
+  translating.abort();
+  translating = new AbortController();
+  const { signal } = translating;
+  const [file] = at("document").files;
+  const told = (text, { done, total } = {}) => {
+    if (signal.aborted) return;
+    at("far").textContent = text;
+    at("bar").hidden = total === undefined;
+    if (total) [at("bar").max, at("bar").value] = [total, done];
+  };
+  at("fetch").hidden = true;
+  told("");
+  if (!file) return;
+  const asked = { target: target(), model: modelOf(0)?.name };
+  try {
+    const tell = (progress) => told(words().progress(progress.done, progress.total), progress);
+    const { name, url } = await translateDocument(file, asked, { signal, tell });
+    told(words().ready);
+    [at("fetch").href, at("fetch").textContent, at("fetch").hidden] = [url, name, false];
+  } catch (error) {
+    if (wantsKey(error)) at("keys").hidden = false;
+    told(error.message);
+  }
+}
+
 let waiting = 0;
+at("document").addEventListener("change", upload);
 at("text").addEventListener("input", () => {
   clearTimeout(waiting);
   [0, 1].forEach(giveUp);

@@ -34,7 +34,7 @@ export function panel(number, on) {
     keepingFocus(() => translation.replaceChildren(...(found?.steps ? tokens(words) : [found?.text ?? ""])));
     const trust = found?.assessment?.confidence ?? null;
     const confidence = trust === null ? "" : ` · ${words.confidence(percent(trust))}`;
-    facts.textContent = found?.steps ? words.facts(found.score.toFixed(3), found.ms) + confidence : "";
+    facts.textContent = found?.steps ? words.facts(Number(found.score.toFixed(3)), found.ms) + confidence : "";
     legend.replaceChildren(...(found?.steps ? explained(words) : []));
     alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
     looked.hidden = !found?.steps;

@@ -26,26 +26,48 @@ export async function download(path, content, name) {
 
 // Translate one text, and tell what it has come to as it grows; a signal that aborts cancels the search too.
 export async function stream(content, signal, tell) {
-  const answer = await fetch("/v1/translate", asked({ ...content, stream: true }, signal));
+  let text = "";
+  for await (const [kind, found] of events("/v1/translate", { ...content, stream: true }, signal)) {
+    if (kind !== "done") { text = found.text; tell(text); }
+  }
+  return text;
+}
+
+// Translate a document, tell how far it is, and return its name and address.
+export async function translateDocument(file, fields, { signal, tell }) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) if (value) form.append(name, value);
+  form.append("file", file);
+  let done = null;
+  for await (const [kind, found] of events("/v1/documents", form, signal)) {
+    if (kind === "progress") tell(found);
+    else done = found;
+  }
+  return done;
+}
+
+async function* events(path, content, signal) {
+  const answer = await fetch(path, asked(content, signal));
   if (!answer.ok) throw await refusal(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let [rest, text] = ["", ""];
+  let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text;
-    const events = (rest + value).split("\n\n");
-    rest = events.pop();
-    for (const event of events) {
+    if (done) return;
+    const whole = (rest + value).split("\n\n");
+    rest = whole.pop();
+    for (const event of whole) {
       const [, kind, data] = /^event: (\w+)\ndata: (.*)$/s.exec(event);
       const found = JSON.parse(data);
       if (kind === "error") throw new Error(found.error.message);
-      if (kind !== "done") { text = found.text; tell(text); }
+      yield [kind, found];
     }
   }
 }
 
 function asked(content, signal) {
   const key = sessionStorage.getItem(KEY);
-  const headers = { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
-  return { method: "POST", headers, body: JSON.stringify(content), signal };
+  const form = content instanceof FormData;
+  const headers = { ...(form ? {} : { "Content-Type": "application/json" }), ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  return { method: "POST", headers, body: form ? content : JSON.stringify(content), signal };
 }

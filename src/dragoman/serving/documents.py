@@ -1,0 +1,105 @@
+"""Dragoman's own routes for documents: one is uploaded, its progress is told while it is translated, and the result fetched."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import PurePath
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from dragoman.serving.app import note, service_of, settings_of
+from dragoman.serving.events import event, streamed
+from dragoman.serving.fields import read_fields
+from dragoman.serving.files import READERS, Downloads, Reader, Upload, safe_name, suffix_of, translated_portions
+from dragoman.serving.forms import DocumentForm, ProblemForm
+from dragoman.serving.interface import Answer, Call, ServiceError
+from dragoman.serving.openapi import MULTIPART, body, refusals
+from dragoman.serving.translating import admit, likely_source, refunded
+
+PORTION = 50
+"""Maximum number of texts after which progress is told."""
+ATTEMPTS = 50
+"""How often a portion is tried while the service is busy."""
+
+
+def translated_name(name: str, target: str) -> str:
+    """Return the name of a translated document, which can lie beside the original.
+
+    >>> translated_name("../report.v2.docx", "vi")
+    'report.v2.vi.docx'
+    """
+    safe = PurePath(safe_name(name))
+    return f"{safe.stem}.{target}{safe.suffix}"
+
+
+class Documents:
+    """The routes, with the translated documents in memory."""
+
+    def __init__(self, readers: Mapping[str, Reader] = READERS, downloads: Downloads | None = None) -> None:
+        self.readers, self.downloads = readers, downloads or Downloads()
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter()
+        router.add_api_route("/v1/documents", self.translate, methods=["POST"], response_class=StreamingResponse,
+            responses=refusals(ProblemForm, (400, 403, 413, 422, 429, 503)),
+            openapi_extra=body(DocumentForm, MULTIPART))  # fmt: skip
+        router.add_api_route("/v1/documents/{ticket}", self.fetch, methods=["GET"], response_class=Response,
+            responses=refusals(ProblemForm, (404,)))  # fmt: skip
+        return router
+
+    async def translate(self, request: Request) -> Response:
+        """Translate a document, and tell with server-sent events how far it is: `progress`, and `done` or `error`.
+
+        `progress` has the number of texts that are `done`, of `total`; `done` the `name` of the document and the `url` from which
+        it can be fetched for half an hour.
+        """
+        service = service_of(request)
+        fields = await read_fields(request, settings_of(request).max_body_mb)
+        file, target, source = fields.files.get("file"), fields.text("target"), fields.text("source") or "auto"
+        if file is None or not file.content or not target:
+            raise ServiceError(
+                "send a form with the document as `file`, and the language to translate into as `target`"
+            )
+        reader = self.readers.get(suffix_of(file.name))
+        if reader is None:
+            known = ", ".join(suffix[1:] for suffix in self.readers)
+            raise ServiceError(f"documents named `{suffix_of(file.name)}` are not translated; send one of: {known}")
+        document = await asyncio.to_thread(reader, file.content, file.name)
+        characters = sum(map(len, document.texts))
+        await admit(request, document.texts, characters)
+        if source == "auto":
+            source = await likely_source(service, document.texts[:100], target)
+        call = Call((), source, target, model=fields.text("model") or None)
+        note(request, target=target)
+        return streamed(self._events(request, document, call, name=file.name, characters=characters))
+
+    async def fetch(self, ticket: str) -> Response:
+        """Fetch a translated document."""
+        found = self.downloads.fetch(ticket)
+        if found is None:
+            raise HTTPException(404, "no such document waits to be fetched; translate it again")
+        headers = {"Content-Disposition": f'attachment; filename="{found.name}"', "X-Content-Type-Options": "nosniff"}
+        return Response(found.content, media_type="application/octet-stream", headers=headers)
+
+    async def _events(
+        self, request: Request, document: Upload, call: Call, *, name: str, characters: int
+    ) -> AsyncGenerator[str, None]:
+        """Translate portion by portion, and yield the events."""
+        settings = settings_of(request)
+        small = settings.model_copy(update={"max_texts": min(PORTION, settings.max_texts)})
+        answers: list[Answer] = []
+        total = len(document.texts)
+        yield event("progress", {"done": 0, "total": total})
+        portions = translated_portions(service_of(request), document, call, settings=small, attempts=ATTEMPTS)
+        async with refunded(request, characters), aclosing(portions) as some:
+            async for portion in some:
+                answers += portion
+                yield event("progress", {"done": len(answers), "total": total})
+        ticket = self.downloads.keep(
+            translated_name(name, call.target), await asyncio.to_thread(document.written, answers)
+        )
+        path = request.app.url_path_for("fetch", ticket=ticket)
+        yield event("done", {"name": self.downloads.waiting[ticket].name, "url": str(path)})

@@ -1,0 +1,37 @@
+"""Server-sent events: how an answer that takes long tells what it has come to."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi.responses import StreamingResponse
+
+from dragoman.errors import DragomanError
+from dragoman.serving.app import as_service_error
+from dragoman.serving.doorway import error_body
+
+
+def event(name: str, data: dict[str, Any]) -> str:
+    r"""Return an event as it is sent.
+
+    >>> event("done", {})
+    'event: done\ndata: {}\n\n'
+    """
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def streamed(events: AsyncGenerator[str, None]) -> StreamingResponse:
+    """Return an answer of events; an error among them is the last one, named `error`."""
+    headers = {"Cache-Control": "no-store"}
+    return StreamingResponse(_until_refused(events), media_type="text/event-stream", headers=headers)
+
+
+async def _until_refused(events: AsyncGenerator[str, None]) -> AsyncIterator[str]:
+    """Yield events; of an error, the event that tells it."""
+    try:
+        async with aclosing(events) as some:
+            async for one in some:
+                yield one
+    except DragomanError as error:
+        yield event("error", error_body(as_service_error(error)))
