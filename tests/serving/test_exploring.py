@@ -41,18 +41,18 @@ AXE = Path(os.environ.get("AXE_CORE", "no axe.min.js"))
 """The file of axe-core, by which accessibility is checked where it is named."""
 
 
-def app_of(*names: str, gate: Gate | None = None) -> FastAPI:
-    """Return the application of a service of small models."""
+def service_of_models(*names: str) -> TranslationService:
+    """Return a service of small models."""
     settings = ServiceSettings()
     workers = {name: TorchWorker(Translator([model_of(ARCHITECTURES[name])], CODEC, CODEC)) for name in names}
     offers = [offer(name, ("source", "target")) for name in names]
-    models = Models(offers, lambda one: workers[one.name], settings=settings.engine)
-    return create_app(
-        TranslationService(models, settings),
-        settings,
-        routers=(routes.router, Documents().router(), exploring.router),
-        gate=gate,
-    )
+    return TranslationService(Models(offers, lambda one: workers[one.name], settings=settings.engine), settings)
+
+
+def app_of(*names: str, gate: Gate | None = None) -> FastAPI:
+    """Return the application of a service of small models."""
+    routers = (routes.router, Documents().router(), exploring.router)
+    return create_app(service_of_models(*names), ServiceSettings(), routers=routers, gate=gate)
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from dragoman.serving.app import note, service_of, settings_of
 from dragoman.serving.events import event, streamed
 from dragoman.serving.fields import read_fields
 from dragoman.serving.files import READERS, Downloads, Reader, Upload, safe_name, suffix_of, translated_portions
-from dragoman.serving.forms import DocumentForm, ProblemForm
+from dragoman.serving.forms import REFUSED, DocumentForm, ProblemForm
 from dragoman.serving.interface import Answer, Call, ServiceError
-from dragoman.serving.openapi import MULTIPART, body, refusals
+from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
 from dragoman.serving.translating import admit, likely_source, refunded
 
 PORTION = 50
@@ -44,10 +44,10 @@ class Documents:
         """Return the routes."""
         router = APIRouter()
         router.add_api_route("/v1/documents", self.translate, methods=["POST"], response_class=StreamingResponse,
-            responses=refusals(ProblemForm, (400, 403, 413, 422, 429, 503)),
+            responses={**REFUSED, 200: {"content": {EVENTS: {}}}},
             openapi_extra=body(DocumentForm, MULTIPART))  # fmt: skip
         router.add_api_route("/v1/documents/{ticket}", self.fetch, methods=["GET"], response_class=Response,
-            responses=refusals(ProblemForm, (404,)))  # fmt: skip
+            responses={**refusals(ProblemForm, (404,)), 200: {"content": {"application/octet-stream": {}}}})  # fmt: skip
         return router
 
     async def translate(self, request: Request) -> Response:

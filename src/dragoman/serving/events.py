@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from dragoman.errors import DragomanError
 from dragoman.serving.app import as_service_error
 from dragoman.serving.doorway import error_body
+from dragoman.serving.openapi import EVENTS
 
 
 def event(name: str, data: dict[str, Any]) -> str:
@@ -24,7 +25,7 @@ def event(name: str, data: dict[str, Any]) -> str:
 def streamed(events: AsyncGenerator[str, None]) -> StreamingResponse:
     """Return an answer of events; an error among them is the last one, named `error`."""
     headers = {"Cache-Control": "no-store"}
-    return StreamingResponse(_until_refused(events), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_until_refused(events), media_type=EVENTS, headers=headers)
 
 
 async def _until_refused(events: AsyncGenerator[str, None]) -> AsyncIterator[str]:

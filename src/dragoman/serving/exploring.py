@@ -18,7 +18,7 @@ from dragoman.inference.exploring.interventions import Forced, Interventions
 from dragoman.inspection.page import attention_page
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.serving.app import service_of
-from dragoman.serving.forms import Form
+from dragoman.serving.forms import REFUSED, Form
 from dragoman.serving.translating import admitted
 from dragoman.serving.workers import TorchWorker
 
@@ -124,7 +124,7 @@ class AssessForm(Form):
     """Name of the model; the first one unless given."""
 
 
-@router.post("/v1/explore")
+@router.post("/v1/explore", responses=REFUSED)
 async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
     """Translate a sentence, and tell what the search weighed and where each step looked."""
     return await _with_explorer(
@@ -134,7 +134,7 @@ async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
     )
 
 
-@router.post("/v1/explore/assess")
+@router.post("/v1/explore/assess", responses=REFUSED)
 async def assess(form: AssessForm, request: Request) -> dict[str, Any]:
     """Tell how far a translation can be trusted: alarms, and confidence where the run has a calibration."""
 
@@ -145,7 +145,7 @@ async def assess(form: AssessForm, request: Request) -> dict[str, Any]:
     return await _with_worker(form, request, work)
 
 
-@router.post("/v1/explore/save", response_class=HTMLResponse)
+@router.post("/v1/explore/save", response_class=Response, responses={**REFUSED, 200: {"content": {"text/html": {}}}})
 async def save(form: SaveForm, request: Request) -> Response:
     """Return the attention as one file that needs nothing else, the page that `dragoman attend` writes."""
     pictures = [await _with_explorer(one, request, partial(_picture, one, form)) for one in form.forms]
@@ -153,7 +153,7 @@ async def save(form: SaveForm, request: Request) -> Response:
     return HTMLResponse(attention_page(pictures), headers=headers)
 
 
-@router.post("/v1/explore/why-not")
+@router.post("/v1/explore/why-not", responses=REFUSED)
 async def why_not(form: WhyNotForm, request: Request) -> dict[str, Any]:
     """Say why a translation does not go on with a word."""
     return await _with_explorer(
@@ -163,7 +163,7 @@ async def why_not(form: WhyNotForm, request: Request) -> dict[str, Any]:
     )
 
 
-@router.post("/v1/explore/computation")
+@router.post("/v1/explore/computation", responses=REFUSED)
 async def computation(form: ComputationForm, request: Request) -> dict[str, Any]:
     """Show how attention computed the weights of the last token of the prefix."""
     options = {name: value for name, value in form.options.items() if name != "beam"}

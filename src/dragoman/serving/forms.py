@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from dragoman.serving.interface import Answer, Call, Options, Sentence
+from dragoman.serving.openapi import refusals
 from dragoman.text.glossary import Entry, Glossary
 from dragoman.text.segments import Split
 
@@ -210,6 +211,10 @@ class ProblemForm(Form):
     """The answer to a request that is refused."""
 
     error: ErrorForm
+
+
+REFUSED = refusals(ProblemForm, (400, 403, 404, 413, 422, 429, 500, 503, 504))
+"""How Dragoman's own routes describe their refusals."""
 
 
 def translation_table(answer: Answer, *, details: bool, alternatives: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 JSON = "application/json"
+EVENTS = "text/event-stream"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 

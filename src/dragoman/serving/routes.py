@@ -12,24 +12,23 @@ from starlette.concurrency import run_in_threadpool
 from dragoman.serving.app import gate_of, note, service_of, settings_of
 from dragoman.serving.events import event, streamed
 from dragoman.serving.forms import (
+    REFUSED,
     DetectForm,
     DetectionsForm,
     HealthForm,
     LanguagesForm,
-    ProblemForm,
     TranslateForm,
     TranslationsForm,
     translation_table,
 )
 from dragoman.serving.interface import Progress
-from dragoman.serving.openapi import refusals
+from dragoman.serving.openapi import EVENTS
 from dragoman.serving.translating import admit, check_size, refunded
 
 router = APIRouter()
-_REFUSED = refusals(ProblemForm, (400, 403, 404, 413, 422, 429, 500, 503, 504))
 
 
-@router.post("/v1/translate", response_model=TranslationsForm, responses=_REFUSED)
+@router.post("/v1/translate", response_model=TranslationsForm, responses={**REFUSED, 200: {"content": {EVENTS: {}}}})
 async def translate(form: TranslateForm, request: Request) -> Response:
     """Translate texts. Long ones are cut into sentences; what stands between these stays as it is."""
     call = form.call
@@ -44,7 +43,7 @@ async def translate(form: TranslateForm, request: Request) -> Response:
     return JSONResponse({"translations": [translation_table(one, **shown) for one in answers]})
 
 
-@router.post("/v1/detect", response_model=DetectionsForm, responses=_REFUSED)
+@router.post("/v1/detect", response_model=DetectionsForm, responses=REFUSED)
 async def detect(form: DetectForm, request: Request) -> Response:
     """Say which of the served languages a text may be in. Without py3langid, several languages cannot be told apart (400)."""
     check_size([form.text], settings_of(request))
