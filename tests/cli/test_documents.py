@@ -54,6 +54,6 @@ def test_a_document_has_the_terms_of_a_glossary(trained: Trained, page: Path):
     terms.write_text("cats,quyển sách\n", encoding="utf-8")
     found = dragoman("translate", trained("transformer"), page, "-o", out, "--glossary", terms, "--json")
     assert found.code == 0, found.errors
-    assert "1 terms were matched" in found.errors
+    assert "Terms in the source: 1;" in found.errors
     assert json.loads(found.output)["terms"] == {"matched": 1, "met": 0, "forced": 1, "unmet": 0, "searched_again": 1}
     assert "quyển sách" in out.read_text(encoding="utf-8").replace("<b>", "").replace("</b>", "")

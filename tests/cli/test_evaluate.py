@@ -79,4 +79,4 @@ def test_the_terms_of_a_glossary_are_counted(trained: Trained, source, target, t
     counts = json.loads(found.output)["terms"]
     assert counts["matched"] == counts["met"] + counts["forced"] + counts["unmet"] > 0
     shown = dragoman("evaluate", trained("transformer"), source, target, "--glossary", terms).output
-    assert f"{counts['matched']} terms were matched" in shown
+    assert f"Terms in the source: {counts['matched']};" in shown

@@ -130,7 +130,10 @@ def terms(tmp_path):
 
 def test_the_terms_of_a_glossary_are_met_and_counted(trained: Trained, terms):
     found = dragoman("translate", trained("transformer"), "--glossary", terms, "--json", stdin=LINES)
-    assert "1 terms were matched: 0 met at once, 1 forced by searching 1 sentences again, 0 unmet." in found.errors
+    assert (
+        "Terms in the source: 1; met at once: 0, forced by a second search: 1 (sentences searched: 1), unmet: 0."
+        in found.errors
+    )
     first, second = (json.loads(line) for line in found.lines[:2])
     assert "quyển sách" in first["translation"]
     assert first["terms"] == [{"source": "cats", "target": "quyển sách", "state": "forced"}]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.documents import reading
-from dragoman.documents.reading import Reading, open_document
+from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
 
@@ -57,3 +57,25 @@ def test_more_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.write_bytes(gzip.compress(b"a", mtime=0))
     with pytest.raises(InputError, match="for tables"):
         open_document(path, Reading(column="a"))
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "ending"),
+    [
+        ("a.html", "a.md", "\\.md"),
+        ("b.txt", "a.txt.gz", "\\.txt\\.gz"),
+        ("b.txt.gz", "a.txt", "\\.txt"),
+        ("b.md", "a.b.srt", "\\.srt"),
+    ],
+)
+def test_a_translation_is_not_named_as_another_format(output: str, name: str, ending: str):
+    with pytest.raises(
+        InputError, match=rf"{output} does not end as {name} does; name it so that it ends in {ending}$"
+    ):
+        check_name(Path(output), Path(name))
+
+
+def test_other_names_of_the_format_and_unknown_ones_are_taken():
+    for output, name in (("b.markdown", "a.md"), ("b.vi", "a.txt"), ("b.GZ", "a.txt.gz"), ("b.XLF", "a.xliff")):
+        check_name(Path(output), Path(name))
+    check_name(Path("b.md"), Path("a.inc"), Reading("txt"))

@@ -46,7 +46,7 @@ def test_each_different_sentence_is_translated_once():
     assert (found.summary.sentences, found.summary.left) == (2, 0)
     assert found.summary.terms == TermCounts(matched=1, met=1)
     assert str(found.summary).endswith(
-        "1 terms were matched: 1 met at once, 0 forced by searching 0 sentences again, 0 unmet."
+        "Terms in the source: 1; met at once: 1, forced by a second search: 0 (sentences searched: 0), unmet: 0."
     )
 
 

@@ -85,10 +85,20 @@ class _Compressed:
 def open_document(path: Path, reading: Reading | None = None) -> Document:
     """Read a document. InputError if it cannot be read, or its format is not known."""
     chosen = reading or Reading()
-    name = path.name.lower()
-    kind = chosen.format or _format_of(name.removesuffix(".gz"), path)
+    kind = chosen.format or _format_of(path)
     document = read_document(content_of(path), kind, str(path), reading=chosen)
-    return _Compressed(document) if name.endswith(".gz") else document
+    return _Compressed(document) if _is_compressed(path) else document
+
+
+def check_name(output: Path, path: Path, reading: Reading | None = None) -> None:
+    """Raise InputError if the names of a document and its translation stand for different formats, unless `reading` has one."""
+    chosen = reading is not None and reading.format is not None
+    alike = chosen or _known_format(output) in (None, _format_of(path))
+    if not alike or _is_compressed(output) != _is_compressed(path):
+        raise InputError(
+            f"a translation has the format of its document, but {output.name} does not end as {path.name} does; name it "
+            f"so that it ends in {''.join(path.suffixes[-1 - _is_compressed(path) :])}"
+        )
 
 
 def content_of(path: Path) -> bytes:
@@ -100,7 +110,7 @@ def content_of(path: Path) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); give a document that exists") from None
-    return _unpacked(content, path) if path.name.lower().endswith(".gz") else content
+    return _unpacked(content, path) if _is_compressed(path) else content
 
 
 def read_document(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
@@ -131,14 +141,25 @@ def read_document(content: bytes, kind: Format, where: str, *, reading: Reading)
             return _Encoded(content, where, PlainDocument)
 
 
-def _format_of(name: str, path: Path) -> Format:
+def _format_of(path: Path) -> Format:
     """Return the format that a suffix stands for."""
-    suffix = name.rpartition(".")[2]
+    if (found := _known_format(path)) is None:
+        raise InputError(
+            f"{path} has no suffix of a known format; name one with --format: {', '.join(get_args(Format))}"
+        )
+    return found
+
+
+def _known_format(path: Path) -> Format | None:
+    """Return the format that a suffix stands for, if it does."""
+    suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     suffix = SUFFIXES.get(suffix, suffix)
-    for known in get_args(Format):
-        if suffix == known:
-            return known
-    raise InputError(f"{path} has no suffix of a known format; name one with --format: {', '.join(get_args(Format))}")
+    return next((known for known in get_args(Format) if suffix == known), None)
+
+
+def _is_compressed(path: Path) -> bool:
+    """Tell whether a name is that of a gzip file."""
+    return path.name.lower().endswith(".gz")
 
 
 def _unpacked(content: bytes, path: Path) -> bytes:

@@ -35,7 +35,7 @@ class TermCounts:
 
         >>> terms = (UsedTerm("cat", "mèo", "met"), UsedTerm("mat", "thảm", "forced"))
         >>> print(TermCounts.of([Translation("Mèo trên thảm.", -1.0, -1.0, terms=terms)]))
-        2 terms were matched: 1 met at once, 1 forced by searching 1 sentences again, 0 unmet.
+        Terms in the source: 2; met at once: 1, forced by a second search: 1 (sentences searched: 1), unmet: 0.
         """
         found = [[term.state for term in one.terms] for one in translations]
         states = [state for some in found for state in some]
@@ -53,8 +53,8 @@ class TermCounts:
 
     def __str__(self) -> str:
         return (
-            f"{self.matched:,} terms were matched: {self.met:,} met at once, {self.forced:,} forced by searching "
-            f"{self.searched_again:,} sentences again, {self.unmet:,} unmet."
+            f"Terms in the source: {self.matched:,}; met at once: {self.met:,}, forced by a second search: {self.forced:,} "
+            f"(sentences searched: {self.searched_again:,}), unmet: {self.unmet:,}."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dragoman.atomic import check_output, write_output
 from dragoman.data.directions import Languages
 from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
-from dragoman.documents.reading import Reading, open_document
+from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
 from dragoman.documents.transfer import Transferred, is_written, transfer
@@ -88,6 +88,7 @@ def translate_document(
     """
     if output.exists() and path.exists() and output.samefile(path):
         raise InputError(f"{output} is the document itself; name another file for the translation")
+    check_name(output, path, reading)
     check_output(output)
     document = open_document(path, reading)
     found = translate_segments(translator, document.segments, to=to, report=report)
