@@ -16,7 +16,7 @@ from dragoman.serving.files import READERS, Downloads, Reader, Upload, safe_name
 from dragoman.serving.forms import REFUSED, DocumentForm, ProblemForm
 from dragoman.serving.interface import Answer, Call, ServiceError
 from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
-from dragoman.serving.translating import admit, likely_source, refunded
+from dragoman.serving.translating import admit, check_pair, likely_source, refunded
 
 PORTION = 50
 """Maximum number of texts after which progress is told."""
@@ -72,6 +72,7 @@ class Documents:
         await admit(request, document.texts, characters)
         if source == "auto":
             source = await likely_source(service, document.texts[:100], target)
+        check_pair(service, source, target)
         call = Call((), source, target, model=fields.text("model") or None)
         note(request, target=target)
         return streamed(self._events(request, document, call, name=file.name, characters=characters))

@@ -18,6 +18,7 @@ from dragoman.serving.interface import (
     Service,
     ServiceError,
     TooLargeError,
+    UnknownLanguageError,
 )
 from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
 from dragoman.serving.settings import ServiceSettings
@@ -98,6 +99,16 @@ async def likely_source(service: Service, texts: Sequence[str], target: str) -> 
     if found:
         return found[0].language
     return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
+
+
+def check_pair(service: Service, source: str, target: str) -> None:
+    """Raise UnknownLanguageError unless a language is translated into a target, or is the target."""
+    if source != target and target not in service.languages().get(source, ()):
+        raise UnknownLanguageError(
+            f"`{source}` is not translated into `{target}` by this service; /v1/languages lists what is",
+            source=source,
+            target=target,
+        )
 
 
 async def by_language(
