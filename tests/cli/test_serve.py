@@ -18,7 +18,9 @@ needs_server = pytest.mark.skipif(find_spec("uvicorn") is None, reason="uvicorn 
 @needs_server
 def test_a_run_is_served_until_sigterm(trained: Trained, tmp_path: Path) -> None:
     run = trained("rnn")
-    served = process("serve", run, "--port", 0, "--device", "cpu", "--set", "engine.cache_mb=1", folder=tmp_path)
+    (tmp_path / "terms.tsv").write_text("cats\tquyển sách\n", encoding="utf-8")
+    options = ("--port", 0, "--device", "cpu", "--set", "engine.cache_mb=1", "--glossary", "terms.tsv")
+    served = process("serve", run, *options, folder=tmp_path)
     assert served.stderr is not None
     line = b""
     while b"Serving on" not in line:
@@ -33,7 +35,8 @@ def test_a_run_is_served_until_sigterm(trained: Trained, tmp_path: Path) -> None
     )
     answer = json.loads(connection.getresponse().read())
     connection.close()
-    own = Translator.load(run, device="cpu").translate(texts)
+    own = Translator.load(run, device="cpu", glossary=[tmp_path / "terms.tsv"]).translate(texts)
+    assert "quyển sách" in own[0].text
     assert [one["text"] for one in answer["translations"]] == [one.text for one in own]
     served.send_signal(signal.SIGTERM)
     output, errors = served.communicate(timeout=60)
@@ -46,6 +49,7 @@ def test_a_run_is_served_until_sigterm(trained: Trained, tmp_path: Path) -> None
 def test_what_cannot_be_served_is_refused(trained: Trained, tmp_path: Path) -> None:
     assert "nothing" in refusal("serve", tmp_path / "nothing")
     assert "max_texts" in refusal("serve", trained("rnn"), "--set", "max_text=3")
+    assert "terms.tsv cannot be read" in refusal("serve", trained("rnn"), "--glossary", tmp_path / "terms.tsv")
     assert "--port" in refusal("serve", trained("rnn"), "--host", "192.0.2.1")
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.inference.ctranslate2.engines import CODEC
 from tests.laws.architectures import ARCHITECTURES
 from tests.serving.workers import offer
+from tests.tiny import Trained
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -19,11 +20,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.serving.running import running
 
+from dragoman.inference.exploring.explorer import Explorer
 from dragoman.inference.translator import Translator
 from dragoman.laws.examples import model_of
 from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
+from dragoman.serving.exploring import ExploreForm, _explored, exploration_table
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import Gate
 from dragoman.serving.keys import Keys
@@ -81,6 +84,19 @@ def test_an_exploration_tells_tree_weights_and_alternatives() -> None:
             "/v1/explore/computation", json={"text": TEXT, "prefix": [other], "layer": 2, "head": 1}
         ).json()
         assert one["formula"] == "sᵀ h / √d" and sum(one["weights"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_terms_of_the_glossary_are_in_the_exploration_and_named(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("cats\tquyển sách\n", encoding="utf-8")
+    run = trained("transformer")
+    explorer = Explorer(Translator.load(run, device="cpu", glossary=[tmp_path / "terms.tsv"]))
+    asked = ExploreForm(text="I love cats.")
+    table = exploration_table(*_explored(asked, explorer))
+    assert table["terms"] == [{"source": "cats", "target": "quyển sách", "state": "forced"}]
+    assert "quyển sách" in table["text"] and len(table["steps"]) == len(table["weights"][0][0])
+    assert explorer.translator.translate(["I love cats."])[0].text == table["text"]
+    changed = exploration_table(*_explored(asked.model_copy(update={"temperature": 2.0}), explorer))
+    assert changed["terms"] == [] and "quyển sách" not in changed["text"]
 
 
 def test_a_model_without_attention_says_so_and_errors_are_sentences() -> None:

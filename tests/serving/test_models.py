@@ -10,7 +10,7 @@ from tests.tiny import Trained
 from dragoman.conversion.job import export
 from dragoman.errors import InputError, RunError
 from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
-from dragoman.serving.models import Models, Offer, loader, read_offers
+from dragoman.serving.models import Models, Offer, check_glossaries, loader, read_offers
 from dragoman.serving.settings import EngineSettings
 from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
 
@@ -127,3 +127,17 @@ def test_what_cannot_be_served_is_refused_at_the_door(trained: Trained, tmp_path
         read_offers([tmp_path / "nothing"])
     with pytest.raises(InputError, match="twice"):
         read_offers([run, run])
+
+
+def test_a_glossary_needs_one_pair_and_models_that_can_be_made_to_write_terms(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("cat\tmèo\n", encoding="utf-8")
+    one, other = offer("one", ("en", "vi")), offer("other", ("fr", "vi"))
+    assert check_glossaries([terms], [one, one], engine="torch") == [str(terms)]
+    with pytest.raises(InputError, match="these models translate 2; serve one pair"):
+        check_glossaries([terms], [one, other], engine="torch")
+    with pytest.raises(InputError, match="an export cannot"):
+        check_glossaries([terms], [one], engine="ctranslate2")
+    terms.write_text("cat\t\n", encoding="utf-8")
+    with pytest.raises(InputError, match="empty term"):
+        check_glossaries([terms], [one], engine="auto")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.console import note
-from dragoman.cli.options import Device
+from dragoman.cli.options import Device, GlossaryFiles
 from dragoman.errors import InputError
 
 
@@ -28,6 +28,7 @@ def serve(
         typer.Option(help="Inference engine of runs; only torch shows attention, alignments and confidence."),
     ] = "torch",
     device: Device = "auto",
+    glossary: GlossaryFiles = None,
     keys: Annotated[
         str | None,
         typer.Option(
@@ -47,14 +48,15 @@ def serve(
             f"a service needs {', '.join(missing)}, which this Python does not have; install what it needs with "
             '`pip install "dragoman[serve]"`'
         )
-    from dragoman.serving.models import loader, read_offers
+    from dragoman.serving.models import check_glossaries, loader, read_offers
     from dragoman.serving.server import is_private, listen, make_service, run
     from dragoman.serving.settings import ServiceSettings
     from dragoman.settings import override, parse
 
     chosen = parse(ServiceSettings, override({}, settings or []), "the settings of the service")
     offers = read_offers(runs)
-    service = make_service(offers, loader(engine=engine, device=device), chosen)
+    terms = {} if not glossary else {"glossary": check_glossaries(glossary, offers, engine=engine)}
+    service = make_service(offers, loader(engine=engine, device=device, **terms), chosen)
     listener = listen(host, port)
     address, bound = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address

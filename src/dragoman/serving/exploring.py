@@ -1,6 +1,7 @@
 """The routes of the page: `/v1/explore` looks into a translation and changes it, `/` shows it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from dragoman.inference.confidence.assessor import Assessment
 from dragoman.inference.exploring.computation import Computation
 from dragoman.inference.exploring.explorer import Chance, Exploration, Explorer, WhyNot
 from dragoman.inference.exploring.interventions import Forced, Interventions
+from dragoman.inference.translation import UsedTerm
 from dragoman.inspection.page import attention_page
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.serving.app import service_of
@@ -127,11 +129,7 @@ class AssessForm(Form):
 @router.post("/v1/explore", responses=REFUSED)
 async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
     """Translate a sentence, and tell what the search weighed and where each step looked."""
-    return await _with_explorer(
-        form,
-        request,
-        lambda explorer: exploration_table(explorer.explore(form.text, prefix=form.prefix, **form.options)),
-    )
+    return await _with_explorer(form, request, lambda explorer: exploration_table(*_explored(form, explorer)))
 
 
 @router.post("/v1/explore/assess", responses=REFUSED)
@@ -190,8 +188,8 @@ async def part(name: str) -> Response:
     return _file(name, PAGE[name])
 
 
-def exploration_table(found: Exploration) -> dict[str, Any]:
-    """Return an exploration as JSON: the tree as lists, weights by layer, head and step."""
+def exploration_table(found: Exploration, terms: Sequence[UsedTerm] = ()) -> dict[str, Any]:
+    """Return an exploration as JSON: the tree as lists, weights by layer, head and step, and terms of the glossary."""
     return {
         "text": found.text,
         "log_prob": found.log_prob,
@@ -215,6 +213,7 @@ def exploration_table(found: Exploration) -> dict[str, Any]:
         "pieces": {node.token: found.pieces[node.token] for node in found.tree.nodes},
         "best": found.tree.path(found.tree.best),
         "weights": None if found.reading is None else _rounded(found.reading.weights),
+        "terms": [asdict(one) for one in terms],
     }
 
 
@@ -259,9 +258,20 @@ async def _with_explorer(form: ExploreForm, request: Request, work: Callable[[Ex
     return await _with_worker(form, request, lambda worker: work(Explorer(worker.translator)))
 
 
+def _explored(form: ExploreForm, explorer: Explorer) -> tuple[Exploration, tuple[UsedTerm, ...]]:
+    """Explore what is asked for; where nothing is changed, with the terms of the glossary, and say what became of them."""
+    options, prefix = form.options, form.prefix
+    terms: tuple[UsedTerm, ...] = ()
+    if not prefix and options["interventions"] == Interventions():
+        prefix, terms = explorer.require_terms(
+            form.text, **{name: one for name, one in options.items() if name != "interventions"}
+        )
+    return explorer.explore(form.text, prefix=prefix, **options), terms
+
+
 def _picture(form: ExploreForm, asked: SaveForm, explorer: Explorer) -> AttentionPicture:
     """Return the attention behind one translation, with a title that names its model and what was changed."""
-    found = explorer.explore(form.text, prefix=form.prefix, **form.options)
+    found, _ = _explored(form, explorer)
     if found.reading is None:
         raise InputError("this model has no attention over the source to save; choose a run whose model has one")
     if not found.target.words:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.directions import Directions
+from dragoman.documents.glossaries import read_glossary
 from dragoman.errors import DragomanError, InputError
 from dragoman.inference.ctranslate2.folder import is_export, open_export
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
@@ -193,6 +194,25 @@ class Models:
         loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
         loaded.idle.set()
         return loaded
+
+
+def check_glossaries(paths: Sequence[Path], offers: Sequence[Offer], *, engine: EngineName) -> list[str]:
+    """Return glossaries as a decoding setting. InputError if one cannot be read, or these models cannot keep to them."""
+    pairs = {pair for offer in offers for pair in offer.pairs}
+    if len(pairs) > 1:
+        raise InputError(
+            f"a glossary is for one pair of languages, but these models translate {len(pairs)}; serve one pair, or send "
+            "`glossary` with each request"
+        )
+    exports = [offer.name for offer in offers if is_export(offer.folders[0])]
+    if exports or engine == "ctranslate2":
+        raise InputError(
+            "an export cannot be made to write the terms of a glossary; serve the run that it was made from, with "
+            "`--engine torch`"
+        )
+    for path in paths:
+        read_glossary(path, *pairs)
+    return [str(path) for path in paths]
 
 
 def loader(*, engine: EngineName = "torch", device: str = "auto", **decoding: Any) -> Callable[[Offer], Worker]:

@@ -22,6 +22,7 @@ from dragoman.inference.exploring.interventions import Interventions, Steering, 
 from dragoman.inference.exploring.recording import Recorder, Seen
 from dragoman.inference.exploring.tree import Fate, Tree, grow
 from dragoman.inference.torch_engine import previous_of
+from dragoman.inference.translation import UsedTerm
 from dragoman.inference.translator import Translator
 from dragoman.interfaces import DecoderState
 from dragoman.tree import map_tensors
@@ -142,6 +143,19 @@ class Explorer:
                 search_steps(recorder, begun.state, begun.maximum, constraints=constraints, **options), settings
             )
             return self._exploration(tree, recorder.steps, begun, alternatives=alternatives, beam=settings.beam)
+
+    def require_terms(
+        self, source: str, *, to: str | None = None, **decoding: Any
+    ) -> tuple[list[int], tuple[UsedTerm, ...]]:
+        """Return the prefix with which `explore` writes a translation with the terms of the glossary, and what became of them.
+
+        It is empty unless a term was forced: what search finds by itself needs none.
+        """
+        if not self.translator.settings.requires_terms:
+            return [], ()
+        (found,) = self.translator.translate([source], to=to, **decoding)
+        forced = any(term.state == "forced" for term in found.terms)
+        return ([*found.ids, self.codec.special.eos] if forced else []), found.terms
 
     def why_not(
         self,

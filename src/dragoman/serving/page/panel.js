@@ -10,7 +10,7 @@ export function panel(number, on) {
   const heading = make("h2", { id: `run${number}` });
   const translation = make("p", { class: "translation" });
   const facts = make("p", { class: "quiet" }), legend = make("p", { class: "quiet legend" });
-  const alarms = make("ul", { class: "alarms" });
+  const alarms = make("ul", { class: "alarms" }), terms = make("ul", { class: "terms" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const pick = (name) => make("select", { onchange: (event) => on.choose({ [name]: Number(event.target.value) }) });
   const [layer, head] = [pick("layer"), pick("head")];
@@ -20,7 +20,7 @@ export function panel(number, on) {
   const table = make("div", { class: "scroll heat", ...(on.force ? {} : { role: "group", tabindex: 0 }) });
   const looked = make("div", { class: "looked" }, title, hint, which, drawn, table);
   const root = make("section", { class: "run", "aria-labelledby": `run${number}` },
-    heading, translation, problem, alarms, facts, legend, looked);
+    heading, translation, problem, alarms, terms, facts, legend, looked);
   let found = null, view = {};
 
   function show(result, chosen) {
@@ -37,6 +37,7 @@ export function panel(number, on) {
     facts.textContent = found?.steps ? words.facts(Number(found.score.toFixed(3)), found.ms) + confidence : "";
     legend.replaceChildren(...(found?.steps ? explained(words) : []));
     alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
+    terms.replaceChildren(...(found?.terms ?? []).map((one) => make("li", { class: one.state }, words.term(one))));
     looked.hidden = !found?.steps;
     if (!found?.steps) { table.replaceChildren(); drawn.replaceChildren(); return; }
     choices(layer, found.weights?.length ?? 0, { chosen: view.layer, mean: words.mean });
