@@ -142,5 +142,8 @@ def test_a_sentence_may_have_terms_of_its_own_which_come_first(trained: Trained,
     first, *others = translator.translate_requests(requests, translator.settings)
     assert [(one.source, one.target) for one in first.terms] == [("cats", "nhà")] and "nhà" in first.text
     assert others == translator.translate(SOURCES)[1:]
+    wider = translator.requests(["I love cats."], terms=[(Entry.of("love cats", ["bàn"]),)])
+    (found,) = translator.translate_requests(wider, translator.settings)
+    assert [one.source for one in found.terms] == ["love cats"]
     drawn = translator.settings.model_copy(update={"method": "sample", "glossary": ()})
     assert translator.translate_requests(requests, drawn)[0].terms == ()

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dragoman.errors import InputError
 from dragoman.serving.interface import (
     Alternative,
     Answer,
@@ -16,6 +15,7 @@ from dragoman.serving.interface import (
     Sentence,
     ServiceError,
     UnknownLanguageError,
+    UnsupportedError,
 )
 
 Result = TypeVar("Result")
@@ -88,7 +88,7 @@ class Phrases:
         if self.failures:
             raise self.failures.pop(0)
         if call.options.alignment and self.attends is None:
-            raise InputError("this model has no attention")
+            raise UnsupportedError("this model has no attention")
         return [self._answer(text, call) for text in call.texts]
 
     def stream(self, call: Call) -> AsyncIterator[Progress]:

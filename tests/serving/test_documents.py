@@ -11,6 +11,7 @@ pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
 from tests.serving.phrases import Phrases
 
+from dragoman.serving import files
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
 from dragoman.serving.files import KEEP_SECONDS, Downloads
@@ -72,6 +73,7 @@ def test_tags_stay_and_the_language_is_detected(client: TestClient, service: Phr
         ("a.txt", b"", {}, "as `file`"),
         ("a.txt", b"hello", {"target": "xx"}, "`en` is not translated into `xx` by this service"),
         ("a.txt", b"hello", {"source": "xx"}, "`xx` is not translated into `vi` by this service"),
+        ("a.txt", b"hello", {"source": "vi"}, "into their own language, `vi`"),
         ("a.txt", b"x", {"target": ""}, "as `target`"),
         ("a.html", "é".encode("latin-1"), {}, "UTF-8"),
     ],
@@ -89,6 +91,16 @@ def test_a_busy_service_is_asked_again_and_other_errors_are_told(client: TestCli
     service.failures = [ModelError("the model is broken")]
     (kind, found) = events(sent(client, "a.txt", LINES))[-1]
     assert (kind, found["error"]["message"]) == ("error", "the model is broken")
+
+
+def test_nothing_is_translated_where_there_is_no_room_or_no_such_model(
+    client: TestClient, service: Phrases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sent(client, "a.txt", LINES, model="no").status_code == 404
+    monkeypatch.setattr(files, "KEEP_BYTES", 100)
+    refused = sent(client, "a.txt", LINES)
+    assert refused.status_code == 429 and "wait to be fetched" in refused.json()["error"]["message"]
+    assert service.calls == []
 
 
 def test_the_gate_counts_the_characters_of_the_document(service: Phrases) -> None:

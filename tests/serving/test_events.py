@@ -2,10 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from dragoman.errors import InputError
 from dragoman.serving.events import event, streamed
-from dragoman.serving.interface import OverloadedError
+from dragoman.serving.interface import ModelError, OverloadedError
+from dragoman.serving.log import Log
+
+STATE = SimpleNamespace(log=Log())
 
 
 async def some(error: Exception) -> AsyncGenerator[str, None]:
@@ -15,8 +22,9 @@ async def some(error: Exception) -> AsyncGenerator[str, None]:
 
 def sent(error: Exception) -> list[str]:
     async def collect() -> list[str]:
-        return [str(one) async for one in streamed(some(error)).body_iterator]
+        return [str(one) async for one in streamed(request, some(error)).body_iterator]
 
+    request: Any = SimpleNamespace(scope={}, state=SimpleNamespace(request_id="7"), app=SimpleNamespace(state=STATE))
     return asyncio.run(collect())
 
 
@@ -25,3 +33,11 @@ def test_an_error_ends_the_events_with_its_code_and_sentence() -> None:
     assert first == 'event: progress\ndata: {"text": "mèo"}\n\n'
     assert last == 'event: error\ndata: {"error": {"code": "overloaded", "message": "too much"}}\n\n'
     assert '"invalid_request"' in sent(InputError("no"))[-1]
+
+
+def test_the_fault_behind_an_error_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise ModelError("the log says why") from OSError("the disk is gone")
+    except ModelError as error:
+        sent(error)
+    assert "the disk is gone" in capsys.readouterr().err

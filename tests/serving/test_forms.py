@@ -23,9 +23,17 @@ def test_a_glossary_is_terms_of_the_call_and_shows_what_became_of_them() -> None
     answer = Answer("b", "en", "vi", "m", sentences=(Sentence("a", "b", terms=(UsedTerm("a", "b", "forced"),)),))
     table = translation_table(answer, details=form.details, alternatives=False)
     assert table["sentences"][0]["terms"] == ({"source": "a", "target": "b", "state": "forced"},)
-    for term in ({" ": "x"}, {"x": ""}):
-        with pytest.raises(ValidationError, match="glossary"):
-            TranslateForm(text="a", target="vi", glossary=term)
+    for terms in (
+        {"a": "b", " ": "x"},
+        {"x": ""},
+        {"\x1c": "x"},
+        {"secret" * 40: "x"},
+        {str(one): "x" for one in range(1001)},
+    ):
+        with pytest.raises(ValidationError, match="glossary") as caught:
+            TranslateForm(text="a", target="vi", glossary=terms)
+        assert "terms are too many" in str(caught.value) or "or its translation has no words" in str(caught.value)
+        assert caught.value.errors()[0]["loc"] == ("glossary",)
 
 
 def test_an_unknown_field_is_refused() -> None:

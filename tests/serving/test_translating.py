@@ -6,13 +6,22 @@ import pytest
 from tests.serving.phrases import Phrases
 
 from dragoman.errors import InputError
-from dragoman.serving.interface import Call, TooLargeError, TooSlowError
+from dragoman.serving.interface import (
+    Call,
+    ServiceError,
+    TooLargeError,
+    TooSlowError,
+    UnknownLanguageError,
+    UnknownModelError,
+    UnsupportedError,
+)
 from dragoman.serving.markup import TagRules
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import (
     check_size,
     detect,
     likely_source,
+    resolved,
     translate,
     translate_aligned,
     translate_marked,
@@ -47,20 +56,36 @@ def test_blocks_of_all_texts_are_one_call():
 
 
 def test_alignment_is_not_asked_for_twice_where_something_else_is_wrong():
-    service = Phrases(failures=[TooSlowError("slow")])
-    with pytest.raises(TooSlowError):
-        asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi")))
-    assert len(service.calls) == 1
+    for wrong in (TooSlowError("slow"), InputError("the sentence is too long")):
+        service = Phrases(failures=[wrong])
+        with pytest.raises(type(wrong)):
+            asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi"), {"hello": "chào"}))
+        assert len(service.calls) == 1
+
+
+def test_a_source_is_detected_among_the_pairs_of_the_model_and_wrong_pairs_are_refused():
+    service = Phrases()
+    for model, text, source in (("en-vi", "protonenstrahl", "en"), (None, "hello", "en")):
+        assert asyncio.run(resolved(service, Call((), None, "vi", model=model), [text])).source == source
+    assert asyncio.run(resolved(service, Call((), None, "en"), ["protonenstrahl"])).source == "de"
+    for call, error in (
+        (Call((), "en", "vi", model="no"), UnknownModelError),
+        (Call((), "en", "vi", model="vi-en"), UnknownLanguageError),
+        (Call((), "xx", "vi"), UnknownLanguageError),
+        (Call((), "xx", "xx"), ServiceError),
+    ):
+        with pytest.raises(error):
+            asyncio.run(resolved(service, call, ["hello"]))
 
 
 @pytest.mark.parametrize("attends", [True, False])
 def test_what_a_model_cannot_do_is_left_out(attends: bool):
-    refused = 2 if attends else 1
-    service = Phrases(attends=attends, failures=[InputError("an export has no glossary") for _ in range(refused)])
+    failures: list[Exception] = [UnsupportedError("an export has no glossary") for _ in range(3 if attends else 1)]
+    service = Phrases(attends=attends, failures=failures)
     (found,) = asyncio.run(translate_aligned(service, Call(("hello",), "en", "vi"), {"hello": "chào"}))
     asked = [(call.options.alignment, call.options.glossary is not None) for call in service.calls]
     assert found.text == "xin chào"
-    assert asked == [*([(True, True)] if attends else []), (False, True), (False, False)]
+    assert asked == [*([(True, True), (True, False)] if attends else []), (False, True), (False, False)]
 
 
 def test_only_languages_that_are_translated_are_detected():

@@ -13,7 +13,7 @@ from dragoman.decoding.hypotheses import SearchStep, Unwatched
 from dragoman.errors import DragomanError, InputError
 from dragoman.inference.engines import load_translator
 from dragoman.inference.translator import Translator
-from dragoman.serving.interface import Options
+from dragoman.serving.interface import Options, UnsupportedError
 from dragoman.serving.jobs import Job, Wanted
 from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
 from dragoman.text.frames import Between
@@ -85,7 +85,7 @@ def test_what_is_given_up_costs_no_more_steps(trained: Trained) -> None:
 
 def test_a_model_without_attention_and_unknown_settings_are_refused(trained: Trained) -> None:
     worker = TorchWorker(Translator.load(trained("rnn", "model.decoder=plain", "model.score=additive"), device="cpu"))
-    with pytest.raises(InputError, match="attention"):
+    with pytest.raises(UnsupportedError, match="attention"):
         worker.settings(Options(alignment=True))
     with pytest.raises(DragomanError, match="beam"):
         worker.settings(Options(beam=2, n_best=3))
@@ -103,7 +103,7 @@ def test_an_export_translates_the_same_and_says_what_it_cannot(trained: Trained,
     assert [len(one.alternatives) for one in found] == [1] * len(found)
     assert exported.spell([]) == ""
     for options in (Options(alignment=True), Options(confidence=True), Options(glossary=Glossary(()))):
-        with pytest.raises(InputError, match="serve the run"):
+        with pytest.raises(UnsupportedError, match="serve the run"):
             exported.settings(options)
 
 
@@ -125,5 +125,5 @@ def test_terms_of_one_caller_are_in_the_translation_and_no_others(trained: Train
     assert "quyển sách" in first.best.text and "quyển sách" not in plain[0].best.text
     assert [(one.source, one.state) for one in first.best.terms] == [("cats", "forced")]
     assert others == plain[1:]
-    with pytest.raises(InputError, match=r"glossary.*sample"):
+    with pytest.raises(UnsupportedError, match=r"glossary.*sample"):
         worker.settings(Options(decoding=(("method", "sample"),), glossary=glossary))

@@ -23,7 +23,7 @@ ROOM = 5
 """Number of tokens that a translation with terms may have more than half as many again, and those of the terms."""
 
 
-KEPT = 20_000
+KEPT = 4_000
 """Number of terms of which the ways to write them are kept: a service meets the glossaries of many callers."""
 
 
@@ -85,12 +85,18 @@ class Terminology:
         return Required(results, used)
 
     def _entries(self, request: EncodedRequest, settings: DecodingSettings) -> list[Entry]:
-        """Return the entries whose terms are in a sentence, each once; those of the request come before those of the settings."""
+        """Return the entries whose terms are in a sentence, each once: those of the request, and of the settings elsewhere."""
         between, first = request.request.between, self._directions.first
         languages = first if between is None else (between.source, between.target)
-        own = Glossary(request.request.terms).spelled(self._target.normalize)
-        glossary = Glossary.joined([own, self._glossary(settings.glossary, languages)] if settings.glossary else [own])
-        return list(dict.fromkeys(match.entry for match in glossary.matches(request.request.source)))
+        source = request.request.source
+        found = Glossary(request.request.terms).spelled(self._target.normalize).matches(source)
+        if settings.glossary:
+            general = self._glossary(settings.glossary, languages).matches(source)
+            own = tuple(found)
+            found += [
+                one for one in general if not any(one.start < other.end and other.start < one.end for other in own)
+            ]
+        return list(dict.fromkeys(match.entry for match in found))
 
     def _glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
         """Return the glossary of some files, its translations as the model would write them."""

@@ -100,6 +100,16 @@ def as_service_error(error: DragomanError) -> ServiceError:
     return error if isinstance(error, ServiceError) else ServiceError(str(error))
 
 
+def note_refusal(request: Request, error: DragomanError) -> ServiceError:
+    """Leave a refusal for the log, with the fault behind it if there is one, and return it as an error with a status."""
+    known = as_service_error(error)
+    note(request, refused=known.code)
+    if error.__cause__ is not None:
+        log: Log = request.app.state.log
+        log.fault(error, id=request.state.request_id)
+    return known
+
+
 def retry_headers(error: ServiceError) -> dict[str, str]:
     """Return the headers of an answer to a refused request."""
     return {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
@@ -117,11 +127,7 @@ async def _closing(app: FastAPI) -> AsyncIterator[None]:
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     """Answer a refused call in Dragoman's own shape."""
     assert isinstance(error, DragomanError)
-    known = as_service_error(error)
-    note(request, refused=known.code)
-    if error.__cause__ is not None:
-        log: Log = request.app.state.log
-        log.fault(error, id=request.state.request_id)
+    known = note_refusal(request, error)
     return JSONResponse(error_body(known), known.status, retry_headers(known))
 
 

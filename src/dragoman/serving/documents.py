@@ -16,7 +16,7 @@ from dragoman.serving.files import READERS, Downloads, Reader, Upload, safe_name
 from dragoman.serving.forms import REFUSED, DocumentForm, ProblemForm
 from dragoman.serving.interface import Answer, Call, ServiceError
 from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
-from dragoman.serving.translating import admit, check_pair, likely_source, refunded
+from dragoman.serving.translating import admit, refunded, resolved
 
 PORTION = 50
 """Maximum number of texts after which progress is told."""
@@ -69,13 +69,12 @@ class Documents:
             raise ServiceError(f"documents named `{suffix_of(file.name)}` are not translated; send one of: {known}")
         document = await asyncio.to_thread(reader, file.content, file.name)
         characters = sum(map(len, document.texts))
+        given = Call((), None if source == "auto" else source, target, model=fields.text("model") or None)
+        call = await resolved(service, given, document.texts[:100])
+        self.downloads.require_room(len(file.content))
         await admit(request, document.texts, characters)
-        if source == "auto":
-            source = await likely_source(service, document.texts[:100], target)
-        check_pair(service, source, target)
-        call = Call((), source, target, model=fields.text("model") or None)
         note(request, target=target)
-        return streamed(self._events(request, document, call, name=file.name, characters=characters))
+        return streamed(request, self._events(request, document, call, name=file.name, characters=characters))
 
     async def fetch(self, ticket: str) -> Response:
         """Fetch a translated document."""
@@ -99,8 +98,7 @@ class Documents:
             async for portion in some:
                 answers += portion
                 yield event("progress", {"done": len(answers), "total": total})
-        ticket = self.downloads.keep(
-            translated_name(name, call.target), await asyncio.to_thread(document.written, answers)
-        )
+            content = await asyncio.to_thread(document.written, answers)
+            ticket = self.downloads.keep(translated_name(name, call.target), content)
         path = request.app.url_path_for("fetch", ticket=ticket)
         yield event("done", {"name": self.downloads.waiting[ticket].name, "url": str(path)})

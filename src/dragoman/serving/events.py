@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from dragoman.errors import DragomanError
-from dragoman.serving.app import as_service_error
+from dragoman.serving.app import note_refusal
 from dragoman.serving.doorway import error_body
 from dragoman.serving.openapi import EVENTS
 
@@ -22,17 +23,17 @@ def event(name: str, data: dict[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-def streamed(events: AsyncGenerator[str, None]) -> StreamingResponse:
+def streamed(request: Request, events: AsyncGenerator[str, None]) -> StreamingResponse:
     """Return an answer of events; an error among them is the last one, named `error`."""
     headers = {"Cache-Control": "no-store"}
-    return StreamingResponse(_until_refused(events), media_type=EVENTS, headers=headers)
+    return StreamingResponse(_until_refused(request, events), media_type=EVENTS, headers=headers)
 
 
-async def _until_refused(events: AsyncGenerator[str, None]) -> AsyncIterator[str]:
+async def _until_refused(request: Request, events: AsyncGenerator[str, None]) -> AsyncIterator[str]:
     """Yield events; of an error, the event that tells it."""
     try:
         async with aclosing(events) as some:
             async for one in some:
                 yield one
     except DragomanError as error:
-        yield event("error", error_body(as_service_error(error)))
+        yield event("error", error_body(note_refusal(request, error)))

@@ -138,12 +138,16 @@ class Downloads:
 
     def keep(self, name: str, content: bytes) -> str:
         """Keep a file and return the name under which it can be fetched. OverloadedError if there is no room."""
-        self._forget_old()
-        if len(content) + sum(len(one.content) for one in self.waiting.values()) > KEEP_BYTES:
-            raise OverloadedError("too many files wait to be fetched", retry_after=60.0)
+        self.require_room(len(content))
         ticket = f"{secrets.token_urlsafe(16)}.{safe_name(name)}"
         self.waiting[ticket] = Download(safe_name(name), content, self.now() + KEEP_SECONDS)
         return ticket
+
+    def require_room(self, size: int) -> None:
+        """Raise OverloadedError if there is no room for so many bytes."""
+        self._forget_old()
+        if size + sum(len(one.content) for one in self.waiting.values()) > KEEP_BYTES:
+            raise OverloadedError("too many files wait to be fetched", retry_after=60.0)
 
     def fetch(self, ticket: str) -> Download | None:
         """Return a file that waits, or None."""

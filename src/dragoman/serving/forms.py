@@ -4,15 +4,28 @@ import json
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from dragoman.serving.interface import Answer, Call, Options, Sentence
 from dragoman.serving.openapi import refusals
-from dragoman.text.glossary import Entry, Glossary
+from dragoman.text.glossary import Entry, Glossary, Words
 from dragoman.text.segments import Split
 
-_Term = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+MOST_TERMS, LONGEST_TERM = 1000, 200
+"""Limits of a glossary that comes with a request: how many terms, and how many characters each."""
+
+
+def _known_terms(glossary: dict[str, str]) -> dict[str, str]:
+    """Return a glossary. ValueError for one that is too large, or has a term without words, which is not repeated."""
+    if len(glossary) > MOST_TERMS:
+        raise ValueError(f"{len(glossary)} terms are too many; send at most {MOST_TERMS}")
+    for number, pair in enumerate(glossary.items(), 1):
+        if not all(len(term) <= LONGEST_TERM and Words.of(term) for term in pair):
+            raise ValueError(
+                f"term {number} or its translation has no words, or more than {LONGEST_TERM} characters; leave it out"
+            )
+    return glossary
 
 
 class Form(BaseModel):
@@ -63,7 +76,7 @@ class TranslateForm(Form):
     """Show the weights with which each token of the translation looked at the tokens of the source."""
     confidence: bool = False
     """Show alarms, and the confidence where the run has a calibration."""
-    glossary: dict[_Term, _Term] = Field(default={}, max_length=1000)
+    glossary: Annotated[dict[str, str], AfterValidator(_known_terms)] = {}
     """Terms and how they must be translated; each sentence says what became of those in it (`met`, `forced`, `unmet`)."""
     stream: bool = False
     """Answer with server-sent events: `progress` as the translation is written, `answer` for each text, `done` or `error`."""

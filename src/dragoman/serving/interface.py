@@ -241,6 +241,12 @@ class ServiceError(DragomanError):
     """After how many seconds it may be tried again."""
 
 
+class UnsupportedError(ServiceError):
+    """Something that this model cannot be asked for, whatever the text."""
+
+    code = "unsupported"
+
+
 class UnknownLanguageError(ServiceError):
     """A language, or a pair of languages, that no model translates."""
 

@@ -35,7 +35,7 @@ async def translate(form: TranslateForm, request: Request) -> Response:
     characters = check_size(call.texts, settings_of(request))
     await admit(request, call.texts, characters)
     if form.stream:
-        return streamed(_events(request, form, characters))
+        return streamed(request, _events(request, form, characters))
     async with refunded(request, characters):
         answers = await service_of(request).translate(call)
     note(request, models=sorted({one.model for one in answers}), target=call.target)

@@ -23,6 +23,7 @@ from dragoman.serving.interface import (
     TooSlowError,
     UnknownLanguageError,
 )
+from dragoman.serving.jobs import Job
 from dragoman.serving.models import Models, Offer
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.workers import TorchWorker, Worker
@@ -223,7 +224,11 @@ async def _translated(
 ) -> list[Answer]:
     """Return the answers of texts that one engine translates."""
     settings = engine.worker.settings(call.options)
-    jobs = [draft.jobs(settings, call.options, engine.worker.previous) for draft in drafts]
+
+    def cut() -> list[list[Job]]:
+        return [draft.jobs(settings, call.options, engine.worker.previous) for draft in drafts]
+
+    jobs = cut() if call.options.glossary is None else await asyncio.to_thread(cut)  # terms take time to look for
     listeners = [listen(row) for listen, some in zip(listening, jobs, strict=False) for row in range(len(some))]
     found = iter(await engine.translate([job for some in jobs for job in some], listeners))
     return [draft.answer([next(found) for _ in some]) for draft, some in zip(drafts, jobs, strict=True)]

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
-from dragoman.errors import InputError
 from dragoman.serving.app import gate_of, note_texts
 from dragoman.serving.formatting import has_words
 from dragoman.serving.glossaries import with_terms
@@ -19,6 +18,8 @@ from dragoman.serving.interface import (
     ServiceError,
     TooLargeError,
     UnknownLanguageError,
+    UnknownModelError,
+    UnsupportedError,
 )
 from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
 from dragoman.serving.settings import ServiceSettings
@@ -101,14 +102,31 @@ async def likely_source(service: Service, texts: Sequence[str], target: str) -> 
     return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
 
 
-def check_pair(service: Service, source: str, target: str) -> None:
-    """Raise UnknownLanguageError unless a language is translated into a target, or is the target."""
-    if source != target and target not in service.languages().get(source, ()):
+def pairs_of(service: Service, model: str | None = None) -> set[tuple[str, str]]:
+    """Return the pairs of languages that a model translates, or all of them do. UnknownModelError if there is no such model."""
+    models = service.models()
+    if model is not None and model not in (one.name for one in models):
+        raise UnknownModelError(f"there is no model `{model}` here; there are {', '.join(one.name for one in models)}")
+    return {pair for one in models if model in (None, one.name) for pair in one.directions}
+
+
+async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
+    """Return a call whose source, if it is not said, is the language that its texts are in. Raises errors before any is counted.
+
+    UnknownModelError, UnknownLanguageError for a pair that is not translated, or ServiceError for one of equal languages.
+    """
+    pairs = pairs_of(service, call.model)
+    sources = {source for source, target in pairs if target == call.target}
+    source = call.source or (min(sources) if len(sources) == 1 else await likely_source(service, texts, call.target))
+    if source == call.target:
+        raise ServiceError(f"the texts are to be translated into their own language, `{source}`; name another `target`")
+    if (source, call.target) not in pairs:
         raise UnknownLanguageError(
-            f"`{source}` is not translated into `{target}` by this service; /v1/languages lists what is",
+            f"`{source}` is not translated into `{call.target}` by this service; /v1/languages lists what is",
             source=source,
-            target=target,
+            target=call.target,
         )
+    return replace(call, source=source)
 
 
 async def by_language(
@@ -179,17 +197,13 @@ async def translate_aligned(service: Service, call: Call, terms: Mapping[str, st
         (model for model in service.models() if call.model in (None, model.name) and _may(model.directions, call)), None
     )
     attends = chosen is None or chosen.attends is not False
-    wishes = [(attends, glossary), (False, glossary), (False, None)]
     *wanted, least = (
         replace(call, options=replace(call.options, alignment=alignment, glossary=some))
-        for alignment, some in dict.fromkeys(wishes)
+        for alignment, some in dict.fromkeys(((attends, glossary), (attends, None), (False, glossary), (False, None)))
     )
     for one in wanted:
-        try:
+        with suppress(UnsupportedError):
             return await service.translate(one)
-        except (InputError, ServiceError) as error:
-            if isinstance(error, ServiceError) and error.code != ServiceError.code:
-                raise
     return await service.translate(least)
 
 

@@ -13,7 +13,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
-from dragoman.serving.interface import Options, Sentence, Token
+from dragoman.serving.interface import Options, Sentence, Token, UnsupportedError
 from dragoman.serving.jobs import Found, Job, changes_of, with_room
 from dragoman.text.codec import Codec, encode_within
 
@@ -64,11 +64,13 @@ class TorchWorker:
     def settings(self, options: Options) -> DecodingSettings:
         """Return the decoding settings of a call. SettingsError or InputError for what this model does not support."""
         if (options.alignment or options.attention) and not self.translator.attends:
-            raise InputError("this model has no attention over the source, so it cannot show where a word comes from")
+            raise UnsupportedError(
+                "this model has no attention over the source, so it cannot show where a word comes from"
+            )
         base = with_room(self.translator.settings, options)
         chosen = lay_over(base, changes_of(options), self.translator.engine.capabilities)
         if options.glossary is not None and chosen.method == "sample":
-            raise InputError("a glossary does not work with `decoding.method: sample`; leave out one of them")
+            raise UnsupportedError("a glossary does not work with `decoding.method: sample`; leave out one of them")
         return chosen
 
     def encode(self, job: Job) -> Any:
@@ -156,7 +158,7 @@ class ExportWorker:
 
         for name in ("log_probs", "alignment", "attention", "confidence", "glossary"):
             if getattr(options, name):
-                raise InputError(f"an export does not provide `{name}`; serve the run it was made from")
+                raise UnsupportedError(f"an export does not provide `{name}`; serve the run it was made from")
         chosen = lay_over(with_room(self.translator.settings, options), changes_of(options))
         require_supported(chosen)
         return chosen

@@ -119,14 +119,22 @@ class Glossary:
         )
 
     @cached_property
-    def _by_first_word(self) -> dict[str, list[Entry]]:
-        """The entries by the first words of their terms, the longest first, then those that are sensitive to case."""
-        found: dict[str, list[Entry]] = {}
+    def _by_words(self) -> dict[tuple[str, ...], list[Entry]]:
+        """The entries by the words of their terms without case, those that are sensitive to it first."""
+        found: dict[tuple[str, ...], list[Entry]] = {}
         for entry in self.entries:
-            found.setdefault(entry.source.words.folded[0], []).append(entry)
+            found.setdefault(entry.source.words.folded, []).append(entry)
         for some in found.values():
-            some.sort(key=lambda entry: (-len(entry.source.words), entry.source.any_case))
+            some.sort(key=lambda entry: entry.source.any_case)
         return found
+
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """How many words the terms have that begin with a word."""
+        found: dict[str, set[int]] = {}
+        for words in filter(None, self._by_words):
+            found.setdefault(words[0], set()).add(len(words))
+        return {word: sorted(lengths) for word, lengths in found.items()}
 
     def matches(self, text: str) -> list[Match]:
         """Return the terms in a text, in order; where two share a word, the one of more words, or else the first.
@@ -139,8 +147,8 @@ class Glossary:
         found = [
             (place, entry)
             for place, word in enumerate(words.folded)
-            for entry in self._by_first_word.get(word, ())
-            if entry.source.stands_at(place, words)
+            for length in self._lengths.get(word, ())
+            if (entry := self._standing(place, length, words)) is not None
         ]
         free = [True] * len(words)
         chosen = []
@@ -150,6 +158,11 @@ class Glossary:
                 free[place:end] = [False] * (end - place)
                 chosen.append(Match(entry, words.places[place][0], words.places[end - 1][1]))
         return sorted(chosen, key=lambda one: one.start)
+
+    def _standing(self, place: int, length: int, words: Words) -> Entry | None:
+        """Return the first entry whose term is so many words of a text from a place on."""
+        some = self._by_words.get(words.folded[place : place + length], ())
+        return next((entry for entry in some if entry.source.stands_at(place, words)), None)
 
 
 def in_word(sign: str) -> bool:

@@ -153,7 +153,7 @@ class Explorer:
         """
         if not self.translator.settings.requires_terms:
             return [], ()
-        (found,) = self.translator.translate([source], to=to, **decoding)
+        (found,) = self.translator.translate([source], to=to, settings=self._settings(decoding))
         forced = any(term.state == "forced" for term in found.terms)
         return ([*found.ids, self.codec.special.eos] if forced else []), found.terms
 

@@ -234,6 +234,7 @@ at("keys").addEventListener("submit", (event) => {
   at("keys").hidden = true;
   [0, 1].forEach(giveUp);
   update();
+  upload();
 });
 at("place").addEventListener("change", slide);
 at("weight").addEventListener("input", () => { at("share").textContent = Number(at("weight").value).toFixed(2); });
