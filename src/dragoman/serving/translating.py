@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
+from dragoman.documents.alignment import Alignment
 from dragoman.serving.app import gate_of, note_texts
 from dragoman.serving.formatting import has_words
 from dragoman.serving.glossaries import with_terms
@@ -165,8 +166,14 @@ async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None
     if not terms:
         return await service.translate(call)
     answers = await translate_aligned(service, call, terms)
-    texts = [with_terms(alignment_of(text, one), terms).target for text, one in zip(call.texts, answers, strict=True)]
-    return [replace(answer, text=text) for answer, text in zip(answers, texts, strict=True)]
+    alignments = await _with_terms(call.texts, answers, terms)
+    return [replace(answer, text=one.target) for answer, one in zip(answers, alignments, strict=True)]
+
+
+async def _with_terms(texts: Sequence[str], answers: Sequence[Answer], terms: Mapping[str, str]) -> list[Alignment]:
+    """Return translations with terms, for which a thread looks: that takes time, and others wait for the event loop."""
+    pairs = list(zip(texts, answers, strict=True))
+    return await asyncio.to_thread(lambda: [with_terms(alignment_of(text, answer), terms) for text, answer in pairs])
 
 
 async def translate_marked(
@@ -178,8 +185,7 @@ async def translate_marked(
     if not texts or call.source == call.target:
         return [Translated(text, call.source or UNKNOWN) for text in call.texts]
     answers = await translate_aligned(service, replace(call, texts=texts), terms)
-    pairs = zip(texts, answers, strict=True)
-    alignments = [with_terms(alignment_of(text, answer), terms or {}) for text, answer in pairs]
+    alignments = await _with_terms(texts, answers, terms or {})
     results, done = [], 0
     for one in marked:
         end = done + len(one.texts)
