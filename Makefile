@@ -42,7 +42,7 @@ check: test  ## the same as test
 lint: $(VENV)/.developing  ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 site: $(VENV)/.developing  ## build the documentation into build/site, in English and Vietnamese; a warning is an error
 	$(BIN)/python tools/site.py

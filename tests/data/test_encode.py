@@ -50,6 +50,7 @@ def test_all_pairs_are_encoded_in_order(
     assert Here.started == (1 if workers == 2 and count > 21 else 0)
 
 
+@pytest.mark.slow
 def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [Row(f"the cat {'a ' * (n % 7)}", str(n), parse_links("1-0") if n % 3 else None, n % 2) for n in range(40)]
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
