@@ -26,7 +26,7 @@ from dragoman.laws.examples import model_of
 from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
-from dragoman.serving.exploring import ExploreForm, _explored, exploration_table
+from dragoman.serving.exploring import ExploreForm, exploration_table, explored
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import Gate
 from dragoman.serving.keys import Keys
@@ -91,11 +91,11 @@ def test_terms_of_the_glossary_are_in_the_exploration_and_named(trained: Trained
     run = trained("transformer")
     explorer = Explorer(Translator.load(run, device="cpu", glossary=[tmp_path / "terms.tsv"]))
     asked = ExploreForm(text="I love cats.")
-    table = exploration_table(*_explored(asked, explorer))
+    table = exploration_table(*explored(asked, explorer))
     assert table["terms"] == [{"source": "cats", "target": "quyển sách", "state": "forced"}]
     assert "quyển sách" in table["text"] and len(table["steps"]) == len(table["weights"][0][0])
     assert explorer.translator.translate(["I love cats."])[0].text == table["text"]
-    changed = exploration_table(*_explored(asked.model_copy(update={"temperature": 2.0}), explorer))
+    changed = exploration_table(*explored(asked.model_copy(update={"temperature": 2.0}), explorer))
     assert changed["terms"] == [] and "quyển sách" not in changed["text"]
 
 

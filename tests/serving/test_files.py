@@ -8,7 +8,7 @@ from tests.documents.test_segments import tags
 from tests.serving.phrases import Phrases
 
 from dragoman.errors import InputError
-from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, READERS, Downloads, translate_document
+from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, READERS, Downloads, translated_portions, write_translated
 from dragoman.serving.interface import Call, OverloadedError
 from dragoman.serving.settings import ServiceSettings
 
@@ -17,7 +17,7 @@ CALL = Call((), "en", "vi")
 
 def translated(document, **settings) -> bytes:
     given = ServiceSettings(**settings)
-    return asyncio.run(translate_document(Phrases(), document, CALL, settings=given))
+    return asyncio.run(write_translated(document, translated_portions(Phrases(), document, CALL, settings=given)))
 
 
 def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
@@ -30,7 +30,8 @@ def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
 def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():
     service = Phrases()
     document = READERS[".txt"](b"hello\n" * 7, "a.txt")
-    asyncio.run(translate_document(service, document, CALL, settings=ServiceSettings(max_texts=3)))
+    settings = ServiceSettings(max_texts=3)
+    asyncio.run(write_translated(document, translated_portions(service, document, CALL, settings=settings)))
     assert [len(call.texts) for call in service.calls] == [3, 3, 1]
     assert translated(READERS[".html"](b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
 

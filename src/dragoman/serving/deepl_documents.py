@@ -24,7 +24,8 @@ from dragoman.serving.files import (
     Upload,
     safe_name,
     suffix_of,
-    translate_document,
+    translated_portions,
+    write_translated,
 )
 from dragoman.serving.interface import Call, OverloadedError, Service, ServiceError
 from dragoman.serving.openapi import FORM, JSON, MULTIPART, body
@@ -172,9 +173,8 @@ async def _translate(
     """Translate a document; try again while the service is busy."""
     one.begun = True
     try:
-        one.content = await translate_document(
-            service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS
-        )
+        portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
+        one.content = await write_translated(document, portions)
         one.size += len(one.content)
     except DragomanError as error:
         one.problem = str(error)

@@ -129,7 +129,7 @@ class AssessForm(Form):
 @router.post("/v1/explore", responses=REFUSED)
 async def explore(form: ExploreForm, request: Request) -> dict[str, Any]:
     """Translate a sentence, and tell what the search weighed and where each step looked."""
-    return await _with_explorer(form, request, lambda explorer: exploration_table(*_explored(form, explorer)))
+    return await _with_explorer(form, request, lambda explorer: exploration_table(*explored(form, explorer)))
 
 
 @router.post("/v1/explore/assess", responses=REFUSED)
@@ -258,7 +258,7 @@ async def _with_explorer(form: ExploreForm, request: Request, work: Callable[[Ex
     return await _with_worker(form, request, lambda worker: work(Explorer(worker.translator)))
 
 
-def _explored(form: ExploreForm, explorer: Explorer) -> tuple[Exploration, tuple[UsedTerm, ...]]:
+def explored(form: ExploreForm, explorer: Explorer) -> tuple[Exploration, tuple[UsedTerm, ...]]:
     """Explore what is asked for; where nothing is changed, with the terms of the glossary, and say what became of them."""
     options, prefix = form.options, form.prefix
     terms: tuple[UsedTerm, ...] = ()
@@ -271,7 +271,7 @@ def _explored(form: ExploreForm, explorer: Explorer) -> tuple[Exploration, tuple
 
 def _picture(form: ExploreForm, asked: SaveForm, explorer: Explorer) -> AttentionPicture:
     """Return the attention behind one translation, with a title that names its model and what was changed."""
-    found, _ = _explored(form, explorer)
+    found, _ = explored(form, explorer)
     if found.reading is None:
         raise InputError("this model has no attention over the source to save; choose a run whose model has one")
     if not found.target.words:

@@ -98,17 +98,8 @@ async def translated_portions(
         yield answers
 
 
-async def translate_document(
-    service: Service,
-    document: Upload,
-    call: Call,
-    *,
-    settings: ServiceSettings,
-    terms: Mapping[str, str] | None = None,
-    attempts: int = 1,
-) -> bytes:
-    """Return the content of a document with its texts translated (`translated_portions`)."""
-    portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=attempts)
+async def write_translated(document: Upload, portions: AsyncGenerator[list[Answer], None]) -> bytes:
+    """Return the content of a document with the translations of all of its portions."""
     return document.written([answer async for portion in portions for answer in portion])
 
 

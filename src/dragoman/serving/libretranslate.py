@@ -15,7 +15,7 @@ from dragoman.errors import DragomanError
 from dragoman.serving import libretranslate_shapes as shapes
 from dragoman.serving.app import as_service_error, gate_of, retry_headers, service_of, settings_of
 from dragoman.serving.fields import Fields, read_fields
-from dragoman.serving.files import READERS, Downloads, Reader, suffix_of, translate_document
+from dragoman.serving.files import READERS, Downloads, Reader, suffix_of, translated_portions, write_translated
 from dragoman.serving.formatting import formatted_like, has_words
 from dragoman.serving.gate import KeyGate, MissingKeyError, QuotaError, WrongKeyError
 from dragoman.serving.interface import (
@@ -176,7 +176,8 @@ class LibreTranslate:
             if source is None:
                 detection = await _detection(service, texts[:100], target)
                 source = detection.language if detection else UNKNOWN
-            content = await translate_document(service, document, Call((), source, target), settings=settings)
+            call = Call((), source, target)
+            content = await write_translated(document, translated_portions(service, document, call, settings=settings))
         ticket = self.downloads.keep(file.name, content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=ticket))})
 
