@@ -95,13 +95,14 @@ def jobs(parallel: Path, work: Path, *, earlier: Mapping[str, dict[str, Any]], s
 def _recipe(corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str, Any]:
     """Return the recipe of a variant on a corpus; for one that names a recipe, that recipe's own settings."""
     described = plan()["variants"][variant]
-    given = described.get("recipe", plan()["base"])
+    given = described.get("recipe", plan()["peers" if "peer" in described else "base"])
     base = reduce(merge, tables_of(find_recipe(given))) if isinstance(given, str) else given
     base = {part: base[part] for part in ("text", "model", "training")}
     table = merge(base, described.get("set", {}))
     training = {name: value for name, value in table["training"].items() if name not in BUDGETS} | dict(budget)
     data = merge(_data(corpus), table.get("data", {}))
-    return {**table, "training": training, "data": data, "decoding": {"beam": 5}}
+    peer = {name: described[name] for name in ("peer",) if name in described}
+    return {**peer, **table, "training": training, "data": data, "decoding": {"beam": 5}}
 
 
 def _data(corpus: str) -> dict[str, Any]:

@@ -107,9 +107,13 @@ def generated(count: int, *, seed: int, words: float = 12.0) -> Iterator[Pair]:
 
 
 def prepare(work: Path, data: Path | None, *, size: int, tokens: int, most: int | None = None) -> Prepared:
-    """Learn pieces from the first `most` pairs, and cut their ids into batches of up to `tokens` cells a side, once."""
+    """Prepare the first `most` pairs of a folder that holds Multi30k, or generated ones."""
     pairs, name = pairs_of(data)
-    pairs = pairs[:most]
+    return prepare_pairs(work, pairs[:most], name=name, size=size, tokens=tokens)
+
+
+def prepare_pairs(work: Path, pairs: Sequence[Pair], *, name: str, size: int, tokens: int) -> Prepared:
+    """Learn pieces from pairs, and cut their ids into batches of up to `tokens` cells a side, once."""
     key = digest([pairs, size, tokens])
     folder = work / "data" / key
     path = folder / "batches.json"

@@ -9,6 +9,7 @@ from benchmarks.speed.bench import Bench, Contestant, begin_sitting, code
 from benchmarks.speed.calibration import pauses, rates
 from benchmarks.speed.children import Child, Peer, PeerError, python_of
 from benchmarks.speed.corpus import DEV_FILES, Pair, Prepared, folder_of, prepare, read_pairs
+from benchmarks.speed.fitting import SCRIPT, translate
 from benchmarks.speed.own_training import train
 from benchmarks.speed.page import table
 from benchmarks.speed.parts.train import MODEL, PEERS, PIECES, QUICK, TOKENS
@@ -29,7 +30,6 @@ QUICK_SIZES = {"text.size": 600, "model.width": 32, "model.feed_forward": 64, "m
 QUICK_LAYERS = {"model.encoder_layers": 1, "model.decoder_layers": 1}
 QUICK_STEPS = {"training.batch_tokens": 400, "training.warmup": 5, "training.validate_every": 20}
 
-SCRIPTS = Path(__file__).parents[1] / "peers"
 OWN = Peer("dragoman", "Dragoman")
 NOTES = {
     "nntransformer": "hand loop; post-norm; greedy search by hand",
@@ -39,7 +39,6 @@ NOTES = {
     "marian": "its own trainer, batches (as many target tokens) and decoder; post-norm; learning rate falls as the inverse root; "
     "weights averaged exponentially",
 }
-SCRIPT = {"marian": SCRIPTS / "marian_fitting.py"}
 
 
 @dataclass(frozen=True)
@@ -147,16 +146,12 @@ def peer(bench: Bench, task: Task, one: Contestant, fitting: Mapping[str, Any]) 
         loaded = child.ask("load", **one.load)
         with pauses(child.process.pid, fitting["seconds"] / 6) as during:
             trained = child.ask("fit", within=2 * fitting["seconds"] + 600, **fitting)
-        sources = [codec.encode(source) for source, _ in task.dev]
-        order = sorted(range(len(sources)), key=lambda at: len(sources[at]))
-        given = [sources[at] for at in order]
-        found = child.ask("translate", within=1800.0, sentences=given, batch=64, beam=1)
+        hypotheses, seconds = translate(child, codec, [source for source, _ in task.dev], beam=1)
     finally:
         child.close()
-    texts = {at: codec.decode(ids) for at, ids in zip(order, found["hypotheses"], strict=True)}
-    scores = task.score([texts[at] for at in range(len(texts))])
+    scores = task.score(hypotheses)
     about_it = {name: loaded.get(name) for name in ("parameters", "threads", "versions")}
-    return {**about_it, **trained, **scores, "during": during, "translating": sum(found["seconds"])}
+    return {**about_it, **trained, **scores, "during": during, "translating": seconds}
 
 
 def own(bench: Bench, task: Task, one: Contestant) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Peer(Family):
             settings,
             self.settings.model,
             device_id=-1,
-            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none", "none"),
+            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none" if beam == 1 else "avg", "none"),
             report_score=False,
         )
 

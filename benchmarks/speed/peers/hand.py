@@ -40,7 +40,11 @@ def parameters(model: nn.Module) -> int:
 
 
 class Fitting:
-    """Batches until the time is over, in a new order each epoch, and the learning rate of the step that takes the last one."""
+    """Batches until the time is over, in a new order each epoch, and the learning rate of the step that takes the last one.
+
+    Time is the clock's or, with `processor` in the message, what a thread has had of a processor: what else the machine does
+    takes nothing from it.
+    """
 
     def __init__(self, batches: Sequence[dict[str, Any]], message: dict[str, Any]) -> None:
         self.batches = batches
@@ -48,12 +52,13 @@ class Fitting:
         self.peak, self.warm = message["learning_rate"], message["warm"]
         self.rng = random.Random(1)
         self.taken = self.source = self.target = 0
-        self.begin = time.perf_counter()
+        self.now = _of_a_thread if message.get("processor") else time.perf_counter
+        self.begin = self.now()
 
     @property
     def seconds(self) -> float:
         """Time since it was made."""
-        return time.perf_counter() - self.begin
+        return self.now() - self.begin
 
     @property
     def rate(self) -> float:
@@ -79,6 +84,11 @@ class Fitting:
         return {"seconds": self.seconds, **done}
 
 
+def _of_a_thread() -> float:
+    """Return the seconds of a processor that this process has had, per thread."""
+    return time.process_time() / torch.get_num_threads()
+
+
 def most(source: Tensor) -> int:
     """Return the most tokens that a translation may have: what Dragoman's validation allows."""
     return int(1.5 * source.shape[1]) + 10
@@ -91,7 +101,7 @@ def ended(ids: Sequence[int]) -> list[int]:
 
 
 class HandLoop:
-    """A peer whose model gives logits; `build` makes the model, `logits` calls it, `greedy` translates."""
+    """A peer whose model gives logits; `build` makes the model, `logits` calls it, `search` translates."""
 
     model: nn.Module
 
@@ -103,8 +113,8 @@ class HandLoop:
         """Return the logits of each target position."""
         raise NotImplementedError
 
-    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
-        """Return the likeliest next token, again and again, for rows of sources; at most `length` tokens."""
+    def search(self, source: Tensor, length: int, beam: int) -> list[list[int]]:
+        """Translate rows of sources into at most `length` tokens; a beam of 1 takes the likeliest next token each time."""
         raise NotImplementedError
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -134,14 +144,14 @@ class HandLoop:
         return {"loss": loss, **fitting.numbers()}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate batch by batch, greedily."""
+        """Translate batch by batch."""
         given, seconds, found = message["sentences"], [], list[list[int]]()
         self.model.eval()
         for first in range(0, len(given), message["batch"]):
             begin = time.perf_counter()
             source = rectangle([[*ids, EOS] for ids in given[first : first + message["batch"]]])
             with torch.inference_mode():
-                found += map(ended, self.greedy(source, most(source)))
+                found += map(ended, self.search(source, most(source), message["beam"]))
             seconds.append(time.perf_counter() - begin)
         return {"seconds": seconds, "hypotheses": found}
 

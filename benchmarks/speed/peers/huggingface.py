@@ -50,12 +50,12 @@ class Peer(HandLoop):
             input_ids=batch.source, attention_mask=(batch.source != PAD).long(), decoder_input_ids=batch.inputs
         ).logits
 
-    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
-        """Let the library generate."""
+    def search(self, source: Tensor, length: int, beam: int) -> list[list[int]]:
+        """Let the library generate; the score of a hypothesis in its beam is divided by its length."""
         found = self.model.generate(
             input_ids=source,
             attention_mask=(source != PAD).long(),
-            num_beams=1,
+            num_beams=beam,
             do_sample=False,
             use_cache=True,
             max_new_tokens=length,

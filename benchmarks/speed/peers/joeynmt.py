@@ -1,4 +1,4 @@
-"""JoeyNMT: its model, loss and batches in the loop of its trainer."""
+"""JoeyNMT: its model, loss and batches in the loop of its trainer, and its search."""
 
 import time
 from types import SimpleNamespace
@@ -6,7 +6,18 @@ from typing import Any
 
 import torch
 from benchmarks.speed.peers.child import serve, versions
-from benchmarks.speed.peers.hand import PAD, Rectangles, parameters, read_batches, read_pieces
+from benchmarks.speed.peers.hand import (
+    EOS,
+    PAD,
+    Fitting,
+    Rectangles,
+    ended,
+    most,
+    parameters,
+    read_batches,
+    read_pieces,
+    rectangle,
+)
 from torch import Tensor, nn
 
 
@@ -41,28 +52,54 @@ class Peer:
         """Take a step over each batch named."""
         begin = time.perf_counter()
         for number in message["batches"]:
-            batch = self.given(self.batches[number])
-            batch.sort_by_src_length()
-            total, _, _, _ = self.model(return_type="loss", **vars(batch))
-            loss = batch.normalize(total, normalization="tokens")
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.optimizer.step()
-            self.model.zero_grad()
-            last = loss.item()
+            last = self.step(self.batches[number])
         return {"seconds": time.perf_counter() - begin, "loss": last}
 
-    def given(self, batch: dict[str, Any]) -> Any:
-        """Make a batch as JoeyNMT's reader does."""
+    def fit(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Train for so many seconds."""
+        fitting = Fitting(self.batches, message)
+        for batch in fitting:
+            for group in self.optimizer.param_groups:
+                group["lr"] = fitting.rate
+            loss = self.step(batch)
+        return {"loss": loss, **fitting.numbers()}
+
+    def step(self, given: dict[str, Any]) -> float:
+        """Take one step."""
+        made = Rectangles(given)
+        batch = self.batch(made.source, torch.cat([made.inputs[:, :1], made.labels], 1))
+        batch.sort_by_src_length()
+        total, _, _, _ = self.model(return_type="loss", **vars(batch))
+        loss = batch.normalize(total, normalization="tokens")
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.model.zero_grad()
+        return loss.item()
+
+    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Translate batch by batch; the score of a hypothesis in a beam is divided by its length, to the power 1."""
+        from joeynmt.search import search
+
+        given, seconds, found = message["sentences"], [], list[list[int]]()
+        self.model.eval()
+        for first in range(0, len(given), message["batch"]):
+            begin = time.perf_counter()
+            source = rectangle([[*ids, EOS] for ids in given[first : first + message["batch"]]])
+            hypotheses, _, _ = search(self.model, self.batch(source), most(source), message["beam"], 1.0)
+            found += [ended(ids) for ids in of_dragoman(torch.from_numpy(hypotheses)).tolist()]
+            seconds.append(time.perf_counter() - begin)
+        return {"seconds": seconds, "hypotheses": found}
+
+    def batch(self, source: Tensor, target: Tensor | None = None) -> Any:
+        """Make a batch as JoeyNMT's reader does; `target` begins with BOS."""
         from joeynmt.batch import Batch
 
-        made = Rectangles(batch)
-        source, target = own(made.source), own(torch.cat([made.inputs[:, :1], made.labels], 1))
         return Batch(
-            src=source,
-            src_length=(made.source != PAD).sum(1),
+            src=own(source),
+            src_length=(source != PAD).sum(1),
             src_prompt_mask=None,
-            trg=target,
+            trg=None if target is None else own(target),
             trg_prompt_mask=None,
             indices=torch.arange(len(source)),
             device=torch.device("cpu"),
@@ -74,6 +111,11 @@ class Peer:
 def own(ids: Tensor) -> Tensor:
     """Return ids as JoeyNMT numbers them, whose first four are <unk>, <pad>, <s> and </s>."""
     return torch.where(ids < 4, (ids + 1) % 4, ids)
+
+
+def of_dragoman(ids: Tensor) -> Tensor:
+    """Return JoeyNMT's ids as Dragoman numbers them."""
+    return torch.where(ids < 4, (ids - 1) % 4, ids)
 
 
 def configuration(sizes: dict[str, Any]) -> dict[str, Any]:

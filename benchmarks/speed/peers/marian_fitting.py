@@ -1,10 +1,12 @@
 """Marian for a given time, with its own trainer, schedule and decoder; a signal ends the training, as its manual says."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.peers import marian
@@ -32,14 +34,15 @@ class Peer(marian.Peer):
         return {"threads": THREADS, "versions": versions("pymarian")}
 
     def fit(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Train for so many seconds from the line that says that training began, then let it save."""
+        """Train for so many seconds from the line that says that training began (see `hand.Fitting`), then let it save."""
         schedule = {name: str(value).format(warm=message["warm"]) for name, value in SCHEDULE.items()}
         self.start({**self.message, "learning_rate": message["learning_rate"]}, schedule)
         self.line("Training started", 600)
-        begin = time.perf_counter()
-        while time.perf_counter() - begin < message["seconds"]:
+        now = self._of_a_thread if message.get("processor") else time.perf_counter
+        begin = now()
+        while now() - begin < message["seconds"]:
             found = self.line(PROGRESS, 600)
-        seconds = time.perf_counter() - begin
+        seconds = now() - begin
         self.process.send_signal(signal.SIGTERM)
         _, rest = self.process.communicate(timeout=120)
         print((self.rest + rest).decode(errors="replace"), file=sys.stderr)
@@ -48,9 +51,9 @@ class Peer(marian.Peer):
         return {"seconds": seconds, "steps": int(found[2]), "loss": float(found[4]), "epochs": epochs, **done}
 
     def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate greedily, all in one call of its decoder."""
+        """Translate, all in one call of its decoder; the score of a hypothesis in a beam is divided by its length."""
         lines = [" ".join(f"p{number}" for number in ids) for ids in message["sentences"]]
-        command = ["decode", "-m", "model.npz", "-v", "words.yml", "words.yml", "--beam-size", "1", "--quiet"]
+        command = ["decode", "-m", "model.npz", "-v", "words.yml", "words.yml", "--quiet", "--normalize", "1"]
         begin = time.perf_counter()
         found = subprocess.run(
             [
@@ -60,6 +63,8 @@ class Peer(marian.Peer):
                 *command,
                 "--mini-batch",
                 str(message["batch"]),
+                "--beam-size",
+                str(message["beam"]),
                 "--cpu-threads",
                 str(THREADS),
             ],
@@ -75,6 +80,11 @@ class Peer(marian.Peer):
             for line in found.stdout.split("\n")[: len(lines)]
         ]
         return {"hypotheses": hypotheses, "seconds": [time.perf_counter() - begin]}
+
+    def _of_a_thread(self) -> float:
+        """Return the seconds of a processor that the training has had, per thread."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") / THREADS
 
 
 if __name__ == "__main__":

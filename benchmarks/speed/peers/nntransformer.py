@@ -83,8 +83,10 @@ class Peer(HandLoop):
         """Return the logits of each target position."""
         return self.model(batch.source, batch.inputs)
 
-    def greedy(self, source: Tensor, length: int) -> list[list[int]]:
-        """Search by hand."""
+    def search(self, source: Tensor, length: int, beam: int) -> list[list[int]]:
+        """Search by hand, greedily: torch has no search."""
+        if beam > 1:
+            raise ValueError("torch has no beam search")
         return self.model.greedy(source, length).tolist()
 
 

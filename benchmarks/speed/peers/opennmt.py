@@ -49,7 +49,7 @@ class Peer(Family):
             min_length=least,
             max_length=longest,
             max_length_ratio=0,
-            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none", "none"),
+            global_scorer=GNMTGlobalScorer(0.0, 0.0, "none" if beam == 1 else "avg", "none"),
             dump_beam="",
         )
 

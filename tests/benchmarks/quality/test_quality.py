@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 from benchmarks.quality import __main__ as command
 from benchmarks.quality import job as jobs_module
+from benchmarks.quality import peer as peer_module
 from benchmarks.quality import plan as plan_module
 from benchmarks.quality.page import PAGE, write_page
 from benchmarks.quality.plan import chosen, jobs, plan
+from benchmarks.speed.children import Peer
+from benchmarks.speed.parts.train import PEERS
 
+from dragoman.errors import InputError
 from dragoman.jobs.checks import check_recipe
+from dragoman.metrics.scores import bleu, chrf
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 
@@ -33,11 +38,20 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "dev": [files],
         "tests": {"All": files},
     }
-    variants = {"auto": {"recipe": "own-files", "set": {"model": {"width": 16}}}, "worse": {"recipe": "no-such"}}
+    variants = {
+        "auto": {"recipe": "own-files", "set": {"model": {"width": 16}}},
+        "fake": {"peer": "fake"},
+        "worse": {"recipe": "no-such"},
+    }
     table = {
         "corpora": {"small": corpus},
         "filters": {},
         "base": {},
+        "peers": {
+            "text": {"size": 40},
+            "model": {"layers": 1},
+            "training": {"batch_tokens": 40, "label_smoothing": 0.1, "learning_rate": 0.001, "warmup": 2},
+        },
         "variants": variants,
         "sweep": [{"corpora": ["small"], "budget": {"steps": 6}, "variants": ["auto"]}],
     }
@@ -50,6 +64,9 @@ def test_every_training_of_the_plan_is_a_recipe() -> None:
     found = list(jobs(Path("parallel"), Path("work"), earlier={}))
     assert len({job.key for job in found}) == len(found) > 5
     for job in found:
+        if "peer" in job.recipe:
+            assert job.recipe["peer"] in {peer.name for peer, _ in PEERS} and "minutes" in job.budget
+            continue
         recipe = parse(Recipe, job.recipe, where=job.name)
         check_recipe(recipe)
         assert recipe.training.threads == job.threads and len(job.tests) == len(recipe.data.test)
@@ -76,6 +93,31 @@ def test_a_training_is_measured_once_and_shown(
     assert json.loads(out.read_text(encoding="utf-8")) == [found]
     assert "## Small: 6 steps, one core" in page.read_text(encoding="utf-8")
     assert f"| auto | {found['bleu']['All']:.1f} |" in page.read_text(encoding="utf-8")
+
+
+def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_module.plan()["sweep"][0] |= {"budget": {"minutes": 0.1}, "variants": ["fake"]}
+    fake = Peer("fake", "Fake", script=Path(__file__).parents[1] / "speed" / "fake.py")
+    monkeypatch.setattr(peer_module, "PEERS", ((fake, ""),))
+    (given,) = jobs(small, small / "work", earlier={})
+    assert jobs_module.run(json.loads(json.dumps(given.described()))) == 0
+    found = given.result()
+    assert found is not None and found["variant"] == "fake" and found["versions"] == {"fake": "1.0"}
+    sources, targets = zip(*LINES * 4, strict=True)
+    assert found["bleu"]["All"] == pytest.approx(bleu(sources, [targets]).score)
+    assert found["chrf"]["All"] == pytest.approx(chrf(sources, [targets]).score) and found["seconds"] == 6.0
+    write_page([given], {given.key: found}, small / "page.md")
+    assert "| fake | " in (small / "page.md").read_text(encoding="utf-8")
+
+
+def test_a_toolkit_that_is_unknown_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_module, "PEERS", ((Peer("other", "Other"), ""),))
+    plan_module.plan()["sweep"][0] |= {"budget": {"minutes": 0.1}, "variants": ["fake"]}
+    (given,) = jobs(small, small / "work", earlier={})
+    with pytest.raises(InputError, match=r"no peer `fake`.*other"):
+        jobs_module.run(json.loads(json.dumps(given.described())))
 
 
 def test_a_folder_that_is_missing_is_one_sentence(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
