@@ -13,7 +13,7 @@ from tests.tiny import recipe, recipe_file
 from dragoman.errors import CorpusError, DragomanError, LostProcessError, SettingsError, TrainingError
 from dragoman.runs.lock import LOCK
 from dragoman.scaling import training
-from dragoman.scaling.cluster import Workers
+from dragoman.scaling.cluster import Workers, error_named
 from dragoman.scaling.training import _Work, fit_on_ray
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
@@ -68,7 +68,7 @@ def test_an_error_keeps_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(kind, match=r"a sentence") as caught:
             fit_on_ray(recipe("rnn"), tmp_path / "run", Workers(1, 1))
         assert type(caught.value) is kind
-    assert training._named("Unknown") is DragomanError
+    assert error_named("Unknown") is DragomanError
 
 
 @needs_ray

@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.options import Beam, Device, Languages, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, Languages, Ray, SearchSettings, decoding_options
 
 
 def bulk(
@@ -21,6 +21,7 @@ def bulk(
     settings: SearchSettings = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a job that was stopped.")] = False,
     device: Device = "auto",
+    ray: Ray = None,
 ) -> None:
     """Translate a large file.
 
@@ -31,10 +32,16 @@ def bulk(
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.translator import Translator
         from dragoman.jobs.bulk import translate_file
+        from dragoman.scaling.bulk import share_on_ray
+        from dragoman.scaling.cluster import Workers, check_installed
 
+        workers = None if ray is None else Workers.parse(ray)
+        if workers is not None:
+            check_installed()
         translator = Translator.load(*runs, device=device, **options)
     to = choose_languages(translator, languages)
+    rest = workers and share_on_ray(translator, runs, source, workers=workers, device=device, to=to)
     with watching_translation() as report:
-        lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report)
+        lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report, rest=rest)
     note(f"{lines:,} lines translated.")
     print_path(out)

@@ -10,10 +10,12 @@ from dragoman.atomic import check_output
 from dragoman.data.corpus import Pair
 from dragoman.data.lines import read_lines
 from dragoman.errors import InputError, RunError
+from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
+    TranslateRest,
     check_lengths,
     origin,
     remember,
@@ -42,12 +44,13 @@ def translate_file(
     to: Between | None = None,
     resume: bool = False,
     report: Report | None = None,
+    rest: TranslateRest | None = None,
 ) -> int:
     """Translate each line of a file into the same line of another, with the translator of `runs`; return their number.
 
     Everything is checked before anything is translated. What is done stays in a folder beside `out` until all is, and with
-    `resume` a stopped job goes on from there. Raises RunError if there are translations already, InputError for a source
-    that cannot be read or a line that cannot be translated.
+    `resume` a stopped job goes on from there. `rest` translates elsewhere than in this process. Raises RunError if there are
+    translations already, InputError for a source that cannot be read or a line that cannot be translated.
     """
     if out.exists():
         raise RunError(f"{out} already exists; choose another file with --out, or delete it")
@@ -56,7 +59,7 @@ def translate_file(
         raise InputError(f"there is no file {source}; give the path of a text with one sentence per line")
     translator.check_dictionary(translator.settings)
     folder = folder_of(out)
-    corpus = CorpusTranslation(partial(_pairs, source), folder / "translations", line=_text, to=to)
+    corpus = lines_of(source, folder / "translations", to=to)
     count = sum(1 for _ in corpus.pairs())
     if not count:
         raise InputError(f"{source} is empty; give at least one sentence")
@@ -64,10 +67,20 @@ def translate_file(
     about = origin(runs, translator, [source]) | {"languages": list(to or ())}
     with run_lock(folder):
         remember(folder / ORIGIN, about, resume=resume)
-        translate_corpora(translator, [corpus], lambda found, _: [found], report=report or (lambda _: None))
+        translate_corpora(translator, [corpus], only_best, report=report or (lambda _: None), rest=rest)
         os.replace(corpus.path, out)
     shutil.rmtree(folder, ignore_errors=True)
     return count
+
+
+def lines_of(source: Path, path: Path, *, to: Between | None) -> CorpusTranslation:
+    """Return the lines of a file as a corpus, whose translations go into `path`, one per line."""
+    return CorpusTranslation(partial(_pairs, source), path, line=_text, to=to)
+
+
+def only_best(found: Translation, pair: Pair) -> list[Translation]:
+    """Keep the best translation of a sentence."""
+    return [found]
 
 
 def _pairs(source: Path) -> Iterator[Pair]:

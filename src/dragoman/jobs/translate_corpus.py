@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,25 @@ class CorpusTranslation:
         return self.path.with_name(f"{self.path.name}.partial")
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """Neighbouring pairs of a corpus, which are translated together."""
+
+    number: int
+    pairs: Sequence[Pair]
+    before: Sequence[Pair]
+    """As many pairs before them as a document model reads."""
+    end: int
+    """Number of pairs of the corpus up to the end of the chunk."""
+
+
+Translated = tuple[list[dict[str, Any]], int]
+"""The rows of a chunk, and the number of pairs of its corpus up to its end."""
+
+TranslateRest = Callable[[CorpusTranslation, int], Iterator[Translated]]
+"""Translates what follows so many pairs of a corpus; yields every chunk once, in order."""
+
+
 def sentences(corpus: CorpusSettings, data: DataSettings) -> Iterator[Pair]:
     """Yield the pairs of a training corpus that its filters keep."""
     return PairFilter(data.filters).keep(read_pairs(corpus, data))
@@ -114,12 +134,18 @@ def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
 
 @for_one_process
 def translate_corpora(
-    translator: Translator, corpora: Sequence[CorpusTranslation], choose: Choose, *, report: Report
+    translator: Translator,
+    corpora: Sequence[CorpusTranslation],
+    choose: Choose,
+    *,
+    report: Report,
+    rest: TranslateRest | None = None,
 ) -> None:
     """Translate every corpus that has no file yet, and report the progress after each chunk.
 
-    Raises RunError if the files of an unfinished job are inconsistent.
+    `rest` translates elsewhere than in this process. Raises RunError if the files of an unfinished job are inconsistent.
     """
+    translate = rest or partial(_translate_rest, translator, choose=choose)
     counts = [sum(1 for _ in corpus.pairs()) for corpus in corpora]
     begin, already = time.monotonic(), 0
     for number, corpus in enumerate(corpora):
@@ -131,7 +157,7 @@ def translate_corpora(
         already += resumed.sentences
         with corpus.partial.open("ab") as file:
             file.truncate(resumed.end)
-            for rows, sentences in _chunks(translator, corpus, resumed.sentences, choose=choose):
+            for rows, sentences in translate(corpus, resumed.sentences):
                 file.write("".join(f"{corpus.line(row)}\n" for row in rows).encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -222,29 +248,42 @@ class ResumePoint:
         write_text(corpus.path.with_suffix(".place"), f"{self.sentences} {self.end}\n")
 
 
-def _chunks(
-    translator: Translator, corpus: CorpusTranslation, done: int, *, choose: Choose
-) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Translate what follows the first `done` pairs; yield the results of each chunk, and the number of sentences up to its end.
-
-    A document model reads the sentences before each one.
-    """
-    pairs, (given, made) = iter(corpus.pairs()), corpus.fields
+def chunks_of(corpus: CorpusTranslation, previous: int, *, size: int | None = None) -> Iterator[Chunk]:
+    """Yield the chunks of a corpus, of so many pairs (by default CHUNK), each with the `previous` pairs before it."""
+    pairs = iter(corpus.pairs())
     before: list[Pair] = []
-    number = 0
-    while chunk := list(islice(pairs, CHUNK)):
-        known, first = [*before, *chunk], number
-        before = known[max(0, len(known) - translator.previous) :]
-        number += len(chunk)
-        if number <= done:
-            continue
-        previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
-        sources = [pair.source for pair in chunk]
-        to = [pair.between or corpus.to for pair in chunk]
-        found = translator.translate(sources, first=first + 1, previous=previous[-len(chunk) :], to=to)
-        rows = [
-            {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}
-            for at, (pair, one) in enumerate(zip(chunk, found, strict=True), first)
-            for kept in choose(one, pair)
-        ]
-        yield rows, number
+    end = 0
+    for number, chunk in enumerate(iter(lambda: list(islice(pairs, size or CHUNK)), [])):
+        end += len(chunk)
+        yield Chunk(number, chunk, before, end)
+        known = [*before, *chunk]
+        before = known[max(0, len(known) - previous) :]
+
+
+def translate_chunk(
+    translator: Translator, corpus: CorpusTranslation, chunk: Chunk, *, choose: Choose
+) -> list[dict[str, Any]]:
+    """Translate a chunk, and return its rows. A document model reads the sentences before each one."""
+    known, first = [*chunk.before, *chunk.pairs], chunk.end - len(chunk.pairs)
+    given, made = corpus.fields
+    previous = translator.preceding([pair.source for pair in known], [pair.document for pair in known])
+    found = translator.translate(
+        [pair.source for pair in chunk.pairs],
+        first=first + 1,
+        previous=previous[-len(chunk.pairs) :],
+        to=[pair.between or corpus.to for pair in chunk.pairs],
+    )
+    return [
+        {"sentence": at, given: pair.source, made: kept.text, "score": round(kept.per_token, 4)}
+        for at, (pair, one) in enumerate(zip(chunk.pairs, found, strict=True), first)
+        for kept in choose(one, pair)
+    ]
+
+
+def _translate_rest(
+    translator: Translator, corpus: CorpusTranslation, done: int, *, choose: Choose
+) -> Iterator[Translated]:
+    """Translate in this process what follows the first `done` pairs."""
+    for chunk in chunks_of(corpus, translator.previous):
+        if chunk.end > done:
+            yield translate_chunk(translator, corpus, chunk, choose=choose), chunk.end

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from dragoman.errors import InputError
+from dragoman.errors import DragomanError, InputError
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -91,3 +91,15 @@ def private_folder() -> Iterator[Path]:
     """Yield a folder for what Ray wants to note of a job, which ends with it; nothing of it is ever in a run folder."""
     with tempfile.TemporaryDirectory(prefix="dragoman-ray-") as place:
         yield Path(place)
+
+
+def error_named(name: str) -> type[DragomanError]:
+    """Return the kind of error that has a name: a worker tells of a mistake of the user by a name and a sentence.
+
+    >>> error_named("CorpusError").__name__
+    'CorpusError'
+    """
+    kinds = [DragomanError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return next((kind for kind in kinds if kind.__name__ == name), DragomanError)

@@ -16,7 +16,7 @@ from dragoman.jobs.train import fit
 from dragoman.machine.devices import choose_device
 from dragoman.machine.processes import for_one_process, name_launch
 from dragoman.runs.recipe import Recipe
-from dragoman.scaling.cluster import Workers, cluster, private_folder
+from dragoman.scaling.cluster import Workers, cluster, error_named, private_folder
 from dragoman.settings import parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
@@ -67,7 +67,7 @@ def fit_on_ray(
     with cluster(workers, on_gpu=on_gpu), private_folder() as notes:
         found = _launch(work, workers, notes, on_gpu=on_gpu, failures=failures)
     if "error" in found:
-        raise _named(found["error"])(found["sentence"])
+        raise error_named(found["error"])(found["sentence"])
     return Progress.from_json(found["progress"])
 
 
@@ -115,15 +115,3 @@ def _take_part(told: dict[str, Any]) -> dict[str, Any]:
     except DragomanError as error:
         return {"error": type(error).__name__, "sentence": str(error)}
     return {"progress": progress.to_json()}
-
-
-def _named(name: str) -> type[DragomanError]:
-    """Return the kind of error that has a name.
-
-    >>> _named("CorpusError").__name__
-    'CorpusError'
-    """
-    kinds = [DragomanError]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    return next((kind for kind in kinds if kind.__name__ == name), DragomanError)
