@@ -18,8 +18,9 @@ ENDS = 3600
 
 
 def start(*arguments: object, folder: Path) -> "subprocess.Popen[str]":
-    """Start a command; what Ray notes is in the folder, and its processes may take long to start beside others."""
-    told = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "RAY_worker_register_timeout_seconds": "1800"}
+    """Start a command; what Ray notes is in the folder. Its processes may take long to start, and give way to no others."""
+    own = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
+    told = {**own, "RAY_worker_register_timeout_seconds": "1800", "RAY_worker_niceness": "0"}
     command = [sys.executable, "-m", "dragoman", *map(str, arguments)]
     with (folder / "errors.txt").open("w") as errors:
         return subprocess.Popen(

@@ -125,7 +125,7 @@ def test_ray_hands_out_chunks_once_and_in_order(
 
         def map_batches(self, kind: Any, *, fn_constructor_args: Any, batch_size: int, **options: Any) -> "Data":
             process = kind(*fn_constructor_args)
-            assert batch_size == 1 and options["concurrency"] == (1, 8)
+            assert batch_size == 1 and options["compute"] == {"min_size": 1, "max_size": 8}
             found = [process({name: [value] for name, value in row.items()}) for row in self.rows]
             return Data([{name: values[0] for name, values in one.items()} for one in found])
 
@@ -135,6 +135,7 @@ def test_ray_hands_out_chunks_once_and_in_order(
     context = SimpleNamespace(execution_options=SimpleNamespace(preserve_order=False), enable_progress_bars=True)
     data = SimpleNamespace(
         DataContext=SimpleNamespace(get_current=lambda: context),
+        ActorPoolStrategy=dict,
         from_items=lambda rows, override_num_blocks: Data(rows),
     )
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(data=data))
@@ -167,8 +168,8 @@ def test_a_worker_of_ray_that_is_killed_loses_nothing(trained: Trained, tmp_path
     source.write_text("".join(f"{WORDS[at % 7]} {at}\n" for at in range(20_000)), encoding="utf-8")
     job = start("bulk", run, "--source", source, "--out", out, "--ray", "2", folder=tmp_path)
     wait_for(folder_of(out) / "translations.place", job)
-    found = processes("_Process") or processes("MapWorker")
-    assert found, "Ray names its processes after what they do"
+    found = processes("ray::MapWorker")
+    assert len(found) == 2, "Ray names its processes after what they do"
     for pid in list(found)[:1]:
         kill(pid)
     assert ended(job, tmp_path) == f"{out}\n"

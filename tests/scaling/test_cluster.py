@@ -69,9 +69,10 @@ def test_a_cluster_of_this_machine_tells_nobody_and_shows_no_page(ray: Ray) -> N
 
 
 def test_what_ray_prints_is_no_result(ray: Ray, capsys: pytest.CaptureFixture[str]) -> None:
+    ray.shutdown = lambda: print("of hunger")  # type: ignore[method-assign]
     with cluster(Workers(1, 1)):
         print("a worker died")
-    assert capsys.readouterr() == ("", "a worker died\n")
+    assert capsys.readouterr() == ("", "a worker died\nof hunger\n")
 
 
 def test_what_the_user_has_told_ray_stays(ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:

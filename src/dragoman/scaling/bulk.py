@@ -5,6 +5,7 @@ chunk to another. It hands all chunks out once, in order, to the process that wr
 """
 
 import json
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class OnRay:
         with cluster(workers, on_gpu=on_gpu):
             import ray.data
 
+            logging.getLogger("ray.data").setLevel(logging.ERROR)
             context = ray.data.DataContext.get_current()
             context.execution_options.preserve_order = True
             context.enable_progress_bars = False
@@ -77,7 +79,7 @@ class OnRay:
                 _Process,
                 fn_constructor_args=(work,),
                 batch_size=1,
-                concurrency=(workers.least, workers.most) if workers.elastic else workers.most,
+                compute=ray.data.ActorPoolStrategy(min_size=workers.least, max_size=workers.most),
                 num_cpus=1,
                 num_gpus=1 if on_gpu else 0,
             )

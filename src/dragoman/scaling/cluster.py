@@ -73,17 +73,17 @@ def cluster(workers: Workers, *, on_gpu: bool = False) -> Iterator[None]:
     except Exception as error:  # Ray raises plain ones too, as where its processes start too slowly
         first = str(error).strip().split("\n")[0]
         raise InputError(f"no Ray cluster can be used ({first}); check RAY_ADDRESS, or remove it") from None
-    try:
-        kind = "GPU" if on_gpu else "CPU"
-        there = int(ray.cluster_resources().get(kind, 0))
-        if there < workers.least:
-            raise InputError(
-                f"`--ray` asks for {workers.least} processes with a {kind} each, but the cluster has {there}; ask for fewer"
-            )
-        with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr):
+        try:
+            kind = "GPU" if on_gpu else "CPU"
+            there = int(ray.cluster_resources().get(kind, 0))
+            if there < workers.least:
+                raise InputError(
+                    f"`--ray` asks for {workers.least} processes with a {kind} each, but the cluster has {there}; ask for fewer"
+                )
             yield
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()  # which prints what it has kept back
 
 
 @contextmanager
