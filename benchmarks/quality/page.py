@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.picture import compared, draw
 from benchmarks.quality.plan import HERE, Job, plan
 from benchmarks.schedule import ROOT
 
@@ -15,7 +16,17 @@ PAGE = ROOT / "docs" / "quality.md"
 def write_page(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], path: Path = PAGE) -> None:
     """Write the page: words, then a table for each corpus and budget that has results."""
     words = (HERE / "words.md").read_text(encoding="utf-8").rstrip()
-    write_text(path, "\n".join([words, "", *tables(jobs, results)]).rstrip() + "\n")
+    lines = [words, "", *pictures(jobs, results, path.with_suffix("")), *tables(jobs, results)]
+    write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def pictures(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:
+    """Draw `auto` beside other toolkits, and yield the lines that show it."""
+    for corpus, points in compared(jobs, results).items():
+        draw(points, folder / f"{corpus}.png")
+        title = plan()["corpora"][corpus]["title"]
+        yield f"![BLEU against minutes of a core: auto and other toolkits, {title}]({folder.name}/{corpus}.png)"
+        yield ""
 
 
 def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The sweep behind `auto`: its plan, its trainings and its page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from benchmarks.quality import job as jobs_module
 from benchmarks.quality import peer as peer_module
 from benchmarks.quality import plan as plan_module
 from benchmarks.quality.page import PAGE, write_page
+from benchmarks.quality.picture import compared
 from benchmarks.quality.plan import chosen, jobs, plan
 from benchmarks.speed.children import Peer
 from benchmarks.speed.parts.train import PEERS
@@ -57,6 +59,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     monkeypatch.setattr(plan_module, "plan", lambda: table)
     monkeypatch.setattr("benchmarks.quality.page.plan", lambda: table)
+    monkeypatch.setattr("benchmarks.quality.picture.plan", lambda: table)
     return tmp_path
 
 
@@ -109,7 +112,13 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     assert found["bleu"]["All"] == pytest.approx(bleu(sources, [targets]).score)
     assert found["chrf"]["All"] == pytest.approx(chrf(sources, [targets]).score) and found["seconds"] == 6.0
     write_page([given], {given.key: found}, small / "page.md")
-    assert "| fake | " in (small / "page.md").read_text(encoding="utf-8")
+    page = (small / "page.md").read_text(encoding="utf-8")
+    assert "| fake | " in page and "Small](page/small.png)" in page
+    assert (small / "page" / "small.png").read_bytes().startswith(b"\x89PNG")
+    assert compared([given], {given.key: found}) == {"small": {"fake": [(0.1, found["bleu"]["All"])]}}
+    auto = replace(given, variant="auto", threads=2)
+    assert compared([auto], {auto.key: found}) == {}
+    assert compared([given, auto], {given.key: found})["small"]["auto"] == [(0.2, found["bleu"]["All"])]
 
 
 def test_a_toolkit_that_is_unknown_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

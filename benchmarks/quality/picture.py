@@ -1,0 +1,51 @@
+"""Pictures of BLEU against the minutes of a core, for the corpora on which other toolkits were trained too."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality.plan import Job, plan
+
+Points = dict[str, list[tuple[float, float]]]
+"""Minutes of a core and mean BLEU of each variant, in the order of the minutes."""
+
+
+def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Points]:
+    """Return, for each corpus on which another toolkit was trained, the points of `auto` and of the others."""
+    found: dict[str, Points] = {}
+    for job in jobs:
+        if job.key in results and "minutes" in job.budget and (job.variant == "auto" or _is_peer(job.variant)):
+            scores = results[job.key]["bleu"].values()
+            point = (job.budget["minutes"] * job.threads, sum(scores) / len(scores))
+            found.setdefault(job.corpus, {}).setdefault(job.variant, []).append(point)
+    return {
+        corpus: {name: sorted(points) for name, points in variants.items()}
+        for corpus, variants in found.items()
+        if any(map(_is_peer, variants))
+    }
+
+
+def draw(points: Points, path: Path) -> None:
+    """Draw a line for each variant, or a point."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure = Figure(figsize=(7, 4), dpi=100, layout="constrained")
+    place = figure.subplots()
+    for name, line in sorted(points.items(), key=lambda item: -item[1][-1][1]):
+        own = name == "auto"
+        title = "Dragoman, auto" if own else name
+        place.plot(*zip(*line, strict=True), "o-" if own else "s--", label=title, zorder=3 if own else 2)
+    place.set_xlim(left=0)
+    place.set_ylim(bottom=0)
+    place.set_xlabel("minutes of training, times cores", fontsize=9)
+    place.set_ylabel("BLEU, mean of the dev sets", fontsize=9)
+    place.legend(fontsize=8, loc="lower right")
+    place.grid(alpha=0.3)
+    FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})
+
+
+def _is_peer(variant: str) -> bool:
+    """Tell whether a variant is another toolkit."""
+    return "peer" in plan()["variants"][variant]
