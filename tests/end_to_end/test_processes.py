@@ -27,6 +27,23 @@ trainer.Trainer._step = dying
 main()
 """
 """A program that is `dragoman`, in which the second of two processes dies once."""
+DEATHS = 20
+DYING_AT_RANDOM = f"""
+import os, random, signal, threading
+from dragoman.cli.main import main
+from dragoman.training import trainer
+restarts, step = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), trainer.Trainer._step
+rng = random.Random(restarts)
+victim, after = str(rng.randrange(2)), rng.uniform(0, 0.6)
+def dying(self, totals):
+    trainer.Trainer._step = step
+    if os.environ["RANK"] == victim and restarts < {DEATHS}:
+        threading.Timer(after, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    step(self, totals)
+trainer.Trainer._step = dying
+main()
+"""
+"""A program that is `dragoman`, in which one of two processes dies in the first 0.6 seconds of training, again and again."""
 PLAIN = ("model.dropout=0", "training.precision=float32", "training.average=1")
 SHARD = "training.shard=true"
 MODULE = "tests.end_to_end.processes"
@@ -139,23 +156,36 @@ def test_what_cannot_share_a_batch_is_trained_where_steps_have_several(tmp_path:
 
 
 @pytest.mark.slow
-def test_torchrun_goes_on_after_the_death_of_a_process(tmp_path: Path) -> None:
-    """`dragoman train` under torchrun itself: one worker is killed once, and the end is that of the unbroken run."""
-    recipe = recipe_file(tmp_path, "transformer", "training.save_minutes=0.001", "training.threads=1")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "2"]
+@pytest.mark.parametrize(
+    ("program", "deaths", "settings"),
+    [
+        pytest.param(DYING, 1, ("training.save_minutes=0.001",), id="once"),
+        pytest.param(
+            DYING_AT_RANDOM,
+            DEATHS,
+            ("training.save_minutes=0.000001", "training.steps=400", "training.ema=0.9", "text.sampling=0.1"),
+            id="at-random",
+        ),
+    ],
+)
+def test_torchrun_goes_on_after_deaths(tmp_path: Path, program: str, deaths: int, settings: tuple[str, ...]) -> None:
+    """`dragoman train` under torchrun itself: workers are killed, and the end is that of the unbroken run."""
+    recipe = recipe_file(tmp_path, "transformer", "training.threads=1", *settings)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", str(deaths)]
     killer = tmp_path / "killer.py"
-    killer.write_text(DYING)
-    for name, program in (("whole", ["-m", "dragoman"]), ("killed", [str(killer)])):
+    killer.write_text(program)
+    for name, started in (("whole", ["-m", "dragoman"]), ("killed", [str(killer)])):
         found = subprocess.run(
-            [*launch, "--master-port", str(free_port()), *program, "train", str(recipe), "--out", str(tmp_path / name)],
+            [*launch, "--master-port", str(free_port()), *started, "train", str(recipe), "--out", str(tmp_path / name)],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600 + 120 * deaths,
         )
         assert found.returncode == 0, found.stderr[-3000:]
-        assert found.stderr.count("Done: 20 steps") == 1
+        assert found.stderr.count("Done: ") == 1
     whole, killed = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "killed"))
     assert all(tensor.equal(killed[name]) for name, tensor in whole.items())
+    assert found.stderr.count("Resuming at step") >= deaths // 2, "most came after a save"
 
 
 @pytest.mark.slow
