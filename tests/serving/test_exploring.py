@@ -254,6 +254,103 @@ def test_in_a_browser_everything_is_done_by_keyboard() -> None:
         assert page.evaluate(focused).startswith("a-")
 
 
+def numbers(page: Any, step: int) -> list[float]:
+    """Return the weights of a step that the table shows."""
+    return [float(one) for one in page.locator(f"td[data-step='{step}']").all_inner_texts()]
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_weight_is_dragged_by_mouse_and_by_keyboard_or_given_up() -> None:
+    with page_of(TRANSFORMER) as page:
+        type_and_wait(page)
+        cell, told = page.locator("td[data-step='1'][data-place='2']"), page.locator(".told").first
+        cell.scroll_into_view_if_needed()
+        before, link = numbers(page, 1), page.url
+        box = cell.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        higher = round(min(1, before[2] + 0.4), 2)
+
+        def pull() -> list[float]:
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + 90, y - 30)
+            page.mouse.move(x, y - 60)
+            return numbers(page, 1)
+
+        shown = pull()
+        assert shown[2] == pytest.approx(higher, abs=0.011) and sum(shown) == pytest.approx(1, abs=0.03)
+        left = (1 - shown[2]) / (1 - before[2])
+        assert shown == pytest.approx(
+            [one * left for one in before[:2]] + [shown[2]] + [one * left for one in before[3:]], abs=0.02
+        )
+        assert told.inner_text().endswith(f": {shown[2]:.2f}")
+        page.keyboard.press("Escape")
+        page.mouse.up()
+        assert numbers(page, 1) == before and page.url == link and told.inner_text() == "The weights are as before."
+        shown = pull()
+        page.mouse.up()
+        page.locator("td.forced").wait_for()
+        assert float(page.locator("td.forced").inner_text()) == shown[2] and page.url != link
+        cell.focus()
+        for key in ("+", "-", "-", "-"):
+            page.keyboard.press(key)
+        lower = numbers(page, 1)[2]
+        assert lower == pytest.approx(shown[2] - 0.1)
+        page.keyboard.press("ArrowLeft")  # leaving the cell gives up what was not confirmed
+        assert numbers(page, 1)[2] == shown[2]
+        cell.focus()
+        page.keyboard.press("-")
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "wanted => document.querySelector('td.forced')?.textContent === wanted", arg=f"{shown[2] - 0.05:.2f}"
+        )
+        page.wait_for_function("() => document.querySelector('#said').textContent")
+        assert page.evaluate("() => document.activeElement.dataset.key") == "c0-1-2"
+        cell.click()
+        page.wait_for_function("() => document.querySelector('td.forced')?.textContent === '1.00'")
+        page.wait_for_function("() => document.querySelector('#said').textContent")
+        for _ in range(12):
+            page.keyboard.press("-")
+        left = 0.6 / (1 - before[2])  # the proportions of before it had all the weight
+        assert numbers(page, 1) == pytest.approx(
+            [one * left for one in before[:2]] + [0.4] + [one * left for one in before[3:]], abs=0.02
+        )
+        check_accessibility(page)
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_finger_scrolls_over_the_table_and_drags_a_weight_once_it_has_rested() -> None:
+    with page_of(TRANSFORMER, viewport={"width": 390, "height": 700}, has_touch=True) as page:
+        type_and_wait(page)
+        cell = page.locator("td[data-step='1'][data-place='2']")
+        cell.scroll_into_view_if_needed()
+        touch = page.context.new_cdp_session(page)
+
+        def swipe(up: int, rest: int) -> None:
+            box = cell.bounding_box()
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+            page.wait_for_timeout(rest)
+            for part in range(1, 6):
+                moved = [{"x": x, "y": y - up * part / 5}]
+                touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": moved})
+                page.wait_for_timeout(30)
+            touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+            page.wait_for_timeout(100)
+
+        before, top = numbers(page, 1), page.evaluate("() => scrollY")
+        swipe(100, 0)
+        assert page.evaluate("() => scrollY") > top + 30
+        assert numbers(page, 1) == before and page.locator("td.forced").count() == 0
+        top = page.evaluate("() => scrollY")
+        swipe(45, 600)
+        page.locator("td.forced").wait_for()
+        assert float(page.locator("td.forced").inner_text()) == pytest.approx(before[2] + 0.3, abs=0.02)
+        assert page.evaluate("() => scrollY") == top
+
+
 @pytest.mark.slow
 @browsing
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -27,7 +27,10 @@ from dragoman.serving.workers import TorchWorker
 router = APIRouter()
 
 PAGE = {
-    **{f"{name}.js": "text/javascript" for name in ("elements", "page", "panel", "service", "state", "views", "words")},
+    **{
+        f"{name}.js": "text/javascript"
+        for name in ("drag", "elements", "page", "panel", "service", "state", "views", "words")
+    },
     "page.css": "text/css",
 }
 """The files of the page beside `page.html`, and their types."""

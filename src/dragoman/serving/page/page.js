@@ -13,7 +13,7 @@ let served = [];
 // Of the model and of the one beside it: what was asked, what was found, and what gives up asking.
 const runs = [{}, {}];
 const panels = [
-  panel(0, { words, choose: set, force: (step, place) => force(step, place, 1) }),
+  panel(0, { words, choose: set, force }),
   panel(1, { words, choose: (change) => set({ beside: { ...state.beside, ...change } }) }),
 ];
 at("runs").append(...panels.map((one) => one.root));
@@ -237,7 +237,10 @@ at("keys").addEventListener("submit", (event) => {
   upload();
 });
 at("place").addEventListener("change", slide);
-at("weight").addEventListener("input", () => { at("share").textContent = Number(at("weight").value).toFixed(2); });
+at("weight").addEventListener("input", () => {
+  at("share").textContent = Number(at("weight").value).toFixed(2);
+  panels[0].attempt(state.word, Number(at("place").value), Number(at("weight").value));
+});
 at("weight").addEventListener("change", () => force(state.word, Number(at("place").value), Number(at("weight").value)));
 at("numbers").addEventListener("toggle", () => { if (at("numbers").open) compute(runs[0].found); });
 at("ask").addEventListener("submit", async (event) => {

@@ -1,11 +1,12 @@
 // The translation of one run, how far to trust it, and where it looked.
+import { draggable } from "./drag.js";
 import { choices, keepingFocus, languageTag, make, percent, shown } from "./elements.js";
-import { heat, links, matrix } from "./views.js";
+import { forcedRow, heat, links, matrix, weigh } from "./views.js";
 
 const SURE = 0.8, FAIR = 0.5;
 const degree = (share) => (share >= SURE ? "sure" : share >= FAIR ? "fair" : "doubtful");
 
-// `on` has words(), choose(change), and force(step, place) where cells of the table can be pressed.
+// `on` has words(), choose(change), and force(step, place, weight) where cells of the table can be pressed and dragged.
 export function panel(number, on) {
   const heading = make("h2", { id: `run${number}` });
   const translation = make("p", { class: "translation" });
@@ -14,16 +15,25 @@ export function panel(number, on) {
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const pick = (name) => make("select", { onchange: (event) => on.choose({ [name]: Number(event.target.value) }) });
   const [layer, head] = [pick("layer"), pick("head")];
-  const [layerName, headName, title, hint] = [make("span"), make("span"), make("h3"), make("p", { class: "quiet" })];
+  const [layerName, headName, title, hint] = [make("span"), make("span"), make("h3"), make("p", { class: "quiet", id: `hint${number}` })];
   const which = make("div", { class: "controls" }, make("label", {}, layerName, " ", layer), make("label", {}, headName, " ", head));
   const drawn = make("div", { class: "scroll links", role: "group", tabindex: 0 });
   const table = make("div", { class: "scroll heat", ...(on.force ? {} : { role: "group", tabindex: 0 }) });
-  const looked = make("div", { class: "looked" }, title, hint, which, drawn, table);
+  const told = make("p", { class: "quiet told", role: "status", hidden: !on.force });
+  const looked = make("div", { class: "looked" }, title, hint, which, drawn, table, told);
   const root = make("section", { class: "run", "aria-labelledby": `run${number}` },
     heading, translation, problem, alarms, terms, facts, legend, looked);
   let found = null, view = {};
+  let trial = null; // a row as it would be with a weight that is being changed: { step, row }
+  let natural = null; // the row that was forced last, as it was before: { key, weights }
+  let dragging = null;
 
   function show(result, chosen) {
+    const other = result?.wanted !== found?.wanted, turned = chosen.layer !== view.layer || chosen.head !== view.head;
+    if (other || turned) {
+      dragging?.giveUp();
+      trial = null;
+    }
     [found, view] = [result, chosen];
     const words = on.words();
     heading.textContent = chosen.name ? `${words.translation} · ${chosen.name}` : words.translation;
@@ -45,7 +55,7 @@ export function panel(number, on) {
     drawn.setAttribute("aria-label", words.linksLabel);
     if (!on.force) table.setAttribute("aria-label", words.heatLabel);
     hint.hidden = which.hidden = table.hidden = !found.weights;
-    keepingFocus(() => table.replaceChildren(...(found.weights ? [grid(words)] : [])));
+    if (!dragging?.active()) keepingFocus(() => table.replaceChildren(...(found.weights ? [grid(words)] : [])));
     look(view.word);
   }
 
@@ -73,13 +83,46 @@ export function panel(number, on) {
     return [trusted() ? words.calibrated : words.uncalibrated, " ", ...keys];
   }
 
-  const rows = () => matrix(found.weights, view.layer, view.head);
+  const rows = () => matrix(found.weights, view.layer, view.head).map((row, step) => (step === trial?.step ? trial.row : row));
   const targets = () => found.steps.map((step) => step.piece);
+  const isForced = (step, place) => found.wanted.forced.some((one) =>
+    one.step === step && one.weights.some(([where]) => place === undefined || where === place));
   function grid(words) {
-    const forced = (step, place) => found.wanted.forced.some((one) =>
-      one.step === step && one.weights.some(([where]) => where === place));
-    const options = { word: view.word, forced, label: words.heatLabel, press: on.force, key: `c${number}` };
-    return heat(found.source, targets(), rows(), options);
+    const press = on.force && ((step, place) => take(step, place, 1));
+    const options = { word: view.word, forced: isForced, label: words.heatLabel, press, key: `c${number}` };
+    const made = heat(found.source, targets(), rows(), options);
+    if (!on.force) return made;
+    made.setAttribute("aria-describedby", hint.id);
+    dragging = draggable(made, { weight: (step, place) => rows()[step][place], try: attempt, take, giveUp });
+    return made;
+  }
+
+  // Show a row as it would be with one weight, before what follows is translated again.
+  function attempt(step, place, weight) {
+    trial = { step, row: forcedRow(naturally(step), view, { step, place, weight }) };
+    rewrite(step, step);
+    told.textContent = on.words().weightOf(shown(found.source[place]), shown(targets()[step]), weight.toFixed(2));
+  }
+  function giveUp() {
+    const { step } = trial;
+    trial = null;
+    rewrite(step, view.word);
+    told.textContent = on.words().asBefore;
+  }
+  function rewrite(step, word) {
+    const cells = table.querySelectorAll(`td[data-step="${step}"]`);
+    rows()[step].forEach((weight, place) => weigh(cells[place], weight));
+    look(word);
+  }
+  function take(step, place, weight) {
+    if (!isForced(step)) natural = { key: before(step), weights: found.weights };
+    return on.force(step, place, weight);
+  }
+  // The weights from which a row is forced: a row that is forced already may have lost its proportions.
+  const naturally = (step) => (natural?.key === before(step) ? natural.weights : found.weights);
+  function before(step) {
+    const { text, model, forced, off } = found.wanted;
+    return JSON.stringify([text, model, off, forced.filter((one) => one.step < step), targets().slice(0, step)]);
   }
   function look(word) {
     if (!found?.steps) return;
@@ -98,5 +141,5 @@ export function panel(number, on) {
     problem.hidden = !error;
     problem.textContent = error?.message ?? "";
   }
-  return { root, show, write, complain };
+  return { root, show, write, complain, attempt };
 }

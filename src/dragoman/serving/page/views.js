@@ -3,10 +3,21 @@ import { draw, make, percent, shown } from "./elements.js";
 
 // [step][source] of one layer and head; 0, or a number that the model does not have, is the mean.
 export function matrix(weights, layer, head) {
-  const of = (list, number) => (list[number - 1] ? [list[number - 1]] : list);
-  const chosen = of(weights, layer).flatMap((heads) => of(heads, head));
-  const mean = (step, place) => chosen.reduce((sum, one) => sum + one[step][place], 0) / chosen.length;
-  return chosen[0].map((row, step) => row.map((_, place) => mean(step, place)));
+  const chosen = chosenOf(weights, layer, head);
+  return chosen[0].map((_, step) => mean(chosen.map((one) => one[step])));
+}
+// The row of a step with one weight forced; in each layer and head that is chosen, the others keep their proportions.
+export function forcedRow(weights, { layer, head }, { step, place, weight }) {
+  return mean(chosenOf(weights, layer, head).map((one) => shared(one[step], place, weight)));
+}
+const chosenOf = (weights, layer, head) => of(weights, layer).flatMap((heads) => of(heads, head));
+const of = (list, number) => (list[number - 1] ? [list[number - 1]] : list);
+const mean = (rows) => rows[0].map((_, place) => rows.reduce((sum, row) => sum + row[place], 0) / rows.length);
+function shared(row, place, weight) {
+  const others = row.reduce((sum, one, at) => (at === place ? sum : sum + one), 0);
+  const whole = others + row[place], left = Math.max(0, whole - weight);
+  if (!whole) return row; // a head that is off
+  return row.map((one, at) => (at === place ? weight : others ? one * left / others : left / (row.length - 1)));
 }
 
 // The words of both sentences, and lines between them as thick as the weights; of one word, or of all (-1).
@@ -52,9 +63,14 @@ export function heat(source, targets, rows, { word, forced, label, press, key })
 function cell(weight, { step, place, forced, press, key }) {
   const roles = press ? { role: "gridcell", tabindex: -1, "aria-selected": `${forced}` } : {};
   const found = make("td", { ...roles, class: forced ? "forced" : "", "data-key": `${key}-${step}-${place}`,
-    "data-step": step, "data-place": place }, weight.toFixed(2));
-  found.style.setProperty("--w", weight);
+    "data-step": step, "data-place": place });
+  weigh(found, weight);
   return found;
+}
+// Write a weight into its cell.
+export function weigh(cell, weight) {
+  cell.textContent = weight.toFixed(2);
+  cell.style.setProperty("--w", weight);
 }
 function walkable(table, row, press) {
   const cells = [...table.tBodies[0].rows].map((one) => [...one.querySelectorAll("td")]);
