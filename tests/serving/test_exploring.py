@@ -376,6 +376,36 @@ def test_in_a_browser_two_models_stand_side_by_side_and_are_saved(scheme: str) -
 
 @pytest.mark.slow
 @browsing
+def test_in_a_browser_the_theme_is_chosen_by_keyboard_and_kept() -> None:
+    with page_of(TRANSFORMER, color_scheme="light") as page:
+        paper = "() => getComputedStyle(document.body).backgroundColor"
+        theme, (light, dark) = page.locator("#theme"), ("rgb(253, 253, 252)", "rgb(19, 22, 26)")
+        page.locator("label", has_text="Theme").wait_for()
+        assert theme.input_value() == "system" and page.evaluate(paper) == light
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate(paper) == dark
+        theme.focus()
+        page.keyboard.press("ArrowDown")
+        assert theme.input_value() == "light" and page.evaluate(paper) == light
+        page.emulate_media(color_scheme="light")
+        theme.select_option("dark")
+        page.reload()
+        assert page.evaluate(paper) == dark and theme.input_value() == "dark"
+        page.locator("#language").select_option("vi")
+        page.locator("label", has_text="Giao diện").wait_for()
+        assert theme.locator("option").all_inner_texts() == ["theo hệ thống", "sáng", "tối"]
+        type_and_wait(page)
+        check_accessibility(page)
+        forbidden = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('forbidden'); } });"
+        page.add_init_script(forbidden)
+        page.reload()
+        assert page.evaluate(paper) == light
+        theme.select_option("dark")
+        assert page.evaluate(paper) == dark
+
+
+@pytest.mark.slow
+@browsing
 def test_in_a_browser_a_translation_appears_as_it_is_written_until_more_is_typed() -> None:
     with page_of(TRANSFORMER) as page:
         page.evaluate(

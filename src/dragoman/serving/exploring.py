@@ -29,7 +29,7 @@ router = APIRouter()
 PAGE = {
     **{
         f"{name}.js": "text/javascript"
-        for name in ("drag", "elements", "page", "panel", "service", "state", "views", "words")
+        for name in ("drag", "elements", "page", "panel", "service", "state", "theme", "views", "words")
     },
     "page.css": "text/css",
 }

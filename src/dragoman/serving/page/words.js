@@ -19,6 +19,7 @@ const inWords = (sentences) => ({ name, words }) =>
 
 export const WORDS = {
   en: {
+    theme: "Theme", themeSystem: "as the system", themeLight: "light", themeDark: "dark",
     lead: "Type a sentence, and watch the translator attend.", model: "Model", language: "Language", source: "Sentence",
     target: "Into", beside: "Beside it", alone: "none", changes: "Models and changes", save: "Save", key: "API key", useKey: "Use it", weight: "Weight",
     translation: "Translation", layer: "Layer", head: "Head", beam: "Beam", temperature: "Temperature", off: "Head off",
@@ -42,6 +43,7 @@ export const WORDS = {
     columns: ["key", "score", "weight", "used"], score: "score", where: "s is the query, h a key", query: "query", context: "context = Σ weight · value",
   },
   vi: {
+    theme: "Giao diện", themeSystem: "theo hệ thống", themeLight: "sáng", themeDark: "tối",
     lead: "Gõ một câu và xem mô hình dịch chú ý vào đâu.", model: "Mô hình", language: "Ngôn ngữ", source: "Câu nguồn",
     target: "Dịch sang", beside: "So với", alone: "không", changes: "Mô hình và thay đổi", save: "Lưu", key: "Khóa API", useKey: "Dùng khóa này", weight: "Trọng số",
     translation: "Bản dịch", layer: "Tầng", head: "Đầu", beam: "Chùm", temperature: "Nhiệt độ", off: "Tắt đầu này",
