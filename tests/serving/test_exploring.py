@@ -26,7 +26,7 @@ from dragoman.laws.examples import model_of
 from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
-from dragoman.serving.exploring import ExploreForm, exploration_table, explored
+from dragoman.serving.exploring import ExploreForm, exploration_table, explored, why_not_table
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import Gate
 from dragoman.serving.keys import Keys
@@ -78,8 +78,11 @@ def test_an_exploration_tells_tree_weights_and_alternatives() -> None:
         forced = {"text": TEXT, "forced": [{"step": 0, "weights": [[2, 1.0]], "layer": 1, "head": 2}]}
         rows = client.post("/v1/explore", json=forced).json()["weights"]
         assert rows[0][1][0][2] == 1.0 != rows[0][0][0][2]
-        why = client.post("/v1/explore/why-not", json={"text": TEXT, "word": CODEC.decode([other])}).json()
+        word = {"text": TEXT, "word": CODEC.decode([other])}
+        why = client.post("/v1/explore/why-not", json=word).json()
         assert why["chances"][0]["rank"] > 1 and why["forced"]["score"] <= why["chosen"]["score"]
+        compared = client.post("/v1/explore/why-not", json={**word, "chosen": [other, CODEC.special.eos]}).json()
+        assert compared["chosen"]["text"] == CODEC.decode([other]) and compared["forced"] == why["forced"]
         one = client.post(
             "/v1/explore/computation", json={"text": TEXT, "prefix": [other], "layer": 2, "head": 1}
         ).json()
@@ -95,6 +98,10 @@ def test_terms_of_the_glossary_are_in_the_exploration_and_named(trained: Trained
     assert table["terms"] == [{"source": "cats", "target": "quyển sách", "state": "forced"}]
     assert "quyển sách" in table["text"] and len(table["steps"]) == len(table["weights"][0][0])
     assert explorer.translator.translate(["I love cats."])[0].text == table["text"]
+    shown = [step["token"] for step in table["steps"]]
+    why = why_not_table(explorer.why_not(asked.text, "mèo", prefix=shown[:1], chosen=shown))
+    assert why["chosen"]["text"] == table["text"] and why["chosen"]["score"] == pytest.approx(table["score"], abs=1e-4)
+    assert "quyển sách" not in why["forced"]["text"]
     changed = exploration_table(*explored(asked.model_copy(update={"temperature": 2.0}), explorer))
     assert changed["terms"] == [] and "quyển sách" not in changed["text"]
 

@@ -84,6 +84,8 @@ class WhyNotForm(ExploreForm):
     """A word to ask for after the prefix."""
 
     word: str = Field(max_length=200)
+    chosen: list[int] = Field(default=[], max_length=500)
+    """Ids of the tokens of the translation that is compared, </s> last; the best that begins with the prefix unless given."""
 
 
 class ComputationForm(ExploreForm):
@@ -157,10 +159,9 @@ async def save(form: SaveForm, request: Request) -> Response:
 @router.post("/v1/explore/why-not", responses=REFUSED)
 async def why_not(form: WhyNotForm, request: Request) -> dict[str, Any]:
     """Say why a translation does not go on with a word."""
+    options = {"prefix": form.prefix, "chosen": form.chosen, **form.options}
     return await _with_explorer(
-        form,
-        request,
-        lambda explorer: why_not_table(explorer.why_not(form.text, form.word, prefix=form.prefix, **form.options)),
+        form, request, lambda explorer: why_not_table(explorer.why_not(form.text, form.word, **options))
     )
 
 

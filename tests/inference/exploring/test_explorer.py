@@ -124,6 +124,20 @@ def test_why_not_says_rank_probability_and_the_score_of_the_other_path() -> None
     assert kept.fate == "followed" and kept.forced.score == pytest.approx(plain.score, abs=1e-5)
 
 
+def test_why_not_compares_with_a_translation_that_others_found() -> None:
+    explorer = explorer_of("transformer pre-norm, sinusoidal")
+    plain = explorer.explore(TEXT)
+    first, second = (one.token for one in plain.steps[0].alternatives[:2])
+    other = explorer.explore(TEXT, prefix=[second])
+    path = other.tree.tokens(other.tree.best)
+    found = explorer.why_not(TEXT, [first], chosen=path)
+    assert (found.chosen.text, found.forced.text) == (other.text, plain.text)
+    assert found.chosen.score == pytest.approx(other.score, abs=1e-5) and found.chosen.score < found.forced.score
+    assert found.fate == "followed"  # what became of the word is told by the search, not by the translation given
+    with pytest.raises(InputError, match="does not begin with the prefix"):
+        explorer.why_not(TEXT, [first], prefix=[first], chosen=path)
+
+
 def test_a_head_off_gives_no_context_and_temperature_flattens() -> None:
     explorer = explorer_of("transformer pre-norm, sinusoidal")
     plain = explorer.explore(TEXT)

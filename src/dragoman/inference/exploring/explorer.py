@@ -73,7 +73,7 @@ class Exploration:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """What speaks against a word: its tokens at their places, and the best translation with it beside the best of all."""
+    """What speaks against a word: its tokens at their places, and the best translation with it beside the one chosen."""
 
     chances: tuple[Chance, ...]
     likeliest: tuple[Chance, ...]
@@ -163,23 +163,31 @@ class Explorer:
         word: str | Sequence[int],
         *,
         prefix: Sequence[int] = (),
+        chosen: Sequence[int] = (),
         interventions: Interventions = UNCHANGED,
         to: str | None = None,
         **decoding: Any,
     ) -> WhyNot:
-        """Say why a translation that begins with `prefix` does not go on with a word, given as text or as tokens."""
+        """Say why a translation that begins with `prefix` does not go on with a word, given as text or as tokens.
+
+        It is compared with the translation `chosen`, whose tokens begin with `prefix` and end with </s>, whoever found it; with
+        the best that search finds from `prefix` on unless that is given.
+        """
         tokens = self.codec.encode(word) if isinstance(word, str) else list(word)
         if not tokens:
             raise InputError("the word to ask for is empty; give one")
+        if chosen and list(chosen[: len(prefix)]) != list(prefix):
+            raise InputError("the translation to compare with does not begin with the prefix; give one that does")
         options: dict[str, Any] = {"interventions": interventions, "to": to, **decoding}
-        chosen = self.explore(source, prefix=prefix, **options)
+        found = self.explore(source, prefix=prefix, **options)
+        compared = self.explore(source, prefix=chosen, **options) if chosen else found
         forced = self.explore(source, prefix=[*prefix, *tokens], **options)
         places = range(len(prefix), len(prefix) + len(tokens))
         steps = [forced.steps[place] for place in places]
-        node = chosen.tree.find([*prefix, *tokens])
-        fate = None if node is None else chosen.tree.nodes[node].fate
+        node = found.tree.find([*prefix, *tokens])
+        fate = None if node is None else found.tree.nodes[node].fate
         likeliest = tuple(step.alternatives[0] for step in steps)
-        return WhyNot(tuple(step.chosen for step in steps), likeliest, fate, chosen, forced)
+        return WhyNot(tuple(step.chosen for step in steps), likeliest, fate, compared, forced)
 
     def compute(
         self,

@@ -245,9 +245,13 @@ at("weight").addEventListener("change", () => force(state.word, Number(at("place
 at("numbers").addEventListener("toggle", () => { if (at("numbers").open) compute(runs[0].found); });
 at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const prefix = runs[0].found.steps.slice(0, state.word).map((one) => one.token);
-  const asked = body(0, { prefix, word: at("wanted").value });
-  try { at("answer").textContent = reasons(await post("/v1/explore/why-not", asked), words()); } catch (error) { panels[0].complain(error); }
+  const { steps, terms } = runs[0].found;
+  const chosen = steps.map((one) => one.token);
+  const asked = body(0, { prefix: chosen.slice(0, state.word), chosen, word: at("wanted").value });
+  try {
+    const found = await post("/v1/explore/why-not", asked);
+    at("answer").textContent = reasons(found, words(), terms.some((one) => one.state === "forced"));
+  } catch (error) { panels[0].complain(error); }
 });
 window.addEventListener("hashchange", () => { state = read(); at("text").value = state.text; update(); });
 

@@ -143,13 +143,13 @@ export function computation(found, source, words) {
   ];
 }
 
-// The answer to "why not this word".
-export function reasons(why, words) {
+// The answer to "why not this word", beside a translation in which the glossary may have forced terms.
+export function reasons(why, words, terms) {
   const because = why.chances.map((one, place) => {
     const better = why.likeliest[place];
     const shares = [percent(Math.exp(one.log_prob)), shown(better.piece), percent(Math.exp(better.log_prob))];
     return words.because(shown(one.piece), one.rank, ...shares);
   });
   const paths = words.paths(why.forced.text, why.forced.score.toFixed(3), why.chosen.score.toFixed(3));
-  return [...because, words.fates[why.fate ?? "unseen"], paths].join(" ");
+  return [...because, words.fates[why.fate ?? "unseen"], paths, ...(terms ? [words.withoutTerms] : [])].join(" ");
 }
