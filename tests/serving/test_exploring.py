@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,18 @@ from dragoman.serving.workers import TorchWorker
 TEXT = CODEC.decode([4, 7, 5, 9])
 TRANSFORMER = "transformer pre-norm, sinusoidal"
 RECURRENT = "luong, local-p"
+ENSEMBLE = f"{TRANSFORMER}+{TRANSFORMER}"
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(os.environ.get("AXE_CORE", "no axe.min.js"))
 """The file of axe-core, by which accessibility is checked where it is named."""
 
 
 def service_of_models(*names: str) -> TranslationService:
-    """Return a service of small models."""
+    """Return a service of small models; names joined by `+` are an ensemble."""
     settings = ServiceSettings()
-    workers = {name: TorchWorker(Translator([model_of(ARCHITECTURES[name])], CODEC, CODEC)) for name in names}
-    offers = [offer(name, ("source", "target")) for name in names]
+    models = {name: [model_of(ARCHITECTURES[one]) for one in name.split("+")] for name in names}
+    workers = {name: TorchWorker(Translator(some, CODEC, CODEC)) for name, some in models.items()}
+    offers = [replace(offer(name, ("source", "target")), explorable="+" not in name) for name in names]
     return TranslationService(Models(offers, lambda one: workers[one.name], settings=settings.engine), settings)
 
 
@@ -132,6 +135,14 @@ def test_the_page_is_there_for_those_who_only_ask_for_its_head_and_figures_may_b
     with client_of("plain gru") as client:
         assert client.head("/").status_code == client.head("/page/page.js").status_code == 200
         assert 'method="HEAD",route="/",status="200"' in client.get("/metrics").text
+
+
+def test_ensembles_are_not_offered_to_be_explored() -> None:
+    with client_of(TRANSFORMER, ENSEMBLE) as client:
+        models = client.get("/v1/languages").json()["models"]
+        assert [(one["name"], one["explorable"]) for one in models] == [(TRANSFORMER, True), (ENSEMBLE, False)]
+        refused = client.post("/v1/explore", json={"text": TEXT, "model": ENSEMBLE})
+        assert refused.status_code == 400 and "one of their runs" in refused.json()["error"]["message"]
 
 
 def test_a_translation_is_assessed_whoever_made_it() -> None:
@@ -383,6 +394,28 @@ def test_in_a_browser_two_models_stand_side_by_side_and_are_saved(scheme: str) -
 
 @pytest.mark.slow
 @browsing
+def test_in_a_browser_a_model_that_only_translates_is_marked_and_translates() -> None:
+    with page_of(TRANSFORMER, ENSEMBLE) as page:
+        model, facts = page.locator("#model"), page.locator("#runs .quiet").first
+        assert model.locator("option").all_inner_texts() == [TRANSFORMER, f"{ENSEMBLE} (only translates)"]
+        model.select_option(ENSEMBLE)
+        assert facts.inner_text().startswith("This model only translates")
+        type_and_wait(page)
+        assert page.locator(".translation").first.inner_text()
+        assert page.locator(".problem").first.is_hidden() and page.locator("#temperature").is_hidden()
+        broken = 'event: error\ndata: {"error": {"message": "too much waits here"}}\n\n'
+        page.route("**/v1/translate", lambda route: route.fulfill(body=broken))
+        page.locator("#text").fill(TEXT * 2)
+        page.locator(".problem", has_text="too much waits").wait_for()
+        page.unroute("**/v1/translate")
+        check_accessibility(page)
+        model.select_option(TRANSFORMER)
+        type_and_wait(page)
+        assert page.locator("#runs button.token").count() and page.locator("#temperature").is_visible()
+
+
+@pytest.mark.slow
+@browsing
 def test_in_a_browser_the_theme_is_chosen_by_keyboard_and_kept() -> None:
     with page_of(TRANSFORMER, color_scheme="light") as page:
         paper = "() => getComputedStyle(document.body).backgroundColor"
@@ -464,7 +497,8 @@ def test_in_a_browser_a_document_is_translated_and_saved(tmp_path: Path) -> None
 @browsing
 def test_in_a_browser_a_service_with_keys_asks_for_one() -> None:
     keys = Keys(open_store(MEMORY))
-    with page_of(TRANSFORMER, gate=KeyGate(keys)) as page:
+    with page_of(TRANSFORMER, RECURRENT, gate=KeyGate(keys)) as page:
+        page.locator("#key").wait_for()  # before anything is typed
         page.locator("#text").fill(TEXT)
         page.locator("#key").fill("wrong")
         page.locator("#key").press("Enter")
@@ -474,3 +508,4 @@ def test_in_a_browser_a_service_with_keys_asks_for_one() -> None:
         page.locator("#key").press("Enter")
         page.wait_for_function("() => document.querySelector('#said').textContent")
         assert page.locator("#keys").is_hidden() and page.locator("#runs button.token").count() > 0
+        assert page.locator("#model option").count() == 2

@@ -1,6 +1,7 @@
 """Models are known from the start, loaded when they are needed, and leave when memory is short."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.tiny import Trained
 
 from dragoman.conversion.job import export
 from dragoman.errors import InputError, RunError
+from dragoman.inference.engines import EngineName
 from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
 from dragoman.serving.models import Models, Offer, check_glossaries, loader, read_offers
 from dragoman.serving.settings import EngineSettings
@@ -108,6 +110,9 @@ def test_a_model_that_cannot_be_loaded_does_not_tell_callers_where_it_is() -> No
     asyncio.run(use())
 
 
+ENGINES: tuple[EngineName, ...] = ("torch", "auto", "ctranslate2")
+
+
 def test_runs_exports_and_ensembles_are_offered(trained: Trained, tmp_path: Path) -> None:
     run, other = trained("transformer"), trained("rnn")
     exported, _ = export(run, tmp_path / "out")
@@ -115,6 +120,13 @@ def test_runs_exports_and_ensembles_are_offered(trained: Trained, tmp_path: Path
     assert [one.name for one in (alone, folder, ensemble)] == [run.name, "out", f"{run.name}+{other.name}"]
     assert alone.directions.trained == folder.directions.trained == (("en", "vi"),)
     assert (alone.attends, folder.attends) == (True, False)
+    assert [one.explorable for one in (alone, folder, ensemble)] == [True, False, False]
+    both = tmp_path / "both"
+    shutil.copytree(run, both)
+    assert read_offers([both], engine="auto")[0].explorable
+    export(both, quantization="float32")
+    assert [read_offers([both], engine=one)[0].explorable for one in ENGINES] == [True, False, False]
+    assert read_offers([both], engine="auto", device="cuda")[0].explorable
     assert ensemble.size > alone.size > folder.size > 0
     load = loader(device="cpu")
     assert isinstance(load(alone), TorchWorker) and isinstance(load(folder), ExportWorker)

@@ -72,7 +72,7 @@ def job(text: str, **settings: Any) -> Job:
 
 
 def offer(name: str, *directions: tuple[str, str], size: int = 1) -> Offer:
-    return Offer(name, (Path(name),), Directions(directions, tagged=len(directions) > 1), True, size)
+    return Offer(name, (Path(name),), Directions(directions, tagged=len(directions) > 1), True, size, True)
 
 
 def service_of(worker: Reversing, *offers: Offer, **settings: Any) -> TranslationService:

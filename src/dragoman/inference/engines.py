@@ -36,7 +36,7 @@ def load_translator(
             raise InputError(f"{exports[0]} is an export, which translates on the CPU; give the run it was made from")
         return load_export(_only_export(folders, exports, engine=engine, attention=attention), decoding)
     if engine != "torch" and len(folders) == 1:
-        found = None if device == "cuda" else _export_of(folders[0], engine, decoding, attention=attention)
+        found = None if device == "cuda" else export_of(folders[0], engine, decoding, attention=attention)
         if found is not None:
             return load_export(found, decoding, run_settings(folders[0], {}))
     elif engine == "ctranslate2":
@@ -62,7 +62,7 @@ def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: En
     return open_export(exports[0])
 
 
-def _export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool) -> Export | None:
+def export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attention: bool = False) -> Export | None:
     """Return the export of a run that supports what is requested; None for torch. Raises an error if torch is ruled out."""
     kinds = ("int8", "float32") if engine == "ctranslate2" else ("float32",)
     fresh = fresh_exports(run)

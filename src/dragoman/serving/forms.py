@@ -197,6 +197,8 @@ class ModelForm(Form):
     """Whether it is in memory now."""
     attends: bool | None
     """Whether it can show attention and alignments."""
+    explorable: bool | None
+    """Whether `/v1/explore` and the page can look into it; ensembles and exports only translate."""
 
 
 class LanguagesForm(Form):

@@ -161,6 +161,8 @@ class Model:
     loaded: bool = False
     attends: bool | None = None
     """Whether it can show attention; None while that is not known."""
+    explorable: bool | None = None
+    """Whether one can look into it and change what it does; None while that is not known."""
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from dragoman.documents.glossaries import read_glossary
 from dragoman.errors import DragomanError, InputError
 from dragoman.inference.ctranslate2.folder import is_export, open_export
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
-from dragoman.inference.engines import EngineName, load_translator
+from dragoman.inference.engines import EngineName, export_of, load_translator
 from dragoman.machine.memory import free_memory
 from dragoman.serving.engine import Engine
 from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
@@ -37,6 +37,8 @@ class Offer:
     attends: bool
     size: int
     """About how many bytes it takes in memory."""
+    explorable: bool
+    """Whether it is one run that torch reads, into which one can look."""
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -56,10 +58,11 @@ class _Loaded:
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def read_offers(given: Sequence[str | Path]) -> list[Offer]:
+def read_offers(given: Sequence[str | Path], *, engine: EngineName = "torch", device: str = "auto") -> list[Offer]:
     """Read what each of some arguments offers: the folder of a run or export, or several runs joined by `+`.
 
-    Raises RunError or InputError for what cannot be served. Names are those of folders, whole paths where two are alike.
+    An inference engine on a device is what a `loader` will use. Raises RunError or InputError for what cannot be served. Names
+    are those of folders, whole paths where two are alike.
     """
     paths = [_folders(str(one)) for one in given]
     short = ["+".join(path.resolve().name for path in some) for some in paths]
@@ -68,7 +71,7 @@ def read_offers(given: Sequence[str | Path]) -> list[Offer]:
     ]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"{repeated} is given twice; give each model once")
-    return [_offer(name, some) for name, some in zip(names, paths, strict=True)]
+    return [_offer(name, some, engine=engine, device=device) for name, some in zip(names, paths, strict=True)]
 
 
 def _folders(given: str) -> tuple[Path, ...]:
@@ -76,18 +79,25 @@ def _folders(given: str) -> tuple[Path, ...]:
     return (Path(given),) if Path(given).exists() else tuple(Path(part) for part in given.split("+"))
 
 
-def _offer(name: str, folders: tuple[Path, ...]) -> Offer:
+def _offer(name: str, folders: tuple[Path, ...], *, engine: EngineName, device: str) -> Offer:
     """Read what some folders offer together."""
     if is_export(folders[0]):
         export = open_export(folders[0])
         size = sum(path.stat().st_size for path in folders[0].glob("model.*"))
-        return Offer(name, folders, export.directions, False, size)
+        return Offer(name, folders, export.directions, attends=False, size=size, explorable=False)
     from dragoman.inference.session import open_runs
     from dragoman.models.capabilities import capabilities_of
 
     runs, _ = open_runs(folders, "translate", "cpu")
     size = PACKED * sum(run.weights.stat().st_size for run in runs)
-    return Offer(name, folders, runs[0].directions, capabilities_of(runs[0].recipe.model).attends, size)
+    attends = capabilities_of(runs[0].recipe.model).attends
+    explorable = len(runs) == 1 and _read_by_torch(folders[0], engine, device)
+    return Offer(name, folders, runs[0].directions, attends=attends, size=size, explorable=explorable)
+
+
+def _read_by_torch(run: Path, engine: EngineName, device: str) -> bool:
+    """Tell whether a `loader` reads a run itself, and not an export of it."""
+    return engine == "torch" or device == "cuda" or (engine == "auto" and export_of(run, engine, {}) is None)
 
 
 class Models:

@@ -44,7 +44,7 @@ class TranslationService:
     def models(self) -> tuple[Model, ...]:
         """Return the models, the preferred ones first."""
         return tuple(
-            Model(offer.name, offer.directions.trained, name in self.offered.engines, offer.attends)
+            Model(offer.name, offer.directions.trained, name in self.offered.engines, offer.attends, offer.explorable)
             for name, offer in self.offered.offers.items()
         )
 

@@ -1,7 +1,7 @@
 // The page: one state, which the address holds, and what follows from it.
 import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { panel } from "./panel.js";
-import { download, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
+import { download, get, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
 import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
 import { computation, matrix, reasons, tree } from "./views.js";
 import { WORDS } from "./words.js";
@@ -19,6 +19,7 @@ const panels = [
 at("runs").append(...panels.map((one) => one.root));
 
 const modelOf = (number) => served.find((one) => one.name === (number ? state.beside?.model : state.model)) ?? served[0];
+const onlyTranslates = (number) => modelOf(number)?.explorable === false;
 const targetsOf = (model) => [...new Set((model?.directions ?? []).map(([, target]) => target))];
 const target = () => (targetsOf(modelOf(0)).includes(state.target) ? state.target : targetsOf(modelOf(0))[0] ?? null);
 // Models that translate into the same language, from the same one.
@@ -30,8 +31,10 @@ function others() {
 
 // What is asked of a model; the one beside it is changed in nothing but beam and temperature.
 function body(number, more = {}) {
-  const { text, model, prefix, forced, off, temperature, beam } = state;
-  const own = number ? { ...UNCHANGED, model: state.beside.model } : { model, prefix, forced, off };
+  const { text, model, prefix, forced, off, beam } = state;
+  const temperature = onlyTranslates(number) ? 1 : state.temperature;
+  const asIs = { ...UNCHANGED, model: number ? state.beside.model : model };
+  const own = number || onlyTranslates(0) ? asIs : { model, prefix, forced, off };
   const into = targetsOf(modelOf(number)).length > 1 ? { target: target() } : {};
   return { text, ...own, ...into, temperature, beam, ...more };
 }
@@ -71,8 +74,10 @@ async function ask(number) {
     return true;
   };
   if (!wanted) { finish(null); return false; }
-  const written = await stepwise(number, wanted, signal);
+  let written = null;
+  try { written = await stepwise(number, wanted, signal); } catch (error) { if (onlyTranslates(number)) return finish(null, error); }
   if (signal.aborted) return false;
+  if (onlyTranslates(number)) return finish({ text: written ?? "", wanted });
   try {
     const begun = performance.now();
     const found = { ...await post("/v1/explore", wanted, signal), wanted };
@@ -84,7 +89,7 @@ async function ask(number) {
   } catch (error) { return finish(run.found?.wanted === wanted ? run.found : written && { text: written }, error); }
 }
 
-// Show an unchanged translation as it is written, and return it. What goes wrong here is told by what comes next.
+// Show an unchanged translation as it is written, and return it.
 async function stepwise(number, wanted, signal) {
   const into = target();
   const [from] = modelOf(number)?.directions.find(([, to]) => to === into) ?? [];
@@ -92,7 +97,7 @@ async function stepwise(number, wanted, signal) {
   if (changed || !from) return null;
   const { text, model, beam } = wanted;
   const asked = { text, model: model ?? modelOf(0).name, beam, source: from, target: into, split: "none" };
-  try { return await stream(asked, signal, (written) => { if (!signal.aborted) panels[number].write(written); }); } catch { return null; }
+  return stream(asked, signal, (written) => { if (!signal.aborted) panels[number].write(written); });
 }
 
 function show() {
@@ -106,6 +111,7 @@ function show() {
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
   at("beam").placeholder = runs[0].found?.beam ?? "";
+  at("temperature").parentElement.hidden = onlyTranslates(0);
   chosen("model", served.map((one) => one.name), modelOf(0)?.name);
   chosen("target", targetsOf(modelOf(0)), target());
   chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);
@@ -114,9 +120,9 @@ function show() {
   at("off").hidden = at("save").hidden = !weights;
   at("runs").classList.toggle("two", Boolean(state.beside));
   panels[1].root.hidden = !state.beside;
-  panels[0].show(found, { ...state, target: target(), name: state.beside ? modelOf(0)?.name : "" });
-  panels[1].show(state.beside ? runs[1].found : null,
-    { layer: 0, head: 0, word: -1, ...state.beside, target: target(), name: state.beside?.model });
+  const shownAs = (number) => ({ target: target(), name: state.beside ? modelOf(number)?.name : "", plain: onlyTranslates(number) });
+  panels[0].show(found, { ...state, ...shownAs(0) });
+  panels[1].show(state.beside ? runs[1].found : null, { layer: 0, head: 0, word: -1, ...state.beside, ...shownAs(1) });
   at("searched").hidden = !found?.tree;
   at("tree").replaceChildren(...(found?.tree ? [tree(found, all.treeLabel(found.tree.length, found.text))] : []));
   at("word").hidden = !found?.steps || state.word < 0 || state.word >= found.steps.length;
@@ -125,9 +131,13 @@ function show() {
 // Fill a choice of names, hidden if there is nothing to choose.
 function chosen(id, names, value, none) {
   const first = none === undefined ? [] : [make("option", { value: "" }, none)];
-  at(id).replaceChildren(...first, ...names.map((name) => make("option", { value: name }, name)));
+  at(id).replaceChildren(...first, ...names.map((name) => make("option", { value: name }, labelled(name))));
   at(id).value = value ?? "";
   at(id).parentElement.hidden = first.length + names.length < 2;
+}
+// A model that only translates says so in its choice.
+function labelled(name) {
+  return served.some((one) => one.name === name && one.explorable === false) ? `${name} (${words().onlyTranslates})` : name;
 }
 // Tell those who hear the page what it has come to.
 function say() {
@@ -233,7 +243,7 @@ at("keys").addEventListener("submit", (event) => {
   at("key").value = "";
   at("keys").hidden = true;
   [0, 1].forEach(giveUp);
-  update();
+  learn();
   upload();
 });
 at("place").addEventListener("change", slide);
@@ -255,7 +265,11 @@ at("ask").addEventListener("submit", async (event) => {
 });
 window.addEventListener("hashchange", () => { state = read(); at("text").value = state.text; update(); });
 
+// Learn which models there are, and begin.
+async function learn() {
+  try { served = (await get("/v1/languages")).models; } catch (error) { at("keys").hidden = !wantsKey(error); }
+  if (state.beside && !others().some((one) => one.name === state.beside.model)) state.beside = DEFAULTS.beside;
+  update();
+}
 at("text").value = state.text;
-served = await fetch("/v1/languages").then((answer) => answer.json()).then((answer) => answer.models ?? []).catch(() => []);
-if (state.beside && !others().some((one) => one.name === state.beside.model)) state.beside = DEFAULTS.beside;
-update();
+learn();

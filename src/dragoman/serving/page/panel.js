@@ -44,7 +44,8 @@ export function panel(number, on) {
     keepingFocus(() => translation.replaceChildren(...(found?.steps ? tokens(words) : [found?.text ?? ""])));
     const trust = found?.assessment?.confidence ?? null;
     const confidence = trust === null ? "" : ` · ${words.confidence(percent(trust))}`;
-    facts.textContent = found?.steps ? words.facts(Number(found.score.toFixed(3)), found.ms) + confidence : "";
+    const measured = found?.steps ? words.facts(Number(found.score.toFixed(3)), found.ms) + confidence : "";
+    facts.textContent = chosen.plain ? words.plain : measured;
     legend.replaceChildren(...(found?.steps ? explained(words) : []));
     alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
     terms.replaceChildren(...(found?.terms ?? []).map((one) => make("li", { class: one.state }, words.term(one))));

@@ -14,6 +14,12 @@ export async function post(path, content, signal) {
   return answer.json();
 }
 
+export async function get(path) {
+  const answer = await fetch(path, { headers: keyed() });
+  if (!answer.ok) throw await refusal(answer);
+  return answer.json();
+}
+
 export async function download(path, content, name) {
   const answer = await fetch(path, asked(content));
   if (!answer.ok) throw await refusal(answer);
@@ -66,8 +72,12 @@ async function* events(path, content, signal) {
 }
 
 function asked(content, signal) {
-  const key = sessionStorage.getItem(KEY);
   const form = content instanceof FormData;
-  const headers = { ...(form ? {} : { "Content-Type": "application/json" }), ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  const headers = { ...(form ? {} : { "Content-Type": "application/json" }), ...keyed() };
   return { method: "POST", headers, body: form ? content : JSON.stringify(content), signal };
+}
+
+function keyed() {
+  const key = sessionStorage.getItem(KEY);
+  return key ? { Authorization: `Bearer ${key}` } : {};
 }
