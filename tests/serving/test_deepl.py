@@ -46,6 +46,7 @@ def test_texts_are_translated_in_order_and_billed(client: TestClient):
         {"detected_source_language": "EN", "text": "xin chào", "billed_characters": 5},
         {"detected_source_language": "EN", "text": "nhà đỏ", "billed_characters": 9},
     ]
+    assert "billed_characters" not in asked(client, text=["hello"], source_lang="en", show_billed_characters=False)[0]
     form = client.post("/v2/translate", content="text=hello&text=world&target_lang=vi&source_lang=EN",
                        headers={"content-type": "application/x-www-form-urlencoded"}).json()  # fmt: skip
     assert [one["text"] for one in form["translations"]] == ["xin chào", "thế giới"]

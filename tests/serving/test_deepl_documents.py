@@ -49,6 +49,8 @@ def test_documents_are_translated_meanwhile_and_fetched_once():
             ({"file": ("a.exe", b"x")}, {}, "Invalid file data."),
             ({"x": ("a.txt", b"x")}, {}, "Invalid file data."),
             (file, {"source_lang": "VI"}, "Source and target language are equal."),
+            (file, {"formality": "more"}, "'formality' is not supported for given 'target_lang'."),
+            (file, {"style_id": "x"}, "Value for 'style_id' not supported."),
             (file, {"output_format": "pdf"}, "Value for 'output_format' not supported."),
         ):
             found = client.post("/v2/document", files=files, data={"target_lang": "VI", **data})

@@ -12,10 +12,10 @@ from dragoman.serving.deepl_glossaries import DeepLGlossaries
 from dragoman.serving.deepl_routes import (
     REFUSED,
     DeepLRoute,
+    check_unused,
     choice,
     fields_of,
     languages,
-    not_supported,
     source_code,
     switch,
     target_codes,
@@ -42,10 +42,6 @@ from dragoman.serving.translating import (
 NO_LIMIT = 1_000_000_000_000
 """The limit that is told where there is none: clients want a number."""
 
-UNKNOWN_HERE = ("style_id", "translation_memory_id", "custom_instructions")
-"""What no run can do; refused rather than ignored."""
-
-FORMALITY = ("default", "more", "less", "prefer_more", "prefer_less")
 MODELS = ("quality_optimized", "latency_optimized", "prefer_quality_optimized")
 SPLITS = {"0": "none", "1": "sentences", "nonewlines": "punctuation"}
 
@@ -87,7 +83,7 @@ class DeepL:
             raise ServiceError("Parameter 'text' not specified")
         async with admitted(request, texts, check_size(texts, settings)):
             source, target = languages(fields, service)
-            _check_unused(fields)
+            check_unused(fields)
             rules = _rules(fields)
             options = Options(split=_split(fields, rules), context=fields.text("context"))
             terms = await self.glossaries.chosen(request, fields, source=source, target=target)
@@ -99,13 +95,14 @@ class DeepL:
 
             results = await by_language(service, Call(tuple(texts), source, target, options), ask)
         keep = switch(fields, "preserve_formatting", False) and rules is None
+        billed = switch(fields, "show_billed_characters", True)
         model = choice(fields, "model_type", MODELS)
         version = choice(fields, "tag_handling_version", ("v1", "v2"), default="v2")
         answers: list[dict[str, Any]] = [
             {
                 "detected_source_language": source_code(source or one.source),
                 "text": formatted_like(text, one.text) if keep else one.text,
-                "billed_characters": len(text),
+                **({"billed_characters": len(text)} if billed else {}),
                 **({"model_type_used": model.removeprefix("prefer_")} if model else {}),
                 **({"tag_handling_version": version} if rules else {}),
             }
@@ -147,15 +144,6 @@ async def _not_found(request: Request, rest: str) -> Response:
 def _name(code: str) -> str:
     """Return the English name of a language of DeepL."""
     return language_name(code)
-
-
-def _check_unused(fields: Fields) -> None:
-    """Refuse what no run can do."""
-    for name in UNKNOWN_HERE:
-        if fields.values.get(name) not in (None, "", []):
-            raise not_supported(name)
-    if choice(fields, "formality", FORMALITY, default="default") in ("more", "less"):
-        raise ServiceError("'formality' is not supported for given 'target_lang'.")
 
 
 def _rules(fields: Fields) -> TagRules | None:

@@ -15,7 +15,16 @@ from dragoman.errors import DragomanError
 from dragoman.serving import deepl_shapes as shapes
 from dragoman.serving.app import gate_of, service_of, settings_of
 from dragoman.serving.deepl_glossaries import DeepLGlossaries
-from dragoman.serving.deepl_routes import REFUSED, choice, fields_of, identifier_of, languages, not_supported, owner_of
+from dragoman.serving.deepl_routes import (
+    REFUSED,
+    check_unused,
+    choice,
+    fields_of,
+    identifier_of,
+    languages,
+    not_supported,
+    owner_of,
+)
 from dragoman.serving.files import (
     KEEP_BYTES,
     KEEP_SECONDS,
@@ -91,6 +100,7 @@ class DeepLDocuments:
         characters = sum(map(len, document.texts))
         async with admitted(request, document.texts, characters):
             source, target = languages(fields, service)
+            check_unused(fields)
             if choice(fields, "output_format", (suffix_of(name)[1:],)) not in ("", suffix_of(name)[1:]):
                 raise not_supported("output_format")
             if source == target:

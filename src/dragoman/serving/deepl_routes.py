@@ -21,6 +21,10 @@ QUOTA_EXCEEDED = 456
 TRACE = "X-Trace-ID"
 REFUSED = refusals(shapes.Problem, (400, 403, 404, 413, 429, QUOTA_EXCEEDED, 500, 503, 504))
 TRUE, FALSE = ("1", "true"), ("0", "false", "")
+UNKNOWN_HERE = ("style_id", "translation_memory_id", "custom_instructions")
+"""What no run can do; refused rather than ignored."""
+
+FORMALITY = ("default", "more", "less", "prefer_more", "prefer_less")
 
 VARIANTS = {
     "en": ("EN-GB", "EN-US"),
@@ -122,6 +126,15 @@ def words(fields: Fields, name: str) -> list[str]:
     if texts is None:
         raise not_supported(name)
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def check_unused(fields: Fields) -> None:
+    """Refuse what no run can do."""
+    for name in UNKNOWN_HERE:
+        if fields.values.get(name) not in (None, "", []):
+            raise not_supported(name)
+    if choice(fields, "formality", FORMALITY, default="default") in ("more", "less"):
+        raise ServiceError("'formality' is not supported for given 'target_lang'.")
 
 
 def languages(fields: Fields, service: Service) -> tuple[str | None, str]:

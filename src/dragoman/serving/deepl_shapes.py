@@ -18,6 +18,7 @@ class Translate(Body):
     context: str = ""
     """Text before these, for models of documents; not translated."""
     show_billed_characters: bool = True
+    """On unless it is turned off, so that no client misses the number."""
     split_sentences: Literal["0", "1", "nonewlines"] = "1"
     preserve_formatting: bool = False
     """Begin and end a translation like its source."""
@@ -48,7 +49,8 @@ class Translation(Body):
 
     detected_source_language: str
     text: str
-    billed_characters: int
+    billed_characters: int | None = None
+    """There unless `show_billed_characters` is off."""
     model_type_used: str | None = None
     tag_handling_version: str | None = None
 
@@ -125,6 +127,8 @@ class Upload(Body):
     source_lang: str = ""
     filename: str = ""
     output_format: str = ""
+    formality: Literal["default", "prefer_more", "prefer_less"] = "default"
+    """As in `/v2/translate`."""
     glossary_id: str = ""
 
 
