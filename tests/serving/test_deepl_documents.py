@@ -12,9 +12,11 @@ from dragoman.serving.app import create_app
 from dragoman.serving.deepl import DeepL
 from dragoman.serving.deepl_documents import DeepLDocuments, Waiting
 from dragoman.serving.deepl_glossaries import DeepLGlossaries
-from dragoman.serving.files import KEEP_BYTES
+from dragoman.serving.files import KEEP_BYTES, READERS
+from dragoman.serving.gate import KeyGate
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.interface import OverloadedError, TooSlowError
+from dragoman.serving.keys import Keys
 from dragoman.serving.store import MEMORY, open_store
 
 
@@ -67,3 +69,35 @@ def test_documents_that_nobody_fetches_are_forgotten_and_make_room():
     clock[0] = 61.0
     documents._make_room(1)
     assert documents.waiting == {} and len(clock) == 2
+
+
+def test_a_document_is_opened_only_for_a_key_that_is_known(monkeypatch: pytest.MonkeyPatch):
+    opened = []
+
+    def reader(content: bytes, name: str) -> Any:
+        opened.append(name)
+        return READERS[".txt"](content, name)
+
+    keys = Keys(open_store(MEMORY))
+    deepl = DeepL(Glossaries(keys.store))
+    monkeypatch.setattr(deepl.documents, "readers", {".txt": reader})
+    with TestClient(create_app(Phrases(), SETTINGS, routers=[deepl.router()], gate=KeyGate(keys))) as client:
+
+        def sent(**options: Any) -> Any:
+            form = {"target_lang": "VI", **options.pop("data", {})}
+            return client.post("/v2/document", files={"file": ("a.txt", b"red house\n")}, data=form, **options)
+
+        refused = [
+            sent(),
+            sent(data={"auth_key": "wrong"}),
+            sent(params={"auth_key": "wrong"}),
+            sent(headers={"Authorization": "DeepL-Auth-Key wrong"}),
+        ]
+        assert opened == []
+        assert [one.status_code for one in refused] == [403] * 4
+        assert all(one.json()["message"] and one.headers["x-trace-id"] for one in refused)
+        assert [one.headers.get("connection") for one in refused] == [None, None, "close", "close"]
+        key = keys.add("mine")
+        assert sent(data={"auth_key": key}).status_code == 200
+        assert sent(headers={"Authorization": f"DeepL-Auth-Key {key}"}).status_code == 200
+    assert opened == ["a.txt"] * 2

@@ -14,9 +14,12 @@ from tests.serving.phrases import Phrases
 from dragoman.serving import files
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
-from dragoman.serving.files import KEEP_SECONDS, Downloads
-from dragoman.serving.interface import ForbiddenError, ModelError, OverloadedError
+from dragoman.serving.files import KEEP_SECONDS, READERS, Downloads
+from dragoman.serving.gate import KeyGate
+from dragoman.serving.interface import ForbiddenError, ModelError, OpenGate, OverloadedError
+from dragoman.serving.keys import Keys
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.store import MEMORY, open_store
 
 SETTINGS = ServiceSettings(max_characters=400)
 LINES = b"red house\n" * 120
@@ -104,10 +107,34 @@ def test_nothing_is_translated_where_there_is_no_room_or_no_such_model(
 
 
 def test_the_gate_counts_the_characters_of_the_document(service: Phrases) -> None:
-    class Closed:
+    class Closed(OpenGate):
         async def admit(self, request: Any, characters: int) -> None:
             raise ForbiddenError(f"no key for {characters} characters")
 
     with TestClient(create_app(service, SETTINGS, routers=[Documents().router()], gate=Closed())) as client:
         answer = sent(client, "a.txt", LINES)
     assert (answer.status_code, service.calls) == (403, []) and "1080 characters" in answer.text
+
+
+def test_without_a_key_no_document_is_read(service: Phrases) -> None:
+    opened = []
+
+    def reader(content: bytes, name: str) -> Any:
+        opened.append(name)
+        return READERS[".txt"](content, name)
+
+    keys = Keys(open_store(MEMORY))
+    documents = Documents({".txt": reader})
+    with TestClient(create_app(service, SETTINGS, routers=[documents.router()], gate=KeyGate(keys))) as client:
+        missing = sent(client, "a.txt", LINES)
+        client.headers["Authorization"] = "Bearer wrong"
+        wrong = sent(client, "a.txt", LINES)
+        assert opened == []
+        client.headers["Authorization"] = f"Bearer {keys.add('mine')}"
+        assert events(sent(client, "a.txt", LINES))[-1][0] == "done"
+    assert [(one.status_code, one.json()["error"]["code"]) for one in (missing, wrong)] == [
+        (403, "missing_key"),
+        (403, "wrong_key"),
+    ]
+    assert [one.headers["connection"] for one in (missing, wrong)] == ["close", "close"]
+    assert opened == ["a.txt"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.serving.doorway import Doorway
+from dragoman.serving.doorway import REFUSAL, Doorway
+from dragoman.serving.interface import ForbiddenError, Gate, OpenGate
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
@@ -49,9 +50,16 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def visit(client: Client, application: Any = echo, *, metrics: Metrics | None = None, **settings: Any) -> Client:
+def visit(
+    client: Client,
+    application: Any = echo,
+    *,
+    metrics: Metrics | None = None,
+    gate: Gate | None = None,
+    **settings: Any,
+) -> Client:
     chosen = ServiceSettings(**settings)
-    doorway = Doorway(application, chosen, metrics=metrics or Metrics(), log=Log())
+    doorway = Doorway(application, chosen, metrics=metrics or Metrics(), log=Log(), gate=gate)
     asyncio.run(asyncio.wait_for(doorway(client.scope, client.receive, client.send), 10))
     return client
 
@@ -131,3 +139,31 @@ def test_a_refusal_is_one_that_the_clients_of_other_services_can_read(path: str)
     client = visit(Client(b"x" * 3000, path=path), max_body_mb=0.002)
     told = json.loads(client.sent[1]["body"])
     assert client.status == 413 and told["error"] == told["message"] and "3,000" in told["error"]
+
+
+class Closed(OpenGate):
+    """Recognises nobody whose key is not in the body."""
+
+    async def recognise(self, request: Any, *, in_body: bool = False) -> None:
+        if not in_body:
+            raise ForbiddenError("who is there?")
+
+
+FILES = [(b"content-type", b"multipart/form-data; boundary=x")]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "reads"),
+    [
+        ("/v1/documents", FILES, False),
+        ("/v1/translate", [], False),
+        ("/translate_file", FILES, True),
+        ("/translate", [], True),
+    ],
+)
+def test_the_body_of_a_stranger_is_not_read(path: str, headers: list[tuple[bytes, bytes]], reads: bool) -> None:
+    client = visit(Client(b"upload", headers=headers, path=path), gate=Closed())
+    assert client.sent[1]["body"] == (b"upload" if reads else b"")
+    assert client.header(b"connection") == (None if reads else b"close")
+    refusal = client.scope["state"].get(REFUSAL)
+    assert (refusal is None) if reads else (str(refusal) == "who is there?")

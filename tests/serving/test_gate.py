@@ -70,3 +70,22 @@ def test_only_known_keys_pass_within_rate_and_quota():
         assert await gate.known(request()) is None
 
     asyncio.run(all_of_it())
+
+
+def test_who_sends_a_body_is_recognised_without_being_counted():
+    keys = Keys(open_store(MEMORY))
+    gate = KeyGate(keys)
+    mine = request(keys.add("mine", rate=1, quota=1))
+
+    async def all_of_it() -> None:
+        for _ in range(3):
+            await gate.recognise(mine)
+        await gate.recognise(request(), in_body=True)
+        with pytest.raises(MissingKeyError):
+            await gate.recognise(request())
+        for in_body in (False, True):
+            with pytest.raises(WrongKeyError):
+                await gate.recognise(request("dragoman-000000000000-x"), in_body=in_body)
+        await gate.admit(mine, 1)
+
+    asyncio.run(all_of_it())

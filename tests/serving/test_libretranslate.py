@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from tests.serving.phrases import Phrases
 
 from dragoman.serving.app import create_app
+from dragoman.serving.files import READERS, Upload
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import OverloadedError, TooSlowError
 from dragoman.serving.keys import Keys
@@ -210,3 +211,35 @@ def test_keys_are_asked_for_counted_and_given_back(service: Phrases):
         assert status == 429 and body["error"].startswith("Slowdown: ") and "12 characters" in body["error"]
         assert client.post("/detect", data={"q": "hello", "api_key": key}).status_code == 200
         assert client.get("/frontend/settings").json()["keyRequired"] is True
+
+
+def test_a_file_is_opened_only_for_a_key_that_is_known(service: Phrases):
+    opened = []
+
+    def reader(content: bytes, name: str) -> Upload:
+        opened.append(name)
+        return READERS[".txt"](content, name)
+
+    keys = Keys(open_store(MEMORY))
+    router = LibreTranslate({".txt": reader}).router()
+    with TestClient(create_app(service, SETTINGS, routers=[router], gate=KeyGate(keys))) as client:
+
+        def sent(**options: Any) -> Any:
+            form = {"source": "en", "target": "vi", **options.pop("data", {})}
+            return client.post("/translate_file", files={"file": ("a.txt", b"red house\n")}, data=form, **options)
+
+        refused = [
+            sent(),
+            sent(data={"api_key": "wrong"}),
+            sent(params={"api_key": "wrong"}),
+            sent(headers={"Authorization": "Bearer wrong"}),
+        ]
+        assert opened == []
+        assert [(one.status_code, one.json()["error"]) for one in refused] == [
+            (400, "Please contact the server operator to get an API key"),
+            *[(403, "Invalid API key")] * 3,
+        ]
+        assert [one.headers.get("connection") for one in refused] == [None, None, "close", "close"]
+        assert sent(data={"api_key": keys.add("mine")}).status_code == 200
+        assert sent(headers={"Authorization": f"Bearer {keys.add('other')}"}).status_code == 200
+    assert opened == ["a.txt"] * 2

@@ -69,7 +69,7 @@ def test_a_translation_is_streamed_as_it_is_written() -> None:
 def test_the_gate_decides_before_anything_is_translated() -> None:
     worker = Reversing()
 
-    class Closed:
+    class Closed(OpenGate):
         async def admit(self, request: Any, characters: int) -> None:
             raise ForbiddenError(f"no key for {characters} characters")
 

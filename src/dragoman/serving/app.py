@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from dragoman.errors import DragomanError
 from dragoman.serving.api_page import api_page
-from dragoman.serving.doorway import NOTES, Doorway, error_body
+from dragoman.serving.doorway import NOTES, REFUSAL, Doorway, error_body
 from dragoman.serving.interface import Gate, OpenGate, Service, ServiceError
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
@@ -45,6 +45,7 @@ def create_app(
         redoc_url=None,
         openapi_url="/openapi.json",
         lifespan=_closing,
+        dependencies=[Depends(_refuse_strangers)],
     )
     app.state.service, app.state.settings, app.state.gate = service, settings, gate or OpenGate()
     app.state.metrics, app.state.log = Metrics(), Log(settings.log_format)
@@ -57,7 +58,8 @@ def create_app(
     if settings.origins:
         methods, headers = ["GET", "POST"], ["Authorization", "Content-Type", "X-Request-Id"]
         app.add_middleware(CORSMiddleware, allow_origins=settings.origins, allow_methods=methods, allow_headers=headers)
-    app.add_middleware(Doorway, settings=settings, metrics=app.state.metrics, log=app.state.log)
+    own = app.state
+    app.add_middleware(Doorway, settings=settings, metrics=own.metrics, log=own.log, gate=own.gate)
     return app
 
 
@@ -113,6 +115,13 @@ def note_refusal(request: Request, error: DragomanError) -> ServiceError:
 def retry_headers(error: ServiceError) -> dict[str, str]:
     """Return the headers of an answer to a refused request."""
     return {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
+
+
+async def _refuse_strangers(request: Request) -> None:
+    """Raise what the doorway found against a request, of which it has not read the body: each route says so in its own shape."""
+    refusal: ServiceError | None = getattr(request.state, REFUSAL, None)
+    if refusal is not None:
+        raise refusal
 
 
 @asynccontextmanager

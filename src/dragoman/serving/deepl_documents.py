@@ -88,6 +88,7 @@ class DeepLDocuments:
         """Take a document, and begin to translate it."""
         service, settings = service_of(request), settings_of(request)
         fields = await fields_of(request)
+        await gate_of(request).recognise(request)
         file = fields.files.get("file")
         if file is None or not file.content:
             await gate_of(request).admit(request, 0)

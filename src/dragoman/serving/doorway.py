@@ -1,7 +1,7 @@
 """What every request passes, whatever its shape: a number, limits of size and count, the log, and the end if its client leaves.
 
-The whole body is read before anything is done with it. If the client goes away afterwards, the route is cancelled, and with it
-the translation.
+The whole body is read before anything is done with it, but not that of a caller whose key is missing or wrong. If the client goes
+away afterwards, the route is cancelled, and with it the translation.
 """
 
 import asyncio
@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from dragoman.serving.interface import OverloadedError, ServiceError, TooLargeError, TooSlowError
+from starlette.requests import Request
+
+from dragoman.serving.interface import Gate, OpenGate, OverloadedError, ServiceError, TooLargeError, TooSlowError
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
@@ -25,17 +27,30 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 
 NOTES = "dragoman.notes"
 """Where in the scope of a request a route leaves what the log should say about it."""
+REFUSAL = "refusal"
+"""Where in the state of a request its route finds why it must be refused; the body was not read then."""
+OWN = "/v1/"
+"""How the paths of Dragoman's own routes begin. Their callers have no key in the body."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 class Doorway:
     """Wraps an application."""
 
-    def __init__(self, application: Application, settings: ServiceSettings, *, metrics: Metrics, log: Log) -> None:
+    def __init__(
+        self,
+        application: Application,
+        settings: ServiceSettings,
+        *,
+        metrics: Metrics,
+        log: Log,
+        gate: Gate | None = None,
+    ) -> None:
         self.application = application
         self.settings = settings
         self.metrics = metrics
         self.log = log
+        self.gate = gate or OpenGate()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Let one request through, or refuse it."""
@@ -47,7 +62,9 @@ class Doorway:
             scope = {**scope, "method": "GET"}
         self.metrics.in_progress += 1
         try:
-            body = await self._body(scope, receive)
+            self._require_room()
+            known = await self._recognise(scope, visit)
+            body = await self._body(scope, receive) if known else b""
             if body is not None:
                 await self._let_in(scope, body, receive, visit=visit)
         except ServiceError as refusal:
@@ -62,10 +79,29 @@ class Doorway:
             self.metrics.in_progress -= 1
             self._note(scope, visit)
 
-    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | None:
-        """Read the whole body; None if the client leaves meanwhile. ServiceError beyond a limit."""
+    def _require_room(self) -> None:
+        """Raise OverloadedError if there are too many requests."""
         if self.metrics.in_progress > self.settings.max_requests:
             raise OverloadedError(f"{self.settings.max_requests:,} requests are being answered; try again later")
+
+    async def _recognise(self, scope: MutableMapping[str, Any], visit: "_Visit") -> bool:
+        """Tell whether the body of a request may be read; if not, its route says why.
+
+        The key of those that send files is in a header or the address, or in the form with LibreTranslate and DeepL.
+        """
+        request = Request(scope)
+        own = visit.path.startswith(OWN)
+        sends_files = request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+        if visit.method == "POST" and (own or sends_files):
+            try:
+                await self.gate.recognise(request, in_body=not own)
+            except ServiceError as refusal:
+                scope["state"][REFUSAL] = refusal
+                visit.unread = True
+        return not visit.unread
+
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | None:
+        """Read the whole body; None if the client leaves meanwhile. ServiceError beyond a limit."""
         limit = int(self.settings.max_body_mb * 1e6)
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > limit:
@@ -137,6 +173,8 @@ class _Visit:
         self.begun = time.monotonic()
         self.status = 0
         self.complete = False
+        self.unread = False
+        """Whether the body is not read, so that the connection must end with the answer."""
         self._send = send
         scope.setdefault("state", {})["request_id"] = self.number
 
@@ -144,7 +182,8 @@ class _Visit:
         """Send a part of the answer, with the number of the request."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.number.encode())]
+            end = [(b"connection", b"close")] if self.unread else []
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.number.encode()), *end]
         self.complete = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
@@ -160,7 +199,7 @@ class _Visit:
 
     def _body(self, refusal: ServiceError) -> dict[str, Any]:
         """Return an error as clients of the path read it: those of LibreTranslate a text, those of DeepL a message."""
-        if self.path.startswith("/v1/"):
+        if self.path.startswith(OWN):
             return error_body(refusal)
         return {"error": str(refusal), "message": str(refusal)}
 

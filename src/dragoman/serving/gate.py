@@ -44,6 +44,14 @@ class KeyGate:
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
 
+    async def recognise(self, request: Any, *, in_body: bool = False) -> None:
+        """Let a request pass whose key is known, or may still be in its body. MissingKeyError or WrongKeyError for others."""
+        if not given_key(request):
+            if not in_body:
+                raise MissingKeyError
+        elif await self.known(request) is None:
+            raise WrongKeyError
+
     async def admit(self, request: Any, characters: int) -> None:
         """Let a request pass and count it. MissingKeyError, WrongKeyError, OverloadedError or QuotaError says why not."""
         given = given_key(request)

@@ -211,6 +211,14 @@ class Service(Protocol):
 class Gate(Protocol):
     """Decides who may translate how much: keys, rates and quotas."""
 
+    async def recognise(self, request: Any, *, in_body: bool = False) -> None:
+        """Let a request pass whose caller is known, or raise a ServiceError. Nothing is counted.
+
+        Called before a body is read, and again before a document in it is opened. With `in_body`, what tells the caller may
+        still be in the body.
+        """
+        ...
+
     async def admit(self, request: Any, characters: int) -> None:
         """Let a request of so many characters of text pass, or raise a ServiceError. `request` is Starlette's `Request`.
 
@@ -226,6 +234,9 @@ class Gate(Protocol):
 
 class OpenGate:
     """Lets everybody pass."""
+
+    async def recognise(self, request: Any, *, in_body: bool = False) -> None:
+        """Let the request pass."""
 
     async def admit(self, request: Any, characters: int) -> None:
         """Let the request pass."""

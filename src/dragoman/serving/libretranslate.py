@@ -161,6 +161,7 @@ class LibreTranslate:
         """Translate a file, and tell where to fetch it."""
         service, settings = service_of(request), settings_of(request)
         fields = await _fields(request)
+        await gate_of(request).recognise(request)
         file = fields.files.get("file")
         if file is None:
             raise ServiceError("Invalid request: missing file parameter")
