@@ -1,13 +1,16 @@
 """Translation memories: sentences with their translations, read from TMX or kept in a SQLite file."""
 
 import sqlite3
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Int32, Int64
 
 from dragoman.documents.elements import paragraph
 from dragoman.documents.exchange import PAIRS, language_of, short
@@ -74,9 +77,14 @@ class Memory:
         """Return the sentences most similar to one, most similar first, of those that were there when this was first called."""
         wanted = one_line(sentence)
         own = _trigrams(wanted)
-        shared = Counter(number for trigram in own for number in self._index.get(trigram, ()))
-        common = {n: 2 * count / (len(own) + self._sizes[n]) for n, count in shared.items()}
-        best = sorted(common, key=lambda n: (-common[n], n))[:_COMPARED]
+        places = [self._index[trigram] for trigram in own if trigram in self._index]
+        if not places:
+            return []
+        shared = np.bincount(np.concatenate(places), minlength=len(self._sizes))
+        common = 2 * shared / (len(own) + self._sizes)
+        least = np.partition(common, -_COMPARED)[-_COMPARED] if len(common) > _COMPARED else 0
+        likely = np.flatnonzero((common >= least) & (shared > 0))
+        best = likely[np.argsort(-common[likely], kind="stable")][:_COMPARED].tolist()
         matcher = SequenceMatcher(None, "", wanted, autojunk=False)
         found = [Near(*self._pairs[n], _similarity(matcher, self._pairs[n][0])) for n in best]
         return sorted((one for one in found if one.similarity >= NEAR), key=lambda one: (-one.similarity, one.source))[
@@ -119,18 +127,18 @@ class Memory:
         )
 
     @cached_property
-    def _sizes(self) -> list[int]:
+    def _sizes(self) -> Int64[np.ndarray, " sentences"]:
         """The number of trigrams of each sentence."""
-        return [len(_trigrams(source)) for source, _ in self._pairs]
+        return np.array([len(_trigrams(source)) for source, _ in self._pairs], np.int64)
 
     @cached_property
-    def _index(self) -> dict[str, list[int]]:
+    def _index(self) -> dict[str, Int32[np.ndarray, " _"]]:
         """The numbers of the sentences with each trigram."""
-        found: dict[str, list[int]] = {}
+        found: dict[str, array[int]] = {}
         for number, (source, _) in enumerate(self._pairs):
             for trigram in _trigrams(source):
-                found.setdefault(trigram, []).append(number)
-        return found
+                found.setdefault(trigram, array("i")).append(number)
+        return {trigram: np.frombuffer(numbers, np.int32) for trigram, numbers in found.items()}
 
     def _run(self, statement: str, *values: str) -> list[Any]:
         """Run a statement and return its rows."""
