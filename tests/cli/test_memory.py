@@ -46,11 +46,36 @@ def test_a_document_is_translated_with_the_same_memory(trained: Trained, memory:
     assert "2 of 2 sentences" in found.errors
 
 
+def test_lines_and_documents_begin_as_what_is_similar(trained: Trained, memory: Path, tmp_path: Path):
+    run, table = trained("rnn"), tmp_path / "b.tsv"
+    table.write_text("A b c d e f g h i j.\tĐây là một quyển sách.\n", encoding="utf-8")
+    assert dragoman("memory", memory, table, "--from", "en", "--to", "vi").code == 0
+    options = ("--memory", memory, "--near", 0.8, "--json")
+    found = dragoman("translate", run, *options, stdin="A b c d e f g h i k.\nCats.\n")
+    near, exact = map(json.loads, found.lines)
+    assert exact["memory"] == "exact" and "prefix" not in exact
+    assert near["prefix"] and "Đây là một quyển sách.".startswith(near["prefix"])
+    assert near["memory"] == "near" and near["translation"].startswith(near["prefix"])
+    assert "1 of 2 sentences" in found.errors and "begin with words from it: 1." in found.errors
+    page, out = tmp_path / "a.md", tmp_path / "b.md"
+    page.write_text("A b c d e f g h i l.\n", encoding="utf-8")
+    written = dragoman("translate", run, page, "-o", out, *options)
+    assert json.loads(written.output)["prefixes"] == {"A b c d e f g h i l.": near["prefix"]}, written.errors
+    assert out.read_text(encoding="utf-8").startswith(near["prefix"])
+
+
 def test_mistakes_are_refused(trained: Trained, memory: Path, tmp_path: Path):
     run = trained("transformer")
     for options in (("--n-best", 2), ("--alarms",), ("--rescue",)):
         assert "--memory" in refusal("translate", run, "--memory", memory, *options)
     assert ".sqlite" in refusal("translate", run, "--memory", tmp_path / "a.txt")
+    assert "--memory" in refusal("translate", run, "--near", 0.8)
+    page = tmp_path / "a.txt"
+    page.write_text("a\n", encoding="utf-8")
+    for document in ((), (page, "-o", tmp_path / "b.txt")):
+        assert "0.75 to 1" in refusal("translate", run, *document, "--memory", memory, "--near", 0.5)
+    plain = trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1")
+    assert "attends" in refusal("translate", plain, "--memory", memory, "--near", 0.8)
     languages = ("--from", "en", "--to", "vi")
     assert "line 1 of standard input" in refusal("memory", memory, "-", *languages, stdin="no tab\n")
     tmx = tmp_path / "a.tmx"

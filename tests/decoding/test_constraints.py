@@ -54,3 +54,11 @@ def test_rows_follow_the_prefix_of_their_own_sentence() -> None:
     assert result[0].isfinite().nonzero().flatten().tolist() == [5]
     assert bool(result[1].isfinite().all())
     assert bool(rule(torch.tensor([[6, 5], [4, 3]]), LOG_PROBS, torch.tensor([1, 2])).isfinite().all())
+
+
+def test_what_another_rule_keeps_from_its_prefix_is_free() -> None:
+    rule = forced_prefix(Padded(torch.tensor([[6, 5, 7], [6, 5, 7]]), torch.ones(2, 3, dtype=torch.bool)))
+    allowed = forbid([5])(torch.empty(2, 0, dtype=torch.long), LOG_PROBS, SENTENCES)
+    result = rule(torch.tensor([[6], [6]]), allowed, SENTENCES)
+    assert bool((result == allowed).all())
+    assert bool((rule(torch.tensor([[6, 4], [6, 4]]), LOG_PROBS, SENTENCES) == LOG_PROBS).all())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.documents.memories import NEAR, Memory, open_memory, read_table, read_tmx
+from dragoman.documents.memories import NEAR, Memory, Near, beginning, open_memory, read_table, read_tmx
 from dragoman.errors import InputError
 
 LANGUAGES = ("en", "vi")
@@ -77,6 +77,27 @@ def test_similar_sentences_are_offered_most_similar_first():
 def test_what_is_offered_is_similar(sources: list[str], sentence: str):
     for one in memory(*((source, "x") for source in sources)).near(sentence):
         assert NEAR <= one.similarity <= 1 and any(" ".join(source.split()) == one.source for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "links", "words"),
+    [
+        ("a b c d x", "0-0 1-1 2-2 3-3 4-4", "A B C"),
+        ("a b c x y", "0-0 1-1 2-2 3-3 4-4", "A B"),
+        ("a b c x y", "1-0 0-1 2-2 3-3 4-4", "A B"),
+        ("a b c x y", "2-0 0-1 1-2 3-3 4-4", ""),
+        ("a b c x y", "0-0 1-2 2-1 3-3 4-4", "A"),
+        ("a b c d x", "0-0 2-2 3-3 4-4", "A"),
+        ("a b c d x", "0-0 1-1 3-1 2-2 4-4", "A"),
+        ("x b c d e", "0-0 1-1 2-2 3-3 4-4", ""),
+        ("a b c d e f", "0-0 1-1 2-2 3-3 4-4", "A B C D"),
+        ("a b", "0-0 1-1 2-2 3-3 4-4", "A"),
+        ("a b c d x", "", ""),
+    ],
+)
+def test_a_beginning_has_words_linked_to_the_common_beginning_alone(sentence: str, links: str, words: str):
+    pairs = [(int(here), int(there)) for here, there in (one.split("-") for one in links.split())]
+    assert beginning(sentence, Near("a b c d e", "A B C D E", 0.8), pairs) == words
 
 
 def test_files_that_are_no_memory_are_refused(tmp_path: Path):

@@ -54,3 +54,10 @@ def test_what_is_too_long_is_named(request_: Request, named: str) -> None:
     encoder = RequestEncoder((codec,), codec, {codec: 3}, 4, previous=2)
     with pytest.raises(InputError, match=named):
         encoder.encode_all([request_])
+
+
+def test_words_that_a_translation_must_begin_with_are_given_whole_or_not_at_all() -> None:
+    codec = Codec(Words(Vocabulary(WORDS)))
+    encoder = RequestEncoder((codec,), codec, {codec: None}, None, previous=0)
+    found = encoder.encode_all([Request("a", prefix="c b"), Request("a", prefix="c other"), Request("a")])
+    assert [one.prefix for one in found] == [(6, 5), (), ()]

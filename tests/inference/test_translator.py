@@ -171,3 +171,54 @@ def test_a_dictionary_that_nothing_would_read_is_refused(trained: Trained, tmp_p
     with pytest.raises(InputError, match="`dictionary` has no effect"):
         translator.translate(SOURCES)
     assert translator.translate(SOURCES, replace_unknowns=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("options", [{}, {"method": "sample", "temperature": 2.0}, {"mbr_samples": 3}, {"beam": 1}])
+def test_translations_begin_with_the_words_given(trained: Trained, model: str, options: dict[str, object]) -> None:
+    translator = Translator.load(trained(model), **options)  # type: ignore[arg-type]
+    prefixes = ["Đây là một", "Tôi", "", "Con mèo", "Tôi", ""]
+    together = translator.complete(SOURCES, prefixes, first=3)
+    for number, (source, prefix, found) in enumerate(zip(SOURCES, prefixes, together, strict=True), 3):
+        assert found.text.startswith(prefix if source.strip() else "")
+        (alone,) = translator.complete([source], [prefix], first=number)
+        assert alone.text == found.text
+        assert alone.log_prob == pytest.approx(found.log_prob, abs=1e-4)
+        if not prefix:
+            assert found.text == translator.translate([source], first=number)[0].text
+    assert translator.complete([], []) == []
+
+
+def test_words_given_change_nothing_where_they_would_come_anyway(trained: Trained) -> None:
+    translator = Translator.load(trained("rnn"), n_best=3)
+    free = translator.translate(SOURCES)
+    known = [one.text if translator.target.encode(one.text) == list(one.ids) else "" for one in free]
+    assert any(known)
+    completed = translator.complete(SOURCES, [text.partition(" ")[0] for text in known], attention=True)
+    for one, other, text in zip(free, completed, known, strict=True):
+        assert (other.text, other.log_prob) == (one.text, pytest.approx(one.log_prob, abs=1e-4))
+        assert len(other.alternatives) == len(one.alternatives) and (other.reading is not None) == bool(other.text)
+        assert all(alternative.text.startswith(text.partition(" ")[0]) for alternative in other.alternatives)
+
+
+def test_words_given_have_limits(trained: Trained) -> None:
+    translator = Translator.load(trained("transformer"))
+    (free,) = translator.translate(["I love cats."])
+    assert translator.complete(["I love cats."], ["\u4e2d Tôi"]) == [free]
+    (short,) = translator.complete(["I love cats."], ["Đây là một quyển sách."], maximum_length=2)
+    assert "Đây là một quyển sách.".startswith(short.text) and short.text
+    (again,) = translator.complete(["I love cats."], ["Tôi Tôi"], no_repeat_ngram=2)
+    assert again.text.startswith("Tôi ") and not again.text.startswith("Tôi Tôi")
+    with pytest.raises(SettingsError, match="beem"):
+        translator.complete(["No."], ["Không"], beem=3)
+    backwards = Translator(translator.engine, translator.source, translator.target.directed(True))
+    with pytest.raises(InputError, match="right to left"):
+        backwards.complete(["No."], ["Không"])
+
+
+def test_a_sentence_has_the_words_given_and_its_terms(trained: Trained, tmp_path: Path) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("cats\tquyển sách\n", encoding="utf-8")
+    (found,) = Translator.load(trained("transformer"), glossary=(terms,)).complete(["I love cats."], ["Con mèo"])
+    assert found.text.startswith("Con mèo") and "quyển sách" in found.text
+    assert [one.state for one in found.terms] == ["forced"]

@@ -1,10 +1,15 @@
 """What a memory has is not translated again, and what it has not is kept in it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+import torch
+
 from dragoman.documents.memories import Memory
 from dragoman.errors import InputError
+from dragoman.inference.attention_map import HeadSelection
 from dragoman.inference.translation import Translation
 from dragoman.jobs.recalling import RecallingTranslator
 
@@ -14,6 +19,7 @@ class Shouter:
 
     previous = 0
     too_long = False
+    view = HeadSelection()
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -22,17 +28,30 @@ class Shouter:
         self.asked.append(list(sentences))
         return [Translation(one.upper(), -1.0, -2.0, reading=options["attention"] and "read") for one in sentences]
 
+    def complete(self, sentences: list[str], prefixes: list[str], **options: Any) -> list[Translation]:
+        self.completed = sentences, prefixes
+        found = self.translate(sentences, **options)
+        return [replace(one, text=f"{prefix} {one.text}") for one, prefix in zip(found, prefixes, strict=True)]
+
     def attention_maps(self, sources: list[str], targets: list[str], **_options: Any) -> list[Any]:
         if self.too_long:
             raise InputError("too long")
-        return [SimpleNamespace(pair=pair) for pair in zip(sources, targets, strict=True)]
+        return [word_by_word(*pair) for pair in zip(sources, targets, strict=True)]
 
 
-def recalling(*, keeps: bool = True, offers: bool = False) -> tuple[RecallingTranslator, Shouter, Memory]:
+def word_by_word(source: str, target: str) -> Any:
+    """Return the attention of a model that looks at each word once, in their order."""
+    weights = torch.eye(max(len(source.split()), len(target.split())))[: len(target.split()), : len(source.split())]
+    return SimpleNamespace(pair=(source, target), by_words=lambda shift: weights[None, None])
+
+
+def recalling(
+    *, keeps: bool = True, offers: bool = False, near: float | None = None
+) -> tuple[RecallingTranslator, Shouter, Memory]:
     """Return a translator that remembers one sentence."""
     memory, shouter = Memory(":memory:", ("en", "vi"), keeps=keeps), Shouter()
     memory.keep([("red house", "nhà đỏ")], confirmed=True)
-    return RecallingTranslator(shouter, memory, offers=offers), shouter, memory
+    return RecallingTranslator(shouter, memory, offers=offers, near=near), shouter, memory
 
 
 def test_known_sentences_are_not_translated_and_new_ones_are_kept():
@@ -68,3 +87,45 @@ def test_attention_is_read_for_known_translations_too():
     assert known.reading.pair == ("red house", "nhà đỏ") and new.reading == "read"
     shouter.too_long = True
     assert translator.translate(["red house"], attention=True)[0].reading is None
+
+
+@pytest.mark.parametrize("offers", [False, True])
+def test_a_sentence_begins_as_a_similar_one_was_translated(offers: bool):
+    translator, shouter, memory = recalling(near=0.8, offers=offers)
+    memory.keep([("two old cats sleep here", "hai già mèo ngủ đây")], confirmed=True)
+    asked = ["two old cats sleep there", "", "red house", "a dog"]
+    found = translator.translate(asked, attention=True, previous=None, first=7)
+    assert [one.text for one in found] == ["hai già mèo TWO OLD CATS SLEEP THERE", "", "nhà đỏ", "A DOG"]
+    assert [one.memory and one.memory.prefix for one in found] == ["hai già mèo", None, "", ""]
+    assert shouter.completed == ([asked[0], "", "", ""], ["hai già mèo", "", "", ""])
+    assert shouter.asked[0] == ["", "", "", "a dog"]
+    assert translator.prefixes == ({asked[0]: "hai già mèo"} if offers else {})
+    assert str(translator) == (
+        "1 of 3 sentences were in the translation memory. Translations that begin with words from it: 1."
+    )
+    assert memory.exact(asked[0]) == found[0].text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "least"), [("two old cats sleep there", 0.99), ("see, two old cats sleep here", 0.8)]
+)
+def test_what_is_less_similar_or_begins_otherwise_is_translated_as_always(sentence: str, least: float):
+    translator, shouter, memory = recalling(near=least)
+    memory.keep([("two old cats sleep here", "hai già mèo ngủ đây")], confirmed=True)
+    assert [one.text for one in translator.translate([sentence])] == [sentence.upper()]
+    assert translator.begun == 0 and not hasattr(shouter, "completed")
+
+
+def test_a_prefix_that_was_not_written_is_not_reported():
+    translator, shouter, memory = recalling(near=0.75)
+    memory.keep([("a red house", "một nhà đỏ")], confirmed=True)
+    shouter.complete = lambda sentences, _prefixes, **options: shouter.translate(sentences, **options)
+    (found,) = translator.translate(["a red hose"])
+    assert found.text == "A RED HOSE" and found.memory.prefix == "" and translator.begun == 0
+
+
+def test_a_remembered_sentence_that_is_too_long_for_the_model_gives_no_prefix():
+    translator, shouter, memory = recalling(near=0.75)
+    memory.keep([("a red house", "một nhà đỏ")], confirmed=True)
+    shouter.too_long = True
+    assert translator.translate(["a red hose"])[0].text == "A RED HOSE"

@@ -10,7 +10,7 @@ import typer
 
 from dragoman.cli.console import ProgressDisplay, announced, note
 from dragoman.cli.loading import choose_languages
-from dragoman.cli.memory import recalling
+from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import Device, Languages
 from dragoman.documents.reading import Format, Reading
 from dragoman.errors import InputError
@@ -30,6 +30,13 @@ class Computing:
         typer.Option(
             metavar="FILE",
             help="Translation memory: .tmx, which is read, or .sqlite, in which all new translations are kept too.",
+        ),
+    ] = None
+    near: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SIMILARITY",
+            help="Begin a translation like that of a sentence of --memory that is so similar (0.75 to 1) and begins alike.",
         ),
     ] = None
 
@@ -75,6 +82,7 @@ def translate_file(
             "a document is written with one translation and nothing beside it; remove --n-best, --align, --unknown, "
             "--confidence, --alarms, --rescue and --report, or --output"
         )
+    check_memory(computing)
     *runs, path = paths
     if not runs or path.is_dir():
         raise InputError("--output needs a document: give it after the run, as in `dragoman translate RUN FILE -o OUT`")
@@ -89,7 +97,7 @@ def translate_file(
         )
     to = choose_languages(translator, languages)
     display = ProgressDisplay()
-    with recalling(translator, computing.memory, to, offers=as_json) as remembers:
+    with recalling(translator, computing, to, offers=as_json) as remembers:
         try:
             summary = translate_document(
                 remembers or translator,
@@ -109,4 +117,5 @@ def translate_file(
         if remembers is not None:
             near = {sentence: [asdict(one) for one in some] for sentence, some in remembers.near.items()}
             table |= {"memory": remembers.hits, "near": near}
+            table |= {"prefixes": remembers.prefixes} if computing.near is not None else {}
         print(json.dumps(table, ensure_ascii=False))

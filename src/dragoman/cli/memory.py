@@ -12,6 +12,7 @@ from dragoman.cli.files import read_sentences
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
+    from dragoman.cli.documents import Computing
     from dragoman.jobs.recalling import RecallingTranslator
     from dragoman.text.frames import Between
 
@@ -58,21 +59,29 @@ def memory(
         opened.close()
 
 
-def check_memory(path: Path | None, *, beside: bool) -> None:
-    """Raise InputError if there is a memory, and more is asked for `beside` one translation of each line."""
-    if path is not None and beside:
+def check_memory(computing: "Computing", *, beside: bool = False) -> None:
+    """Raise InputError if more is asked for `beside` one translation of each line, or what is near cannot be found."""
+    if computing.memory is not None and beside:
         raise InputError(
             "a translation memory has one translation of a sentence, which is not assessed; remove --n-best, --confidence, "
             "--alarms, --rescue and --report, or --memory"
         )
+    if computing.near is None:
+        return
+    from dragoman.documents.memories import NEAR
+
+    if computing.memory is None:
+        raise InputError("--near says how similar a sentence of a translation memory must be; name one with --memory")
+    if not NEAR <= computing.near <= 1:
+        raise InputError(f"--near is {computing.near:g}, but must be a similarity from {NEAR:g} to 1")
 
 
 @contextmanager
 def recalling(
-    translator: Any, path: Path | None, to: "Between", *, offers: bool
+    translator: Any, computing: "Computing", to: "Between", *, offers: bool
 ) -> Iterator["RecallingTranslator | None"]:
-    """Give the translator with the memory at a path, and say at the end how many sentences were in it; None without a path."""
-    if path is None:
+    """Give the translator with its memory, and say at the end how many sentences were in it; None without a memory."""
+    if computing.memory is None:
         yield None
         return
     from dragoman.documents.memories import open_memory
@@ -80,9 +89,11 @@ def recalling(
 
     if to.source is None or to.target is None:
         raise InputError("a translation memory needs both languages; say which is that of the source with --from")
-    opened = open_memory(path, (to.source, to.target))
+    if computing.near is not None and not translator.attends:
+        raise InputError("--near needs a model that attends to the source, which this one does not; remove it")
+    opened = open_memory(computing.memory, (to.source, to.target))
     try:
-        found = RecallingTranslator(translator, opened, offers=offers)
+        found = RecallingTranslator(translator, opened, offers=offers, near=computing.near)
         yield found
         note(str(found))
     finally:

@@ -59,7 +59,7 @@ def translate(
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
         return
     beside = n_best > 1 or trust.rescue or shown.assesses or trust.report is not None
-    check_memory(computing.memory, beside=beside)
+    check_memory(computing, beside=beside)
     engine, device = computing.engine, computing.device
     if trust.report is not None:
         check_report(trust.report)
@@ -68,11 +68,11 @@ def translate(
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 
-        read = align or unknown == "replace"
+        read = align or unknown == "replace" or computing.near is not None
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
         watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, device=device)
     to = choose_languages(translator, languages)
-    with recalling(translator, computing.memory, to, offers=as_json) as remembers:
+    with recalling(translator, computing, to, offers=as_json) as remembers:
         watch = watch if remembers is None else Watch(remembers)
         _translate_lines(watch, shown, replaces=unknown == "replace", to=to)
 

@@ -155,7 +155,8 @@ def _recalled(memory: "Recalled | None") -> dict[str, Any]:
         return {}
     if memory.is_exact:
         return {"score": None, "log_prob": None, "memory": "exact"}
-    return {"memory": "near", "near": [asdict(one) for one in memory.near]} if memory.near else {}
+    near = {"memory": "near", "near": [asdict(one) for one in memory.near]} if memory.near else {}
+    return near | ({"prefix": memory.prefix} if memory.prefix else {})
 
 
 def _links(translation: Any, view: Any) -> str:

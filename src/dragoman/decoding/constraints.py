@@ -77,7 +77,10 @@ def no_repeated_ngram(size: int, special: SpecialIds = SPECIAL_IDS) -> Constrain
 
 
 def forced_prefix(prefixes: Padded) -> Constraint:
-    """Return the rule that each sentence's hypotheses begin with its tokens in `prefixes` (without BOS and EOS)."""
+    """Return the rule that each sentence's hypotheses begin with its tokens in `prefixes` (without BOS and EOS).
+
+    One that an earlier rule keeps from a token is free from there on.
+    """
 
     def rule(
         prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
@@ -85,9 +88,12 @@ def forced_prefix(prefixes: Padded) -> Constraint:
         position = prefix.shape[1]
         if position >= prefixes.ids.shape[1]:
             return log_probs
-        wanted, forced = prefixes.ids[sentences, position], prefixes.mask[sentences, position]
-        others = torch.arange(log_probs.shape[1], device=log_probs.device) != wanted[:, None]
-        return log_probs.masked_fill(forced[:, None] & others, -torch.inf)
+        own = prefixes.ids[sentences]
+        wanted = own[:, position, None]
+        follows = (prefix == own[:, :position]).all(1, keepdim=True) & (log_probs.gather(1, wanted) > -torch.inf)
+        forced = prefixes.mask[sentences, position, None] & follows
+        others = torch.arange(log_probs.shape[1], device=log_probs.device) != wanted
+        return log_probs.masked_fill(forced & others, -torch.inf)
 
     return rule
 

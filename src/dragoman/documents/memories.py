@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ class Recalled:
 
     is_exact: bool
     near: tuple[Near, ...] = ()
+    prefix: str = ""
+    """The words of the nearest translation with which the sentence's own was made to begin."""
 
 
 class Memory:
@@ -84,7 +87,7 @@ class Memory:
         common = 2 * shared / (len(own) + self._sizes)
         least = np.partition(common, -_COMPARED)[-_COMPARED] if len(common) > _COMPARED else 0
         likely = np.flatnonzero((common >= least) & (shared > 0))
-        best = likely[np.argsort(-common[likely], kind="stable")][:_COMPARED].tolist()
+        best: list[int] = likely[np.argsort(-common[likely], kind="stable")][:_COMPARED].tolist()
         matcher = SequenceMatcher(None, "", wanted, autojunk=False)
         found = [Near(*self._pairs[n], _similarity(matcher, self._pairs[n][0])) for n in best]
         return sorted((one for one in found if one.similarity >= NEAR), key=lambda one: (-one.similarity, one.source))[
@@ -162,6 +165,8 @@ def open_memory(path: Path, languages: tuple[str, str]) -> Memory:
         raise InputError(
             f"{path} is no translation memory; give a .tmx file, or a .sqlite file to keep translations in"
         )
+    if not path.is_file():
+        raise InputError(f"there is no translation memory {path}; give a .tmx file that exists, or a .sqlite file")
     memory = Memory(":memory:", languages, keeps=False)
     memory.keep(read_tmx(path, languages), confirmed=True)
     return memory
@@ -196,6 +201,28 @@ def read_table(lines: Sequence[str], where: str) -> list[tuple[str, str]]:
             raise InputError(f"line {number} of {where} is not a sentence, a tab and its translation; mend it")
         found.append((source, target))
     return found
+
+
+def beginning(sentence: str, near: Near, links: Iterable[tuple[int, int]]) -> str:
+    """Return the words of a remembered translation with which that of a similar sentence may begin; nothing if there are none.
+
+    These are its first words, as far as the links (source word, target word) join each to words with which both sentences begin,
+    without the last of these: how it is translated often depends on the next one, which is another.
+
+    >>> near = Near("The old man sleeps.", "Le vieil homme dort.", 0.75)
+    >>> beginning("The old man eats.", near, [(0, 0), (1, 1), (2, 2), (3, 3)])
+    'Le vieil'
+    >>> beginning("The old woman sleeps.", near, [(2, 0), (1, 1), (2, 2), (3, 3)])
+    ''
+    """
+    pairs = zip(sentence.split(), near.source.split(), strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) - 1
+    sources: dict[int, set[int]] = {}
+    for here, there in links:
+        sources.setdefault(there, set()).add(here)
+    words = near.translation.split()
+    count = next((n for n in range(len(words)) if n not in sources or max(sources[n]) >= common), len(words))
+    return " ".join(words[:count])
 
 
 def one_line(text: str) -> str:

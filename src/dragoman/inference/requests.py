@@ -23,6 +23,8 @@ class Request:
     """The languages on which the frame of the source depends, and what the target begins with, if the models know several."""
     terms: tuple[Entry, ...] = ()
     """Entries of a glossary that this sentence alone must keep to; they come before those of the settings."""
+    prefix: str = ""
+    """The words that its translation must begin with."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class EncodedRequest:
     """What every target begins with after BOS: given to the model, and no part of what it writes."""
     phrases: tuple[tuple[tuple[int, ...], ...], ...] = ()
     """What a translation must contain: one of the ways to write each phrase, as ids."""
+    prefix: tuple[int, ...] = ()
+    """What a translation must begin with; nothing if the vocabulary lacks a sign of it."""
     limit: int | None = None
     """Maximum number of tokens of a translation, if it is below that of the search."""
 
@@ -113,7 +117,13 @@ class RequestEncoder:
             tuple(self._previous(request.previous, known)),
             None if target is None else encode_within(self.target, [target], bound, **named)[0],
             start,
+            prefix=self._prefix(request.prefix),
         )
+
+    def _prefix(self, text: str) -> tuple[int, ...]:
+        """Return the ids of the words that a translation must begin with; none if the vocabulary lacks a sign of them."""
+        ids = self.target.encode(text) if text else []
+        return () if self.target.special.unk in ids else tuple(ids)
 
     def _previous(self, sentences: Sequence[str], known: dict[str, list[int]]) -> Iterator[list[int] | None]:
         """Yield the ids of the nearest previous sentences, None if there is none."""

@@ -9,6 +9,7 @@ import torch
 
 from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
+from dragoman.decoding.constraints import Constraint, forced_prefix
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, Unwatched, Watch, WatchedPart
 from dragoman.decoding.phrases import Joined, RequiredPhrases, apart
 from dragoman.decoding.rerank import rerank
@@ -22,7 +23,7 @@ from dragoman.inference.attention_map import AttentionMap, map_attention, source
 from dragoman.inference.batching import batches, check_memory
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.session import Session
-from dragoman.interfaces import DecoderState, Encoded, Step
+from dragoman.interfaces import DecoderState, Encoded, Padded, Step
 from dragoman.layers.embedding import OutputLayer
 from dragoman.models.capabilities import Capabilities, capabilities_of
 from dragoman.models.seq2seq import Seq2Seq
@@ -86,7 +87,7 @@ class TorchEngine:
         """Search for (or sample) the translations of each request, best first; an empty source has none.
 
         Nor have requests that the `watch` gives up; sampling is not watched. Phrases of requests stand between words, which is
-        not where two tokens are `joined`.
+        not where two tokens are `joined`. Requests with a prefix need settings without a shortlist.
         """
         watch = watch or Unwatched()
         results: list[list[Hypothesis]] = [[] for _ in requests]
@@ -154,10 +155,14 @@ class TorchEngine:
                 maximum = maximum.clamp(max=self.target_bound - given.shape[1])
             options: dict[str, Any] = {"settings": settings, "begin": begin, "special": special}
             phrases = [request.phrases for request in requests]
-            rules = [RequiredPhrases(phrases, joined=joined, special=special)] if any(phrases) else []
+            rules: list[Constraint] = []
+            if any(phrases):
+                rules.append(RequiredPhrases(phrases, joined=joined, special=special))
+            if any(request.prefix for request in requests):
+                rules.append(forced_prefix(_prefixes(requests, self.special, self.session.device)))
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
-                found = sample(step, state, maximum, generator=chances, **options)
+                found = sample(step, state, maximum, generator=chances, constraints=rules, **options)
             else:
                 found = beam_search(step, state, maximum, watch=watch, constraints=rules, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
@@ -227,6 +232,13 @@ def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
             "shortlist; translate with `decoding.shortlist: false`"
         )
     return head
+
+
+def _prefixes(requests: Sequence[EncodedRequest], special: SpecialIds, device: torch.device) -> Padded:
+    """Return what the translations of a batch must begin with."""
+    ids = pad([request.prefix for request in requests], special=special).ids
+    lengths = torch.tensor([len(request.prefix) for request in requests])
+    return Padded(ids.to(device), (torch.arange(ids.shape[1]) < lengths[:, None]).to(device))
 
 
 def previous_of(requests: Sequence[EncodedRequest]) -> list[tuple[list[int] | None, ...]] | None:

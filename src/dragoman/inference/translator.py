@@ -189,21 +189,21 @@ class Translator:
         first: int = 1,
         to: Languages = None,
         terms: Sequence[Sequence[Entry]] | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[EncodedRequest]:
-        """Encode sentences for the engine, with translations and entries of a glossary for each if they are given.
+        """Encode sentences for the engine, with translations, entries of a glossary and first words for each if they are given.
 
         The other arguments are those of `translate`.
         """
         before = self.preceding(sources) if previous is None or not self.previous else previous
         written = [None] * len(sources) if targets is None else targets
         frames, entries = self.directions.frames(to, len(sources)), terms or [()] * len(sources)
-        rows = zip(sources, before, written, frames, entries, strict=True)
-        return self._encoder.encode_all(
-            [
-                Request(source, number, tuple(nearest), target, between, tuple(some))
-                for number, (source, nearest, target, between, some) in enumerate(rows, first)
-            ]
-        )
+        rows = zip(sources, before, written, frames, entries, prefixes or [""] * len(sources), strict=True)
+        made = [
+            Request(source, number, tuple(nearest), target, between, tuple(some), prefix)
+            for number, (source, nearest, target, between, some, prefix) in enumerate(rows, first)
+        ]
+        return self._encoder.encode_all(made)
 
     def translate(
         self,
@@ -231,10 +231,34 @@ class Translator:
         self.prepare(chosen)
         if not replace_unknowns:
             self.check_dictionary(chosen)
-        requests = self.requests(sentences, previous=previous, first=first, to=to)
-        return self.translate_requests(
-            requests, chosen, attention=[attention] * len(requests), replaces=replace_unknowns
-        )
+        requests, shown = self.requests(sentences, previous=previous, first=first, to=to), [attention] * len(sentences)
+        return self.translate_requests(requests, chosen, attention=shown, replaces=replace_unknowns)
+
+    def complete(
+        self,
+        sentences: Sequence[str],
+        prefixes: Sequence[str],
+        *,
+        attention: bool = False,
+        replace_unknowns: bool = False,
+        first: int = 1,
+        previous: Previous = None,
+        to: Languages = None,
+        **decoding: Any,
+    ) -> list[Translation]:
+        """Translate sentences as `translate` does, with translations that begin with the words of `prefixes`.
+
+        Words that the vocabulary lacks a sign of are not given. There is no shortlist. InputError if a run writes backwards.
+        """
+        if self.target.right_to_left:
+            raise InputError("this run writes from right to left, so that no first words can be given; use another run")
+        chosen = lay_over(self.settings, {**decoding, "shortlist": False}, self.engine.capabilities)
+        self.prepare(chosen)
+        if not replace_unknowns:
+            self.check_dictionary(chosen)
+        options: dict[str, Any] = {"attention": [attention] * len(sentences), "replaces": replace_unknowns}
+        requests = self.requests(sentences, previous=previous, first=first, to=to, prefixes=prefixes)
+        return self.translate_requests(requests, chosen, **options)
 
     def translate_requests(
         self,
@@ -249,8 +273,7 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        found = self._search(requests, settings, watch)
-        terms = self._terminology.require(requests, found, settings, watch=watch)
+        terms = self._terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
         found = terms.found
         unknown = self.target.special.unk
         shown = [
