@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, str] = {
     "WordsSettings": "`text`, where `kind: words`",
     "CharactersSettings": "`text`, where `kind: characters`",
     "ImportedSettings": "`text`, where `kind: imported`",
+    "GlossarySettings": "`text.glossary`",
     "RecurrentSettings": "`model`, where `kind: rnn`",
     "GnmtSettings": "`model`, where `kind: gnmt`",
     "ConvolutionalSettings": "`model`, where `kind: convs2s`",

@@ -19,7 +19,7 @@ class SpecialIds:
     mask: int = 1
     """[MASK] of a masked language model. In Dragoman's own vocabularies it is the id of BOS, which an encoder never reads."""
     tags: tuple[int, ...] = ()
-    """Tags, with which sources may begin (`text/tags.py`)."""
+    """Tags, which sources alone have, mostly at their start (`text/tags.py`)."""
 
     @property
     def unwritten(self) -> tuple[int, ...]:

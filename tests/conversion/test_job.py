@@ -27,6 +27,12 @@ def test_an_export_agrees_with_its_run_on_every_sentence(trained: Trained, tmp_p
     assert agreement.largest_difference < 1e-4
 
 
+def test_a_run_that_reads_annotated_sources_is_exported_without_them(trained: Trained, tmp_path: Path):
+    run = trained("transformer", "text.glossary.share=0.5")
+    _, agreement = export(run, tmp_path / "out", quantization="float32")
+    assert (agreement.sentences, agreement.equal_beam) == (20, 1.0)
+
+
 def test_int8_is_smaller_and_says_how_far_it_agrees(trained: Trained, tmp_path: Path):
     run = trained("transformer")
     whole, _ = export(run, tmp_path / "whole", quantization="float32")

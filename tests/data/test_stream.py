@@ -25,7 +25,8 @@ from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
 from dragoman.settings import parse
 from dragoman.special_ids import SpecialIds
 from dragoman.text import Codec, SentencePieceSettings, learn_codecs
-from dragoman.text.tags import SYNTHETIC
+from dragoman.text.annotations import own_tokens
+from dragoman.text.tags import MARKS, SYNTHETIC
 from dragoman.text.vocabulary import Vocabulary
 from dragoman.text.words import Words
 from dragoman.tree import map_tensors
@@ -398,3 +399,112 @@ def test_batches_are_padded_begun_and_ended_as_the_vocabulary_says(store: Store,
             assert ((side.ids == 82).sum(1) == 1).all()
         assert (batch.target.ids[:, 0] == 80).all()
     stream.close()
+
+
+@pytest.fixture(scope="module")
+def marked(talks: DataSettings, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, tuple[Codec, Codec]]:
+    """Return two corpora of which one is linked, with a joint codec that has marks."""
+    lines = [(pair.source, pair.target) for corpus in talks.train for pair in read_pairs(corpus, talks)]
+    codecs = learn_codecs(SentencePieceSettings(size=90), lambda: lines, MARKS)
+    return build_store(tmp_path_factory.mktemp("marked"), talks, talks.train, codecs=codecs)[0], codecs
+
+
+@pytest.fixture
+def annotating(marked: tuple[Store, tuple[Codec, Codec]]) -> Iterator[Any]:
+    """Return a function that makes streams of annotated sources, closed when the test ends."""
+    made: list[BatchStream] = []
+
+    def stream(share: float, tokens: int = 400, **more: Any) -> BatchStream:
+        variation = Variation(more.pop("sampling", 0.0), annotated=share, joined=more.pop("joined", 0.0))
+        made.append(BatchStream(*marked, tokens, seed=1, variation=variation, **more))
+        return made[-1]
+
+    yield stream
+    for one in made:
+        one.close()
+
+
+def split(codec: Codec, ids: list[int]) -> tuple[list[int], list[str]]:
+    """Return a source without annotations, and what these wish for."""
+    begin, end = codec.marks
+    plain, wished, inside = list[int](), list[list[int]](), False
+    for index in ids:
+        if index == begin:
+            wished.append([])
+        elif not inside:
+            plain.append(index)
+        elif index != end:
+            wished[-1].append(index)
+        inside = index == begin or (inside and index != end)
+    return plain, [codec.decode(one) for one in wished]
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_annotated_sources_hold_words_of_their_targets(
+    sampling: float, pool: str, annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]
+) -> None:
+    store, (source, target) = marked
+    usual, found, count = sentences(epoch(annotating(0.0))), epoch(annotating(0.7, sampling=sampling)), 0
+    stripped = Counter[tuple[str, str]]()
+    for ids, labels in sentences(found).elements():
+        plain, wished = split(source, list(ids))
+        text = target.decode(list(labels))
+        assert all(f" {one} " in f" {text} " for one in wished), (wished, text)
+        stripped[source.decode(plain), text] += 1
+        count += bool(wished)
+    assert stripped == Counter((source.decode(list(ids)), target.decode(list(one))) for ids, one in usual.elements())
+    linked = sum(links is not None and len(links) > 0 for links in map(store.links, range(len(store))))
+    assert 0.6 * linked < count < 0.8 * linked
+    for batch in found:
+        assert max(batch.source.ids.numel(), batch.labels.numel()) <= 400 or len(batch.source.ids) == 1
+
+
+def test_without_a_share_nothing_changes(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
+    plain = BatchStream(*marked, 400, seed=1)
+    assert equal(take(annotating(0.0), 30), take(plain, 30))
+    plain.close()
+
+
+def test_pairs_are_annotated_anew_in_each_epoch(annotating: Any) -> None:
+    stream = annotating(0.5)
+    first, second = epoch(stream), epoch(stream)
+    assert sentences(first) != sentences(second) and equal(first, epoch(annotating(0.5)))
+
+
+@pytest.mark.parametrize("done", [3, 40])
+def test_annotated_sources_go_on_from_any_position(done: int, pool: str, annotating: Any) -> None:
+    options: dict[str, Any] = {"sampling": 0.3, "joined": 0.3, "tokens": 200}
+    unbroken, resumed = annotating(0.5, **options), annotating(0.5, **options)
+    take(unbroken, done)
+    resumed.seek(json.loads(json.dumps(unbroken.position)))
+    assert equal(take(resumed, 15), take(unbroken, 15))
+
+
+def test_links_are_those_of_the_words_of_the_source(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
+    (source, _), seen = marked[1], 0
+    known = {
+        (tuple(ids), tuple(labels)): links for batch in epoch(annotating(0.0)) for ids, labels, links in rows_of(batch)
+    }
+    for batch in epoch(annotating(0.8)):
+        for ids, labels, links in rows_of(batch):
+            own = torch.tensor(own_tokens(source, ids))
+            assert torch.equal(links[:, own], known[tuple(split(source, ids)[0]), tuple(labels)])
+            assert not links[:, ~own].any()
+            seen += int((~own).sum())
+    assert seen > 100
+
+
+def rows_of(batch: Batch) -> Iterator[tuple[list[int], list[int], Tensor]]:
+    """Yield the pairs of a batch with their links, without padding."""
+    assert batch.links is not None
+    sides = (batch.source.ids, batch.source.mask, batch.labels, batch.links)
+    for ids, mask, labels, links in zip(*sides, strict=True):
+        real = labels != PAD
+        yield ids[mask].tolist(), labels[real].tolist(), links[real][:, mask]
+
+
+def test_annotated_sources_fit_into_the_model(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
+    bound = int(marked[0].source_lengths.max()) + 2
+    found = epoch(annotating(1.0, bounds=(bound, None)))
+    assert max(batch.source.ids.shape[1] for batch in found) <= bound + 1
+    assert any(marked[1][0].marks[0] in batch.source.ids for batch in found)

@@ -14,6 +14,16 @@ def test_a_batch_may_use_what_each_of_its_source_tokens_brings_along() -> None:
     assert shortlist.union(torch.tensor([[1, 2]])).tolist() == [0, 1, 2, 3, 5, 6, 7]
 
 
+def test_what_a_source_wishes_for_is_listed_for_it_alone() -> None:
+    shortlist = Shortlist(torch.arange(4), torch.tensor([[0, 0], [7, 5], [5, 6]]))
+    listed = shortlist.listed(torch.tensor([[1], [2]]), torch.tensor([[9, 2], [2, 0]]))
+    assert listed.kept.tolist() == [0, 1, 2, 3, 5, 6, 7, 9]
+    assert listed.allowed is not None
+    assert listed.allowed[:, 4:].tolist() == [[True, False, True, True], [True, True, False, False]]
+    alone = shortlist.listed(torch.tensor([[1]]), torch.tensor([[9]]))
+    assert alone.kept.tolist() == [0, 1, 2, 3, 5, 7, 9]
+
+
 def test_hypotheses_get_the_ids_of_the_vocabulary_again() -> None:
     found = Hypotheses([[Hypothesis([4, 5, 4], -1.0, -2.0)], [Hypothesis([], -3.0, -3.0)]])
     restored = restore_vocabulary_ids(found, KEPT)

@@ -2,21 +2,28 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
+import torch
 from tests.tiny import MODELS, Trained
 
+from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, SettingsError
+from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.terms import joining, ways
+from dragoman.inference.torch_engine import TorchEngine
 from dragoman.inference.translation import TermCounts
 from dragoman.inference.translator import Translator
+from dragoman.jobs.shortlist import make_shortlist
 from dragoman.text.codec import Codec, learn_codec
 from dragoman.text.glossary import Entry, Term, Words
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 
 SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "This is a book."]
 TEXTS = ["L'école est vieille.", "Une école, deux écoles: l'eau (l'eau).", "École 'eau'.", "Vieille eau."]
+ANNOTATED = "text.glossary.share=0.5"
 CODECS = [
     SentencePieceSettings(size=60),
     SentencePieceSettings(size=60, right_to_left=True),
@@ -147,3 +154,104 @@ def test_a_sentence_may_have_terms_of_its_own_which_come_first(trained: Trained,
     assert [one.source for one in found.terms] == ["love cats"]
     drawn = translator.settings.model_copy(update={"method": "sample", "glossary": ()})
     assert translator.translate_requests(requests, drawn)[0].terms == ()
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[list[EncodedRequest]]:
+    """What engines search for from now on."""
+    found: list[list[EncodedRequest]] = []
+    search = TorchEngine.search
+
+    def noting(self: TorchEngine, requests: Any, settings: DecodingSettings, **more: Any) -> Any:
+        found.append(list(requests))
+        return search(self, requests, settings, **more)
+
+    monkeypatch.setattr(TorchEngine, "search", noting)
+    return found
+
+
+def wished(codec: Codec, ids: list[int]) -> list[str]:
+    """What a source wishes for."""
+    begin, end = codec.marks
+    starts = [at for at, index in enumerate(ids) if index == begin]
+    return [codec.decode(ids[at + 1 : ids.index(end, at)]) for at in starts]
+
+
+@pytest.mark.parametrize("options", [{}, {"mbr_samples": 2}])
+def test_a_model_that_was_trained_so_reads_the_terms_in_its_sources(
+    trained: Trained, terms: Path, searched: list[list[EncodedRequest]], options: dict[str, Any]
+):
+    translator = Translator.load(trained("transformer", ANNOTATED), glossary=[terms], **options)
+    searched.clear()
+    found = translator.translate(SOURCES, attention=True)
+    asked = [["quyển sách"], [], ["thư viện", "nhà"], [], ["sách đỏ"]]
+    *first, again = searched
+    for requests in first:
+        assert [wished(translator.source, one.sources[0]) for one in requests] == asked
+    rows = [row for row, one in enumerate(found) if any(term.state != "met" for term in one.terms) and asked[row]]
+    assert [wished(translator.source, one.sources[0]) for one in again] == [asked[row] for row in rows]
+    plain = translator.requests(SOURCES)
+    for one, request in zip(found, plain, strict=True):
+        if one.reading is None:
+            assert request.request.source == ""
+            continue
+        (reading,) = translator.engine.attention_maps(
+            [replace(request, target=list(one.ids))], (translator.source, translator.target), translator.settings
+        )
+        assert one.reading.source == reading.source and one.reading.source.words == request.request.source.split()
+        assert torch.allclose(one.reading.weights, reading.weights, atol=1e-5)
+
+
+def test_without_a_glossary_nothing_is_annotated(trained: Trained, searched: list[list[EncodedRequest]]):
+    translator = Translator.load(trained("transformer", ANNOTATED))
+    searched.clear()
+    translator.translate(SOURCES)
+    assert searched == [translator.requests(SOURCES)]
+
+
+def test_a_model_that_was_not_trained_so_reads_sources_as_they_are(
+    trained: Trained, terms: Path, tmp_path: Path, searched: list[list[EncodedRequest]]
+):
+    reader = trained("transformer", ANNOTATED)
+    other = trained("transformer", f"model.start_from.whole={reader}", "training.steps=2", "training.warmup=1")
+    translator = Translator.load(reader, other, glossary=[terms])
+    searched.clear()
+    translator.translate(SOURCES[:1])
+    for requests in searched:
+        ((annotated, plain),) = (one.sources for one in requests)
+        assert wished(translator.source, annotated) == ["quyển sách"]
+        assert plain == translator.source.encode(SOURCES[0])
+
+
+def test_what_a_source_wishes_for_is_in_the_shortlist(trained: Trained, terms: Path, tmp_path: Path):
+    run = Path(copytree(trained("transformer", ANNOTATED), tmp_path / "run"))
+    make_shortlist(run, likely=1, frequent=1)
+    translator = Translator.load(run, glossary=[terms], shortlist=True, minimum_length=6)
+    (asked,) = translator._terminology.annotate(translator.requests(SOURCES[:1]), translator.settings)
+    assert set(asked.wished) == set(translator.target.encode("quyển sách"))
+    shortlist = translator.engine._require_shortlist()
+    assert not set(asked.wished) <= set(shortlist.union(torch.tensor([asked.sources[0]])).tolist())
+    alone = translator.translate(SOURCES[:1])
+    assert translator.translate(SOURCES)[0].text == alone[0].text
+
+
+def test_a_source_that_is_too_long_with_its_terms_stays_as_it_is(
+    trained: Trained, terms: Path, searched: list[list[EncodedRequest]], monkeypatch: pytest.MonkeyPatch
+):
+    translator = Translator.load(trained("transformer", ANNOTATED), glossary=[terms])
+    monkeypatch.setattr(translator.models[0], "source_positions", 64)
+    each = len(translator.source.encode("cats"))
+    for count in (1, 62 // each):
+        searched.clear()
+        translator.translate([" ".join(["cats"] * count)])
+        assert bool(wished(translator.source, searched[0][0].sources[0])) is (count == 1)
+
+
+def test_samples_and_vocabularies_that_cannot_spell_a_term_wish_for_nothing(trained: Trained, terms: Path):
+    translator = Translator.load(trained("transformer", ANNOTATED))
+    entries = [(Entry.of("cats", ["nhà"]),), (Entry.of("no", ["猫"]),)]
+    requests = translator.requests(["I love cats.", "No."], terms=entries)
+    asked = translator._terminology.annotate(requests, translator.settings)
+    assert [wished(translator.source, one.sources[0]) for one in asked] == [["nhà"], []]
+    drawn = translator.settings.model_copy(update={"method": "sample"})
+    assert translator._terminology.annotate(requests, drawn) is requests

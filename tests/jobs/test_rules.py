@@ -45,6 +45,8 @@ LOOP = ["model.input_feeding=true"]
         ),
         ("masked_lm", ["text.sampling_target=0.1"], ["`text.sampling_target: 0.1`", "one text"]),
         ("decoder_only", ["text.sampling_target=0"], ["`text.sampling_target: 0.0`", "one text"]),
+        ("transformer", ["text.glossary.share=0.2", "text.joint=false"], ["`text.glossary`", "`text.joint: true`"]),
+        ("decoder_only", ["text.glossary.share=0.2"], ["`text.glossary`", "translation models"]),
         ("rnn", ["text.sampling_epochs=3"], ["`text.sampling_epochs: 3`", "`text.sampling` is 0"]),
         ("transformer", ["training.recurrence=native"], ["`training.recurrence: native`", "not for transformer"]),
         ("transformer", ["training.recurrence=plain"], ["`training.recurrence: plain`", "not for transformer"]),
@@ -148,3 +150,5 @@ def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
 def test_tags_do_not_work_with_positional_unknown_words() -> None:
     found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional}", "data.train.0.tagged=true"))
     assert any("`data.train.0.tagged: true` would move" in one and "`text.unknown: positional`" in one for one in found)
+    found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional, joint: true, glossary: {}}"))
+    assert any("`text.glossary` would move" in one and "`text.unknown: positional`" in one for one in found)

@@ -34,6 +34,7 @@ TEXT = {
     "lower": ("text.lower=true", "text.size=250"),
     "two": ("text.joint=false", "text.size=180"),
     "characters": ('text={"kind": "characters", "joint": true}',),
+    "annotated": ("text.glossary.share=0.5",),
 }
 RUNS = {
     "pre, all": ("bpe", "pre", "all"),
@@ -43,6 +44,7 @@ RUNS = {
     "pre, target, two vocabularies": ("two", "pre", "target"),
     "post, none": ("bpe", "post", "none"),
     "post, characters, target": ("characters", "post", "target"),
+    "pre, annotated": ("annotated", "pre", "all"),
 }
 
 QUICK = ("pre, unigram", "post, all")

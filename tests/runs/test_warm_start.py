@@ -265,3 +265,10 @@ def test_a_tag_that_the_other_vocabulary_lacks_is_refused(trained: Trained, tmp_
     ):
         started(tmp_path, f"model.start_from.whole={run}", "data.train.0.tagged=true")
     assert not (tmp_path / "run").exists()
+
+
+def test_marks_of_terms_that_the_other_vocabulary_lacks_are_refused(trained: Trained, tmp_path: Path) -> None:
+    run = trained("transformer")
+    with pytest.raises(TextError, match=r"no marks of terms.*`text\.glossary`.*start without that run"):
+        started(tmp_path, f"model.start_from.whole={run}", "text.glossary.share=0.1")
+    assert not (tmp_path / "run").exists()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.data.annotations import annotations
 from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, split_evenly
 from dragoman.data.collate import collate
 from dragoman.data.links import TokenLinks, link_tokens
@@ -15,6 +16,7 @@ from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
+from dragoman.text.annotations import annotated, own_tokens
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Frame
 
@@ -65,9 +67,9 @@ class BatchStream(Iterator[Batch]):
 
     The batches are a function of the store, `tokens`, `seed` and `variation`: a stream moved to the `position` of another
     continues identically. The variation may tokenise the texts differently in each epoch (see `Codec.sample`), a pool at a
-    time, so that batches are grouped by true lengths, and join some pairs with another: the two sources and the two targets,
-    one after the other, are one pair, which still counts as two. The next batch is made in the background. `tokens` smaller
-    than a sentence gives it a batch of its own.
+    time, so that batches are grouped by true lengths, put translations of terms into some sources (`data/annotations.py`), and
+    join some pairs with another: the two sources and the two targets, one after the other, are one pair, which still counts as
+    two. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch of its own.
     """
 
     def __init__(
@@ -83,8 +85,8 @@ class BatchStream(Iterator[Batch]):
     ) -> None:
         """Begin at the first batch; where sampling gives more than `bounds` (source, target) tokens, `Codec.encode` is used.
 
-        Nor do joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes with the `previous` ones
-        before it in its document, which are never sampled.
+        Nor do annotated sources or joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes with the
+        `previous` ones before it in its document, which are never sampled or annotated.
         """
         self.store = store
         self.codecs = codecs
@@ -149,7 +151,7 @@ class BatchStream(Iterator[Batch]):
         rows = [order[np.searchsorted(indices, members, sorter=order)] for members in self._plan]
         cells = [len(at) * int(source[at].max() + target[at].max() + 3) for at in rows]  # </s>, and <s> of the target
         share = len(self.store) / int(self._given[-1])
-        largest = self._make(self._plan[int(np.argmax(cells))], self._sampled, self._partners)
+        largest = self._make(self._plan[int(np.argmax(cells))], self._varied, self._partners)
         tokens = int(target.sum()) + len(target)
         return EpochOutline(share * len(cells), share * sum(cells), share * tokens, largest)
 
@@ -162,14 +164,14 @@ class BatchStream(Iterator[Batch]):
         runs = pools(len(self.store), np.random.default_rng((self.seed, epoch)))
         chosen = runs[pool]
         indices = np.concatenate([np.arange(run.start, run.stop) for run in chosen])
-        self._sampled = self._sample(indices, epoch, pool) if any(self.variation.rates(epoch)) else {}
-        if self._sampled:
-            source, target = np.array(
-                [[len(side) for side in self._sampled[at]] for at in indices.tolist()], np.int32
-            ).T
-        else:
-            source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
-            target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
+        self._varied = self._sample(indices, epoch, pool) if any(self.variation.rates(epoch)) else {}
+        if self.variation.annotated:
+            self._varied |= self._annotate(indices, epoch, pool)
+        source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
+        target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
+        for place, at in enumerate(indices.tolist() if self._varied else ()):
+            if at in self._varied:
+                source[place], target[place] = map(len, self._varied[at])
         self._partners: dict[int, int] = {}
         if self.variation.joined:
             found = self._couples(source, target, place=(epoch, pool))
@@ -198,16 +200,16 @@ class BatchStream(Iterator[Batch]):
 
     def _prepare(self) -> Future[Batch]:
         """Start preparing the next batch."""
-        return self._worker.submit(self._make, self._plan[self._batch], self._sampled, self._partners)
+        return self._worker.submit(self._make, self._plan[self._batch], self._varied, self._partners)
 
-    def _make(self, indices: Members, sampled: dict[int, EncodedPair], partners: dict[int, int]) -> Batch:
+    def _make(self, indices: Members, varied: dict[int, EncodedPair], partners: dict[int, int]) -> Batch:
         """Read and pad the pairs of one batch, with what else is known of them."""
         rows = [[at, partners[at]] if at in partners else [at] for at in indices.tolist()]
         number, count = self._part
         shares = split_evenly(len(rows), count)
         own = shares[number] if number < len(shares) else range(0)
         parts = [
-            [sampled[at] if sampled else self.store.pair(at) if place in own else self._blank(at) for at in row]
+            [varied.get(at) or (self.store.pair(at) if place in own else self._blank(at)) for at in row]
             for place, row in enumerate(rows)
         ]
         pairs = [joined(row) for row in parts]
@@ -258,7 +260,26 @@ class BatchStream(Iterator[Batch]):
             sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
         return sampled
 
+    def _annotate(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
+        """Return pairs of one pool in whose sources translations follow some terms; seed, epoch and pool decide."""
+        rng, share = random.Random(f"{self.seed} {epoch} {pool} annotated"), self.variation.annotated
+        bound, found = self.bounds[0], dict[int, EncodedPair]()
+        for at in indices.tolist():
+            links = self.store.links(at) if rng.random() < share else None
+            if links is None:
+                continue
+            texts, (source, target) = self.store.text(at), self._varied.get(at) or self.store.pair(at)
+            drawn = annotations(self.codecs, texts, links, rng)
+            ids = annotated(self.codecs[0], source.tolist(), texts[0], drawn)
+            if bound is None or len(ids) <= bound:
+                found[at] = np.array(ids, np.int32), target
+        return found
+
 
 def _words(codec: Codec, frame: Frame, ids: list[int]) -> list[int]:
-    """Return the word of each token of a sentence, -1 for the frame around it."""
-    return [*(-1 for _ in frame.before), *codec.piece_words(frame.inside(ids)), *(-1 for _ in frame.after)]
+    """Return the word of each token of a sentence, -1 for the frame around it and for annotations."""
+    text = frame.inside(ids)
+    own = own_tokens(codec, text)
+    words = iter(codec.piece_words([index for index, kept in zip(text, own, strict=True) if kept]))
+    within = (next(words) if kept else -1 for kept in own)
+    return [*(-1 for _ in frame.before), *within, *(-1 for _ in frame.after)]

@@ -13,7 +13,7 @@ Couples = Int[np.ndarray, "couples 2"]
 
 @dataclass(frozen=True)
 class Variation:
-    """Subword sampling on each side, and pairs that are joined to one."""
+    """Subword sampling on each side, pairs that are joined to one, and translations of terms in sources."""
 
     source: float = 0.0
     """Rate of sampling (see `Codec.sample`); 0 for none."""
@@ -22,6 +22,8 @@ class Variation:
     """Number of epochs with sampling; None for all."""
     joined: float = 0.0
     """Share of the pairs that are joined with another."""
+    annotated: float = 0.0
+    """Share of the pairs in whose sources translations follow some terms."""
 
     def rates(self, epoch: int) -> tuple[float, float]:
         """Return the rates of sampling in an epoch, counted from 0.

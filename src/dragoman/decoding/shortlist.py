@@ -50,19 +50,21 @@ class Shortlist:
         """
         return torch.cat([self.always, self.likely[sources.unique()].flatten()]).unique()
 
-    def listed(self, sources: Int[Tensor, "batch time"]) -> Listed:
-        """Return the target ids that may occur in translations of these sentences, and in that of each.
+    def listed(self, sources: Int[Tensor, "batch time"], wished: Int[Tensor, "batch _"] | None = None) -> Listed:
+        """Return the target ids that may occur in translations of these sentences, and in that of each; `wished` ones, too.
 
         >>> Shortlist(torch.arange(4), torch.tensor([[9, 5], [6, 0]])).listed(torch.tensor([[0], [1]])).allowed[:, 4:]
         tensor([[ True, False,  True],
                 [False,  True, False]])
         """
-        kept = self.union(sources)
+        kept, likely = self.union(sources), self.likely[sources].flatten(1)
+        if wished is not None:
+            kept, likely = torch.cat([kept, wished.flatten()]).unique(), torch.cat([likely, wished], 1)
         if len(sources) == 1:
             return Listed(kept, None)
         allowed = torch.zeros((len(sources), int(kept[-1]) + 1), dtype=torch.bool, device=kept.device)
         allowed[:, self.always] = True
-        return Listed(kept, allowed.scatter(1, self.likely[sources].flatten(1), True)[:, kept])
+        return Listed(kept, allowed.scatter(1, likely, True)[:, kept])
 
 
 class ShortlistedDecoder:

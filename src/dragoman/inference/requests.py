@@ -43,6 +43,8 @@ class EncodedRequest:
     """What a translation must contain: one of the ways to write each phrase, as ids."""
     prefix: tuple[int, ...] = ()
     """What a translation must begin with; nothing if the vocabulary lacks a sign of it."""
+    wished: tuple[int, ...] = ()
+    """Ids of the translations that stand in an annotated source (`text/annotations.py`): a shortlist has them, too."""
     limit: int | None = None
     """Maximum number of tokens of a translation, if it is below that of the search."""
 

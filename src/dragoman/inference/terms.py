@@ -1,4 +1,8 @@
-"""The terms of a glossary in translations: where one is missing, a sentence is searched again by a beam that must write it."""
+"""The terms of a glossary in translations.
+
+Models that were trained so read the translations of terms in their sources (`text/annotations.py`). Where a term is missing even
+so, a sentence is searched again by a beam that must write it.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +17,9 @@ from dragoman.documents.glossaries import read_glossary
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.torch_engine import TorchEngine
 from dragoman.inference.translation import UsedTerm
+from dragoman.text.annotations import annotated, annotation
 from dragoman.text.codec import Codec
-from dragoman.text.glossary import Entry, Glossary, Term, Words, in_word
+from dragoman.text.glossary import Entry, Glossary, Match, Term, Words, in_word
 
 BEFORE = ("", "'", "’", "-", "(", '"', "«", "“")
 """What a term may follow without a space: it may be other tokens then."""
@@ -38,8 +43,14 @@ class Required:
 class Terminology:
     """Requires the terms of glossaries of an engine, and keeps the glossaries that it read."""
 
-    def __init__(self, engine: TorchEngine, target: Codec, directions: Directions) -> None:
+    def __init__(
+        self, engine: TorchEngine, target: Codec, directions: Directions, *, sources: Sequence[Codec] = ()
+    ) -> None:
+        """Begin with no glossary; `sources` are the source codecs of the models."""
         self._engine, self._target, self._directions = engine, target, directions
+        self._sources = tuple(sources)
+        self._reads = [run.recipe.text.glossary is not None for run in engine.runs]
+        """Whether each model was trained to read annotated sources."""
         self._glossaries: dict[tuple[tuple[Path, ...], tuple[str | None, str | None]], Glossary] = {}
         self._phrase = lru_cache(maxsize=KEPT)(partial(_ways_of, target))
         """The ways to write a translation of a term; none if the vocabulary lacks a sign of it."""
@@ -49,6 +60,12 @@ class Terminology:
         """Read the glossary of settings, unless its languages depend on the sentence. InputError if it cannot be read."""
         if not self._directions.tagged:
             self._glossary(settings.glossary, self._directions.first)
+
+    def annotate(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Sequence[EncodedRequest]:
+        """Return requests as a search is to read them: with translations after terms, for models that were trained so."""
+        if not any(self._reads) or not self._asks(requests, settings):
+            return requests
+        return [self._annotated(request, self._matches(request, settings)) for request in requests]
 
     def require(
         self,
@@ -60,11 +77,11 @@ class Terminology:
     ) -> Required:
         """Search those sentences again whose best translations lack a term of the glossary, with all of their terms as phrases.
 
+        The requests are those that were searched for.
         What a second search finds is taken where it has more of the terms; what cannot be written with the vocabulary, or does
         not fit into the maximum length, stays unmet.
         """
-        asks = settings.requires_terms or any(one.request.terms for one in requests)
-        if not asks or settings.method == "sample":
+        if not self._asks(requests, settings):
             return Required(found, [()] * len(requests))
         wanted = [self._entries(request, settings) for request in requests]
         before = [self._used(some, entries) for some, entries in zip(found, wanted, strict=True)]
@@ -84,8 +101,17 @@ class Terminology:
         used = [tuple(map(_outcome, *row)) for row in zip(wanted, before, after, strict=True)]
         return Required(results, used)
 
+    def _asks(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> bool:
+        """Tell whether there is a glossary; samples stay as they are drawn."""
+        asks = settings.requires_terms or any(one.request.terms for one in requests)
+        return asks and settings.method != "sample"
+
     def _entries(self, request: EncodedRequest, settings: DecodingSettings) -> list[Entry]:
-        """Return the entries whose terms are in a sentence, each once: those of the request, and of the settings elsewhere."""
+        """Return the entries whose terms are in a sentence, each once."""
+        return list(dict.fromkeys(match.entry for match in self._matches(request, settings)))
+
+    def _matches(self, request: EncodedRequest, settings: DecodingSettings) -> list[Match]:
+        """Return the terms that are in a sentence: those of the request, and of the settings elsewhere."""
         between, first = request.request.between, self._directions.first
         languages = first if between is None else (between.source, between.target)
         source = request.request.source
@@ -96,7 +122,21 @@ class Terminology:
             found += [
                 one for one in general if not any(one.start < other.end and other.start < one.end for other in own)
             ]
-        return list(dict.fromkeys(match.entry for match in found))
+        return found
+
+    def _annotated(self, request: EncodedRequest, matches: Sequence[Match]) -> EncodedRequest:
+        """Return a request with the preferred translations of its terms, as far as they fit into the models' positions."""
+        text, sources, wished = request.request.source, list[list[int]](), dict[int, None]()
+        for codec, model, reads, ids in zip(
+            self._sources, self._engine.models, self._reads, request.sources, strict=True
+        ):
+            made = (annotation(codec, text[: one.end], one.entry.targets[0].text) for one in matches if reads)
+            found = [one for one in made if one is not None]
+            longer = annotated(codec, ids, text, found) if found else ids
+            fits = model.source_positions is None or len(longer) < model.source_positions
+            sources.append(longer if fits else ids)
+            wished |= dict.fromkeys(token for one in found for token in one.wished)
+        return replace(request, sources=tuple(sources), wished=tuple(wished))
 
     def _glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
         """Return the glossary of some files, its translations as the model would write them."""

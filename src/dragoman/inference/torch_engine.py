@@ -140,7 +140,10 @@ class TorchEngine:
                 for ids in zip(*(request.sources for request in requests), strict=True)
             ]
             encoded = [model.encoder(source) for model, source in zip(self.models, padded, strict=True)]
-            listed = self._require_shortlist().listed(padded[0].ids) if settings.shortlist else None
+            listed = None
+            if settings.shortlist:
+                wished = pad([request.wished for request in requests], None, self.special).ids.to(self.session.device)
+                listed = self._require_shortlist().listed(padded[0].ids, wished)
             special = self.special if listed is None else listed.special(self.special)
             begun = [_begin(model, source, listed) for model, source in zip(self.models, encoded, strict=True)]
             steps, states = zip(*begun, strict=True)

@@ -79,7 +79,7 @@ class Translator:
         """The source codec of each model."""
         self._speller = Speller(source, target, dictionary or {})
         self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
-        self._terminology = Terminology(self.engine, target, self.directions)
+        self._terminology = Terminology(self.engine, target, self.directions, sources=self.sources)
 
     @classmethod
     def load(
@@ -273,7 +273,9 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        terms = self._terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
+        asked = self._terminology.annotate(requests, settings)
+        found = self._search(asked, settings, watch)
+        terms = self._terminology.require(asked, found, settings, watch=watch)
         found = terms.found
         unknown = self.target.special.unk
         shown = [

@@ -40,7 +40,7 @@ def _checksums(recipe: Recipe) -> dict[str, str]:
 
 def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
     """Raise TextError or SettingsError for what the vocabularies of another run lack, or do not support."""
-    codecs[0].check_tags(recipe.data.tag_pieces)
+    codecs[0].check_tags(recipe.tag_pieces)
     if codecs[0].frames or codecs[1].starts:
         for direction in map(Between._make, recipe.data.directions.trained):
             codecs[0].frame(direction)

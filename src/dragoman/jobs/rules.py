@@ -316,6 +316,18 @@ TEXT = (
         "needs word alignments of every training corpus",
         remedy="make them with `dragoman align` and give the file as `links` of the corpus",
     ),
+    Rule("text.glossary", _can("translates"), "works only for translation models, which read a source"),
+    Rule(
+        "text.glossary",
+        lambda _, text: text.joint,
+        "writes words of the target into sources, which needs one vocabulary for both",
+        remedy="set `text.joint: true`, or remove it",
+    ),
+    Rule(
+        "text.glossary",
+        lambda _, text: getattr(text, "unknown", "plain") == "plain",
+        "would move the source words that `text.unknown: positional` counts",
+    ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
     *(
         Rule(f"data.{part}.*.{name}", lambda *_: False, "works only for training corpora")

@@ -236,7 +236,7 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
         recipe.data,
         recipe.data.train,
         codecs=codecs,
-        align=guided is not None and guided.links == "learned",
+        align=recipe.text.glossary is not None or (guided is not None and guided.links == "learned"),
         workers=os.cpu_count() or 1,
         say=listener.say,
     )
@@ -259,7 +259,8 @@ def _variation(recipe: Recipe) -> Variation:
     """Return how the sentences of one epoch differ from those of another."""
     text = recipe.text
     target = text.sampling if text.sampling_target is None else text.sampling_target
-    return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined)
+    share = 0.0 if text.glossary is None else text.glossary.share
+    return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined, share)
 
 
 def with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:

@@ -14,6 +14,7 @@ from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.settings import TextSettings
+from dragoman.text.tags import MARKS
 from dragoman.training.budgets import BUDGETS
 from dragoman.training.settings import TrainingSettings
 
@@ -79,6 +80,11 @@ class Recipe(Settings):
     def auto(self) -> tuple[str, ...]:
         """Return the settings to choose when training starts, as paths such as `model.width`; here they have placeholders."""
         return self._auto
+
+    @property
+    def tag_pieces(self) -> tuple[str, ...]:
+        """Return all tags that training sources may have, marks of annotations among them."""
+        return (*self.data.tag_pieces, *(MARKS if self.text.glossary is not None else ()))
 
     @model_validator(mode="wrap")
     @classmethod

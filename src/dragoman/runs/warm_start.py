@@ -32,7 +32,7 @@ NOT_IN_PART = {
 """Settings that do not affect a part; if attention to the source does not fit, a name or a shape shows it."""
 
 
-OWN = frozenset({"sampling", "sampling_target", "sampling_epochs", "right_to_left"})
+OWN = frozenset({"sampling", "sampling_target", "sampling_epochs", "right_to_left", "glossary"})
 """Settings of text that belong to the run and not to its vocabularies: how text is read, and the direction of writing."""
 
 
@@ -42,7 +42,7 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     A part's weights belong to a vocabulary: the encoder's to the source's, the decoder's to the target's. With
     `text.joint`, and in language models, which have one language, one vocabulary serves both sides.
     """
-    given, tags = _runs(recipe.model), recipe.data.tag_pieces
+    given, tags = _runs(recipe.model), recipe.tag_pieces
     source = next((run.source for part, run in given.items() if part != "decoder"), None)
     target = next((run.target for part, run in given.items() if part != "encoder"), None)
     if recipe.text.joint or purpose_of(recipe.model) != "translate":

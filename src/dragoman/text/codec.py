@@ -25,7 +25,7 @@ from dragoman.text.settings import (
     TextSettings,
     WordsSettings,
 )
-from dragoman.text.tags import language_of, refusal, tag_piece
+from dragoman.text.tags import MARKS, language_of, refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
 from dragoman.text.words import Characters, Words, learn_characters, learn_words
@@ -177,6 +177,12 @@ class Codec:
     def leading_tags(self, ids: Sequence[int]) -> list[int]:
         """Return the tags that a source begins with."""
         return list(takewhile(lambda index: index in self.special.tags, ids))
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """Return the ids of the marks before and after the translation of a term in a source; none if there are no such marks."""
+        known = self.tokenizer.vocabulary.tags
+        return tuple(known[mark] for mark in MARKS if mark in known)
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Return the ids of a random segmentation of `text`, which depends only on `rng`; a rate of 0 gives `encode(text)`.

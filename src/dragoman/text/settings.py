@@ -9,6 +9,14 @@ from dragoman.text.unknown import positional_pieces
 from dragoman.text.vocabulary import SPECIAL
 
 
+class GlossarySettings(Settings):
+    """Terms in training sources that are followed by their translations, so that translations keep to those of a glossary."""
+
+    share: float = Field(default=0.1, gt=0, le=1)
+    """Share of the training pairs with such terms, others in every epoch. Words and phrases are drawn at random among those that
+    word alignments link to words of the target, which need no glossary (Dinu et al. 2019; Bergmanis and Pinnis 2021)."""
+
+
 class SentencePieceSettings(Settings):
     """Subwords, learned by SentencePiece."""
 
@@ -31,6 +39,8 @@ class SentencePieceSettings(Settings):
     """Lowercase all text."""
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
+    glossary: GlossarySettings | None = None
+    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
     """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
@@ -66,6 +76,8 @@ class WordsSettings(Settings):
     """Lowercase all text."""
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
+    glossary: GlossarySettings | None = None
+    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -100,6 +112,8 @@ class CharactersSettings(Settings):
     """Lowercase all text."""
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
+    glossary: GlossarySettings | None = None
+    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
 
 
 class ImportedSettings(Settings):
@@ -111,6 +125,7 @@ class ImportedSettings(Settings):
     sampling_epochs: ClassVar[int | None] = None
     lower: ClassVar[bool] = False
     right_to_left: ClassVar[bool] = False
+    glossary: ClassVar[None] = None
     kind: Literal["imported"] = "imported"
     """Tokeniser: that of the imported model."""
     joint: bool = True

@@ -1,4 +1,4 @@
-"""Tags: tokens at the start of a source that tell a model which language to translate into, and whether a machine wrote it.
+"""Tags: tokens of sources that no text has: the language to translate into, that a machine wrote it, marks of annotations.
 
 Johnson et al. 2017 ("Google's multilingual neural machine translation system: enabling zero-shot translation"), section 3: a
 token such as `<2es>` at the start of the source names the language of the target. Here it is `<to es>`: no tokeniser makes a
@@ -15,6 +15,9 @@ _TAG = re.compile(r"<to (\S+)>")
 
 SYNTHETIC = "<synthetic source>"
 """The tag of sources that a model wrote, after that of the language: tagged back-translation (Caswell et al. 2019)."""
+
+MARKS = ("<translated as>", "<end of translation>")
+"""What stands before and after the translation of a term, which follows the term in a source (`text/annotations.py`)."""
 
 
 def tag_piece(language: str) -> str:
@@ -47,12 +50,17 @@ def is_tag(piece: str) -> bool:
     >>> is_tag(SYNTHETIC), is_tag("<to fr>"), is_tag("<s>")
     (True, True, False)
     """
-    return piece == SYNTHETIC or language_of(piece) is not None
+    return piece in (SYNTHETIC, *MARKS) or language_of(piece) is not None
 
 
 def refusal(piece: str, known: Mapping[str, int]) -> str:
     """Return what is wrong with a vocabulary of the tags `known` that lacks one, and what to do."""
     language, languages = language_of(piece), [name for name in map(language_of, known) if name is not None]
+    if piece in MARKS:
+        return (
+            "the vocabulary has no marks of terms, because it is that of another run; remove `text.glossary`, or start without "
+            "that run"
+        )
     if language is None:
         return (
             "the vocabulary has no tag of sources that a machine wrote, because it is that of another run; remove "
