@@ -1,11 +1,11 @@
-"""Translations of terms in sources: after the term, however that is cut, and away again."""
+"""Translations in sources: in the place of a term, however that is cut."""
 
 import random
 
 import pytest
 
 from dragoman.text import Codec, learn_codecs
-from dragoman.text.annotations import Annotation, annotated, annotation, own_tokens
+from dragoman.text.annotations import Annotation, annotated, annotation
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, TextSettings, WordsSettings
 from dragoman.text.tags import MARKS, tag_pieces
 
@@ -27,7 +27,8 @@ def codec(request: pytest.FixtureRequest) -> Codec:
 
 def wished(codec: Codec, text: str, term: str, translation: str) -> Annotation:
     """Return the translation of a term that is once in a text."""
-    found = annotation(codec, text[: text.index(term) + len(term)], translation)
+    start = text.index(term)
+    found = annotation(codec, text, (start, start + len(term)), translation)
     assert found is not None
     return found
 
@@ -45,14 +46,13 @@ def parts(codec: Codec, ids: list[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
-def test_a_translation_follows_its_term(codec: Codec, rate: float) -> None:
+def test_a_translation_takes_the_place_of_its_term(codec: Codec, rate: float) -> None:
     text = "The  old cats, she said."
     ids = [*codec.tag("fr"), *codec.sample(text, random.Random(3), rate)]
     asked = [wished(codec, text, "cats", "chats"), wished(codec, text, "old", "vieux")]
     found = annotated(codec, ids, text, asked)
     low = (lambda one: one.lower()) if codec.lower else str
-    assert parts(codec, found) == list(map(low, ["The old", "vieux", "cats", "chats", ", she said."]))
-    assert [index for index, own in zip(found, own_tokens(codec, found), strict=True) if own] == ids
+    assert parts(codec, found) == list(map(low, ["The", "vieux", "", "chats", ", she said."]))
     assert found[0] == ids[0] and codec.frame_of(found).before == (ids[0],)
     assert [codec.pieces([index])[0] for index in found if index in codec.marks] == [*MARKS, *MARKS]
 
@@ -60,28 +60,32 @@ def test_a_translation_follows_its_term(codec: Codec, rate: float) -> None:
 def test_a_source_without_terms_stays_as_it_is(codec: Codec) -> None:
     ids = codec.encode("The house.")
     assert annotated(codec, ids, "The house.", []) == ids
-    assert own_tokens(codec, ids) == [True] * len(ids)
+    assert annotated(codec, [], "", []) == []
 
 
-def test_two_translations_may_follow_one_token(codec: Codec) -> None:
-    text = "cats"
-    asked = [wished(codec, text, "cats", "chats"), wished(codec, text, "cats", "maison")]
-    assert [one for one in parts(codec, annotated(codec, codec.encode(text), text, asked)) if one] == [
-        "cats",
-        "chats",
-        "maison",
-    ]
+def test_a_source_may_begin_with_a_translation(codec: Codec) -> None:
+    found = annotated(codec, codec.encode("cats"), "cats", [wished(codec, "cats", "cats", "chats")])
+    begin, end = codec.marks
+    assert [one for one in found if one not in codec.encode(" ")] == [begin, *codec.encode("chats"), end]
+    assert codec.leading_tags(found) == [] and codec.leading_tags([*codec.tag("fr"), *found]) == codec.tag("fr")
+
+
+def test_a_term_within_a_token_is_followed_by_its_translation() -> None:
+    codec = learn_codecs(WordsSettings(minimum_count=1, joint=True), lambda: PAIRS, MARKS)[0]
+    asked = [wished(codec, "cats", "at", "chats"), wished(codec, "cats", "ts", "maison")]
+    found = annotated(codec, codec.encode("cats"), "cats", asked)
+    assert [one for one in parts(codec, found) if one] == ["cats", "chats", "maison"]
 
 
 def test_what_cannot_be_spelled_is_no_annotation(codec: Codec) -> None:
-    assert annotation(codec, "The cats", "猫") is None
-    assert annotation(codec, "The cats", " ") is None
+    assert annotation(codec, "The cats", (4, 8), "猫") is None
+    assert annotation(codec, "The cats", (4, 8), " ") is None
 
 
 def test_unknown_signs_do_not_move_a_translation(codec: Codec) -> None:
     text = "猫 cats 猫"
     found = annotated(codec, codec.encode(text), text, [wished(codec, text, "cats", "chats")])
-    assert parts(codec, found) == ["<unk> cats", "chats", "<unk>"]
+    assert parts(codec, found) == ["<unk>", "chats", "<unk>"]
 
 
 def test_sampled_ids_with_unknown_ones_stay_as_they_are() -> None:
@@ -94,4 +98,4 @@ def test_sampled_ids_with_unknown_ones_stay_as_they_are() -> None:
 
 def test_a_vocabulary_without_marks_has_no_annotations() -> None:
     codec = learn_codecs(KINDS[0], lambda: PAIRS)[0]
-    assert codec.marks == () and own_tokens(codec, codec.encode("cats")) == [True] * len(codec.encode("cats"))
+    assert codec.marks == ()

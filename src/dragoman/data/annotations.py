@@ -14,7 +14,7 @@ LONGEST = 4
 """Most words of a term, and of its translation, between spaces."""
 MOST_WORDS = 8
 """Most words of either as a glossary counts them, at apostrophes and, of scripts without spaces, at each letter."""
-OFTEN = 0.5
+OFTEN = 0.3
 """Largest chance that a word begins a term; that of a sentence is drawn from 0 to it."""
 ARTICLE, NOUN = 2, 3
 """Most letters of what is left out before an apostrophe, as in `l'eau`, and least letters of the word after it."""
@@ -71,8 +71,9 @@ def annotations(codecs: tuple[Codec, Codec], texts: tuple[str, str], links: Word
             continue
         if one.target.start == 0 and translation[1:].islower():
             translation = translation[:1].lower() + translation[1:]
-        before, end = " ".join(source[: one.source.stop]), term.split()[-1]
-        found.append(annotation(codecs[0], before[: before.rindex(end) + len(end)], translation))
+        text = " ".join(source)
+        start = text.index(term, sum(len(word) + 1 for word in source[: one.source.start]))
+        found.append(annotation(codecs[0], text, (start, start + len(term)), translation))
     return [one for one in found if one is not None]
 
 

@@ -16,7 +16,7 @@ from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
 from dragoman.errors import RunError
 from dragoman.interfaces import Batch
-from dragoman.text.annotations import annotated, own_tokens
+from dragoman.text.annotations import annotated
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Frame
 
@@ -67,9 +67,10 @@ class BatchStream(Iterator[Batch]):
 
     The batches are a function of the store, `tokens`, `seed` and `variation`: a stream moved to the `position` of another
     continues identically. The variation may tokenise the texts differently in each epoch (see `Codec.sample`), a pool at a
-    time, so that batches are grouped by true lengths, put translations of terms into some sources (`data/annotations.py`), and
-    join some pairs with another: the two sources and the two targets, one after the other, are one pair, which still counts as
-    two. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch of its own.
+    time, so that batches are grouped by true lengths, put translations in the place of terms into some sources
+    (`data/annotations.py`), and join some pairs with another: the two sources and the two targets, one after the other, are one
+    pair, which still counts as two. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch
+    of its own.
     """
 
     def __init__(
@@ -237,11 +238,10 @@ class BatchStream(Iterator[Batch]):
         return couples(source, target, self.variation.joined, most=(most[0], most[1]), rng=rng)
 
     def _links(self, index: int, source: Ids, target: Ids) -> TokenLinks | None:
-        """Return the alignment between the tokens of a pair as it is encoded here."""
-        links = self.store.links(index)
-        if links is None:
+        """Return the alignment between the tokens of a pair as it is encoded here; None of an annotated one."""
+        links, read, written = self.store.links(index), source.tolist(), target.tolist()
+        if links is None or set(read) & set(self.codecs[0].marks):
             return None
-        read, written = source.tolist(), target.tolist()
         frames = self.codecs[0].frame_of(read), self.codecs[1].starts.around(written)
         sides = zip(self.codecs, frames, (read, written), strict=True)
         return link_tokens(links, *(_words(codec, frame, ids) for codec, frame, ids in sides))
@@ -261,7 +261,7 @@ class BatchStream(Iterator[Batch]):
         return sampled
 
     def _annotate(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
-        """Return pairs of one pool in whose sources translations follow some terms; seed, epoch and pool decide."""
+        """Return pairs of one pool in whose sources translations replace some terms; seed, epoch and pool decide."""
         rng, share = random.Random(f"{self.seed} {epoch} {pool} annotated"), self.variation.annotated
         bound, found = self.bounds[0], dict[int, EncodedPair]()
         for at in indices.tolist():
@@ -277,9 +277,5 @@ class BatchStream(Iterator[Batch]):
 
 
 def _words(codec: Codec, frame: Frame, ids: list[int]) -> list[int]:
-    """Return the word of each token of a sentence, -1 for the frame around it and for annotations."""
-    text = frame.inside(ids)
-    own = own_tokens(codec, text)
-    words = iter(codec.piece_words([index for index, kept in zip(text, own, strict=True) if kept]))
-    within = (next(words) if kept else -1 for kept in own)
-    return [*(-1 for _ in frame.before), *within, *(-1 for _ in frame.after)]
+    """Return the word of each token of a sentence, -1 for the frame around it."""
+    return [*(-1 for _ in frame.before), *codec.piece_words(frame.inside(ids)), *(-1 for _ in frame.after)]

@@ -23,7 +23,7 @@ class Variation:
     joined: float = 0.0
     """Share of the pairs that are joined with another."""
     annotated: float = 0.0
-    """Share of the pairs in whose sources translations follow some terms."""
+    """Share of the pairs in whose sources translations replace some terms."""
 
     def rates(self, epoch: int) -> tuple[float, float]:
         """Return the rates of sampling in an epoch, counted from 0.

@@ -62,7 +62,7 @@ class Terminology:
             self._glossary(settings.glossary, self._directions.first)
 
     def annotate(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Sequence[EncodedRequest]:
-        """Return requests as a search is to read them: with translations after terms, for models that were trained so."""
+        """Return requests as a search is to read them: with translations for terms, for models that were trained so."""
         if not any(self._reads) or not self._asks(requests, settings):
             return requests
         return [self._annotated(request, self._matches(request, settings)) for request in requests]
@@ -130,7 +130,9 @@ class Terminology:
         for codec, model, reads, ids in zip(
             self._sources, self._engine.models, self._reads, request.sources, strict=True
         ):
-            made = (annotation(codec, text[: one.end], one.entry.targets[0].text) for one in matches if reads)
+            made = (
+                annotation(codec, text, (one.start, one.end), one.entry.targets[0].text) for one in matches if reads
+            )
             found = [one for one in made if one is not None]
             longer = annotated(codec, ids, text, found) if found else ids
             fits = model.source_positions is None or len(longer) < model.source_positions

@@ -1,64 +1,56 @@
-"""Annotated sources, in which terms are followed by translations: `The cat <translated as> chat <end of translation> sleeps.`
+"""Annotated sources, in which translations between marks stand for terms: `A <begin translation> chat <end translation> sleeps.`
 
 A model that has seen such sources in training writes these translations (Dinu et al. 2019, "Training neural machine translation
-to apply terminology constraints", section 3.1, append). Deviation: marks take the place of the paper's source factors.
+to apply terminology constraints", section 3.1, replace). Deviation: marks take the place of the paper's source factors.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from dragoman.text.codec import Codec
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """The translation of a term in a source."""
+    """The translation of a term in a source; signs are counted without white space."""
 
-    place: int
-    """Number of signs of the source, white space left out, up to the end of the term."""
+    start: int
+    """Number of signs of the source before the term."""
+    end: int
+    """Number of signs up to its end."""
     wished: tuple[int, ...]
     """Ids of the translation."""
 
 
-def annotation(codec: Codec, before: str, translation: str) -> Annotation | None:
-    """Return the translation of the term with which `before` ends; None if the vocabulary cannot spell it."""
+def annotation(codec: Codec, text: str, place: tuple[int, int], translation: str) -> Annotation | None:
+    """Return the translation of the term that is at a place in a text; None if the vocabulary cannot spell it."""
     wished = codec.encode(translation)
-    spelled = wished and codec.special.unk not in wished
-    return Annotation(_signs(codec.normalize(before)), tuple(wished)) if spelled else None
+    start, end = (_signs(codec.normalize(text[:at])) for at in place)
+    return Annotation(start, end, tuple(wished)) if wished and codec.special.unk not in wished else None
 
 
 def annotated(codec: Codec, ids: Sequence[int], text: str, annotations: Sequence[Annotation]) -> list[int]:
-    """Return the ids of a source, sampled or with a frame perhaps, with translations after the tokens in which terms end.
+    """Return the ids of a source, sampled or with a frame perhaps, with translations in the place of terms.
 
-    Ids that do not spell the text, since they were sampled and some are unknown, stay as they are.
+    Where a term does not end with a token, the translation follows it. Ids that do not spell the text, since they were sampled
+    and some are unknown, stay as they are.
     """
     frame = codec.frame_of(ids)
     inside = frame.inside(ids)
     pieces = codec.split(text) if inside == codec.encode(text) else codec.pieces(inside)
-    surfaces = codec.tokenizer.surfaces(pieces)
-    if _signs("".join(surfaces)) != _signs(codec.normalize(text)):
+    ends = list(accumulate(map(_signs, codec.tokenizer.surfaces(pieces))))
+    if not annotations or not ends or ends[-1] != _signs(codec.normalize(text)):
         return list(ids)
     begin, end = codec.marks
-    waiting = sorted(annotations, key=lambda one: one.place)
-    found, read = list[int](), 0
-    for index, surface in zip(inside, surfaces, strict=True):
-        found.append(index)
-        read += _signs(surface)
-        while waiting and waiting[0].place <= read:
-            found += [begin, *waiting.pop(0).wished, end]
-    return frame.around(found)
-
-
-def own_tokens(codec: Codec, ids: Sequence[int]) -> list[bool]:
-    """Tell of each token of a source whether it is the source's own, and not that of an annotation."""
-    if not codec.marks:
-        return [True] * len(ids)
-    (begin, end), own, found = codec.marks, True, []
-    for index in ids:
-        own = own and index != begin
-        found.append(own)
-        own = own or index == end
-    return found
+    found, done = list[int](), 0
+    for one in sorted(annotations, key=lambda one: one.start):
+        first, last = bisect_right(ends, one.start), bisect_left(ends, one.end)
+        alone = ends[last] == one.end and one.start == (ends[first - 1] if first else 0)
+        found += [*inside[done : first if alone else last + 1], begin, *one.wished, end]
+        done = last + 1
+    return frame.around([*found, *inside[done:]])
 
 
 def _signs(text: str) -> int:

@@ -176,11 +176,12 @@ class Codec:
 
     def leading_tags(self, ids: Sequence[int]) -> list[int]:
         """Return the tags that a source begins with."""
-        return list(takewhile(lambda index: index in self.special.tags, ids))
+        marks = self.marks
+        return list(takewhile(lambda index: index in self.special.tags and index not in marks, ids))
 
     @property
     def marks(self) -> tuple[int, ...]:
-        """Return the ids of the marks before and after the translation of a term in a source; none if there are no such marks."""
+        """Return the ids of the marks before and after a translation in a source; none if the vocabulary has none."""
         known = self.tokenizer.vocabulary.tags
         return tuple(known[mark] for mark in MARKS if mark in known)
 

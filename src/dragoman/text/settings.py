@@ -10,11 +10,11 @@ from dragoman.text.vocabulary import SPECIAL
 
 
 class GlossarySettings(Settings):
-    """Terms in training sources that are followed by their translations, so that translations keep to those of a glossary."""
+    """Terms in training sources that are replaced by their translations, so that `--glossary` can ask for its own there."""
 
     share: float = Field(default=0.1, gt=0, le=1)
-    """Share of the training pairs with such terms, others in every epoch. Words and phrases are drawn at random among those that
-    word alignments link to words of the target, which need no glossary (Dinu et al. 2019; Bergmanis and Pinnis 2021)."""
+    """Share of the training pairs with such terms, others in every epoch. They are words and phrases at random that word
+    alignments link to words of the target, so no glossary is needed (Dinu et al. 2019; Bergmanis and Pinnis 2021)."""
 
 
 class SentencePieceSettings(Settings):
@@ -40,7 +40,7 @@ class SentencePieceSettings(Settings):
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
+    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
     """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
@@ -77,7 +77,7 @@ class WordsSettings(Settings):
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
+    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -113,7 +113,7 @@ class CharactersSettings(Settings):
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training in which translations of terms stand in sources, so that `--glossary` can ask for its own there."""
+    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
 
 
 class ImportedSettings(Settings):

@@ -16,8 +16,8 @@ _TAG = re.compile(r"<to (\S+)>")
 SYNTHETIC = "<synthetic source>"
 """The tag of sources that a model wrote, after that of the language: tagged back-translation (Caswell et al. 2019)."""
 
-MARKS = ("<translated as>", "<end of translation>")
-"""What stands before and after the translation of a term, which follows the term in a source (`text/annotations.py`)."""
+MARKS = ("<begin translation>", "<end translation>")
+"""What stands before and after a translation in a source, which takes the place of a term (`text/annotations.py`)."""
 
 
 def tag_piece(language: str) -> str:
