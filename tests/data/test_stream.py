@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from dragoman.interfaces import BOS, EOS, PAD, UNK, Batch
 from dragoman.settings import parse
 from dragoman.special_ids import SpecialIds
 from dragoman.text import Codec, SentencePieceSettings, learn_codecs
-from dragoman.text.tags import MARKS, SYNTHETIC
+from dragoman.text.tags import SYNTHETIC
 from dragoman.text.vocabulary import Vocabulary
 from dragoman.text.words import Words
 from dragoman.tree import map_tensors
@@ -399,119 +398,3 @@ def test_batches_are_padded_begun_and_ended_as_the_vocabulary_says(store: Store,
             assert ((side.ids == 82).sum(1) == 1).all()
         assert (batch.target.ids[:, 0] == 80).all()
     stream.close()
-
-
-@pytest.fixture(scope="module")
-def marked(talks: DataSettings, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, tuple[Codec, Codec]]:
-    """Return two corpora of which one is linked, with a joint codec that has marks."""
-    lines = [(pair.source, pair.target) for corpus in talks.train for pair in read_pairs(corpus, talks)]
-    codecs = learn_codecs(SentencePieceSettings(size=90), lambda: lines, MARKS)
-    return build_store(tmp_path_factory.mktemp("marked"), talks, talks.train, codecs=codecs)[0], codecs
-
-
-@pytest.fixture
-def annotating(marked: tuple[Store, tuple[Codec, Codec]]) -> Iterator[Any]:
-    """Return a function that makes streams of annotated sources, closed when the test ends."""
-    made: list[BatchStream] = []
-
-    def stream(share: float, tokens: int = 400, **more: Any) -> BatchStream:
-        variation = Variation(more.pop("sampling", 0.0), annotated=share, joined=more.pop("joined", 0.0))
-        made.append(BatchStream(*marked, tokens, seed=1, variation=variation, **more))
-        return made[-1]
-
-    yield stream
-    for one in made:
-        one.close()
-
-
-def split(codec: Codec, ids: list[int]) -> tuple[str, list[str]]:
-    """Return a source with gaps in place of translations, and these."""
-    begin, end = codec.marks
-    parts: list[list[int]] = [[]]
-    for index in ids:
-        if index in (begin, end):
-            parts.append([])
-        else:
-            parts[-1].append(index)
-    texts = list(map(codec.decode, parts))
-    return ".*".join(texts[::2]), texts[1::2]
-
-
-@pytest.mark.parametrize("sampling", [0.0, 0.3])
-def test_annotated_sources_hold_words_of_their_targets(
-    sampling: float, pool: str, annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]
-) -> None:
-    store, (source, target) = marked
-    known = Counter(
-        (source.decode(list(ids)), target.decode(list(one)))
-        for ids, one in sentences(epoch(annotating(0.0))).elements()
-    )
-    sources, count = {two: one for one, two in known}, 0
-    found = epoch(annotating(0.7, sampling=sampling))
-    seen = Counter[tuple[str, str]]()
-    for ids, labels in sentences(found).elements():
-        pattern, wished = split(source, list(ids))
-        text = target.decode(list(labels))
-        assert all(f" {one} " in f" {text} " for one in wished), (wished, text)
-        assert re.fullmatch(pattern, sources[text]), (pattern, sources[text])
-        assert bool(wished) is (pattern != sources[text])
-        seen[sources[text], text] += 1
-        count += bool(wished)
-    assert seen == known
-    linked = sum(links is not None and len(links) > 0 for links in map(store.links, range(len(store))))
-    assert 0.6 * linked < count < 0.8 * linked
-    for batch in found:
-        assert max(batch.source.ids.numel(), batch.labels.numel()) <= 400 or len(batch.source.ids) == 1
-
-
-def test_without_a_share_nothing_changes(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
-    plain = BatchStream(*marked, 400, seed=1)
-    assert equal(take(annotating(0.0), 30), take(plain, 30))
-    plain.close()
-
-
-def test_pairs_are_annotated_anew_in_each_epoch(annotating: Any) -> None:
-    stream = annotating(0.5)
-    first, second = epoch(stream), epoch(stream)
-    assert sentences(first) != sentences(second) and equal(first, epoch(annotating(0.5)))
-
-
-@pytest.mark.parametrize("done", [3, 40])
-def test_annotated_sources_go_on_from_any_position(done: int, pool: str, annotating: Any) -> None:
-    options: dict[str, Any] = {"sampling": 0.3, "joined": 0.3, "tokens": 200}
-    unbroken, resumed = annotating(0.5, **options), annotating(0.5, **options)
-    take(unbroken, done)
-    resumed.seek(json.loads(json.dumps(unbroken.position)))
-    assert equal(take(resumed, 15), take(unbroken, 15))
-
-
-def test_annotated_pairs_have_no_links(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
-    begin, _ = marked[1][0].marks
-    known = {
-        (tuple(ids), tuple(labels)): links for batch in epoch(annotating(0.0)) for ids, labels, links in rows_of(batch)
-    }
-    seen = Counter[bool]()
-    for batch in epoch(annotating(0.5)):
-        for ids, labels, links in rows_of(batch):
-            if begin in ids:
-                assert not links.any()
-            else:
-                assert torch.equal(links, known[tuple(ids), tuple(labels)])
-            seen[begin in ids] += 1
-    assert min(seen.values()) > 50
-
-
-def rows_of(batch: Batch) -> Iterator[tuple[list[int], list[int], Tensor]]:
-    """Yield the pairs of a batch with their links, without padding."""
-    assert batch.links is not None
-    sides = (batch.source.ids, batch.source.mask, batch.labels, batch.links)
-    for ids, mask, labels, links in zip(*sides, strict=True):
-        real = labels != PAD
-        yield ids[mask].tolist(), labels[real].tolist(), links[real][:, mask]
-
-
-def test_annotated_sources_fit_into_the_model(annotating: Any, marked: tuple[Store, tuple[Codec, Codec]]) -> None:
-    bound = int(marked[0].source_lengths.max())
-    found = epoch(annotating(1.0, bounds=(bound, None)))
-    assert max(batch.source.ids.shape[1] for batch in found) <= bound + 1
-    assert any(marked[1][0].marks[0] in batch.source.ids for batch in found)

@@ -151,4 +151,4 @@ def test_tags_do_not_work_with_positional_unknown_words() -> None:
     found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional}", "data.train.0.tagged=true"))
     assert any("`data.train.0.tagged: true` would move" in one and "`text.unknown: positional`" in one for one in found)
     found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional, joint: true, glossary: {}}"))
-    assert any("`text.glossary` would move" in one and "`text.unknown: positional`" in one for one in found)
+    assert any("`text.glossary` needs" in one and "`text.unknown: positional`" in one for one in found)

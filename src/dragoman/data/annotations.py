@@ -60,7 +60,9 @@ def drawn(known: Mapping[int, Sequence[Phrase]], rng: Random) -> list[Phrase]:
     return found or ([rng.choice([*known.values()][rng.randrange(len(known))])] if known else [])
 
 
-def annotations(codecs: tuple[Codec, Codec], texts: tuple[str, str], links: WordLinks, rng: Random) -> list[Annotation]:
+def annotations(
+    codecs: tuple[Codec, Codec], texts: tuple[str, str], links: WordLinks, *, rng: Random
+) -> list[Annotation]:
     """Draw terms of a pair and return them with their translations, as the target has them."""
     source, target = (codec.words(text) for codec, text in zip(codecs, texts, strict=True))
     found = []
@@ -73,7 +75,7 @@ def annotations(codecs: tuple[Codec, Codec], texts: tuple[str, str], links: Word
             translation = translation[:1].lower() + translation[1:]
         text = " ".join(source)
         start = text.index(term, sum(len(word) + 1 for word in source[: one.source.start]))
-        found.append(annotation(codecs[0], text, (start, start + len(term)), translation))
+        found.append(annotation(codecs[0], text, (start, start + len(term)), translation=translation))
     return [one for one in found if one is not None]
 
 

@@ -269,8 +269,8 @@ class BatchStream(Iterator[Batch]):
             if links is None:
                 continue
             texts, (source, target) = self.store.text(at), self._varied.get(at) or self.store.pair(at)
-            drawn = annotations(self.codecs, texts, links, rng)
-            ids = annotated(self.codecs[0], source.tolist(), texts[0], drawn)
+            drawn = annotations(self.codecs, texts, links, rng=rng)
+            ids = annotated(self.codecs[0], source.tolist(), texts[0], annotations=drawn)
             if bound is None or len(ids) <= bound:
                 found[at] = np.array(ids, np.int32), target
         return found

@@ -131,10 +131,12 @@ class Terminology:
             self._sources, self._engine.models, self._reads, request.sources, strict=True
         ):
             made = (
-                annotation(codec, text, (one.start, one.end), one.entry.targets[0].text) for one in matches if reads
+                annotation(codec, text, (one.start, one.end), translation=one.entry.targets[0].text)
+                for one in matches
+                if reads
             )
             found = [one for one in made if one is not None]
-            longer = annotated(codec, ids, text, found) if found else ids
+            longer = annotated(codec, ids, text, annotations=found) if found else ids
             fits = model.source_positions is None or len(longer) < model.source_positions
             sources.append(longer if fits else ids)
             wished |= dict.fromkeys(token for one in found for token in one.wished)

@@ -319,14 +319,8 @@ TEXT = (
     Rule("text.glossary", _can("translates"), "works only for translation models, which read a source"),
     Rule(
         "text.glossary",
-        lambda _, text: text.joint,
-        "writes words of the target into sources, which needs one vocabulary for both",
-        remedy="set `text.joint: true`, or remove it",
-    ),
-    Rule(
-        "text.glossary",
-        lambda _, text: getattr(text, "unknown", "plain") == "plain",
-        "would move the source words that `text.unknown: positional` counts",
+        lambda _, text: text.joint and getattr(text, "unknown", "plain") == "plain",
+        "needs one vocabulary for both languages (`text.joint: true`), and does not work with `text.unknown: positional`",
     ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
     *(

@@ -24,14 +24,14 @@ class Annotation:
     """Ids of the translation."""
 
 
-def annotation(codec: Codec, text: str, place: tuple[int, int], translation: str) -> Annotation | None:
+def annotation(codec: Codec, text: str, place: tuple[int, int], *, translation: str) -> Annotation | None:
     """Return the translation of the term that is at a place in a text; None if the vocabulary cannot spell it."""
     wished = codec.encode(translation)
     start, end = (_signs(codec.normalize(text[:at])) for at in place)
     return Annotation(start, end, tuple(wished)) if wished and codec.special.unk not in wished else None
 
 
-def annotated(codec: Codec, ids: Sequence[int], text: str, annotations: Sequence[Annotation]) -> list[int]:
+def annotated(codec: Codec, ids: Sequence[int], text: str, *, annotations: Sequence[Annotation]) -> list[int]:
     """Return the ids of a source, sampled or with a frame perhaps, with translations in the place of terms.
 
     Where a term does not end with a token, the translation follows it. Ids that do not spell the text, since they were sampled
