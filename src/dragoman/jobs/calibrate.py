@@ -96,7 +96,7 @@ def calibrate(
     assessor.passes = passes
     examples = learn_from(assessor)
     check_labels(examples.labels)
-    limits = limits_from([measured(one) for one in examples.faultless], FALSE_ALARMS)
+    limits = limits_from([measured(one, translator.languages) for one in examples.faultless], FALSE_ALARMS)
     rows = [sentence_features(one, translator.languages) for one in examples.evidence]
     sentences = measure_scale(rows, examples.labels, range(len(rows)))
     words: tuple[Scale | None, Reliability | None] = (None, None)

@@ -5,6 +5,7 @@ import pytest
 from tests.inference.confidence.test_features import evidence
 
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, limits_from, measured, raise_alarms
+from dragoman.inference.confidence.evidence import Evidence
 
 USED = np.full((4, 5), 2.0)
 
@@ -50,10 +51,24 @@ def test_a_name_that_the_translation_needs_is_not_lost() -> None:
     assert used == {} and lost == {"name lost": ("London",)}
 
 
+def test_names_that_good_translations_lack_are_not_lost() -> None:
+    def reference(gain: float) -> Evidence:
+        erased = np.array([[2.0] * 6, [2.0] * 6, [2.0] * 6, [gain] * 6])
+        return evidence("we like old Saturday", "chúng tôi thích thứ bảy", erased=erased)
+
+    gains = [-0.2, *[0.1 * one for one in range(100)]]
+    measures = [measured(reference(gain / 6), ("en", "vi")) for gain in gains]
+    limits = limits_from(measures, 0.02)
+    lost = [any(raise_alarms(reference(gain / 6), limits, ("en", "vi"))) for gain in gains]
+    assert limits.name < AlarmLimits().name and 0 < sum(lost) <= 0.02 * len(gains) and lost[0]
+    assert limits_from([{"length": 0.0, "name": np.inf}] * 9, 0.02).name == AlarmLimits().name
+
+
 def test_limits_are_set_by_good_translations_and_never_below_the_defaults() -> None:
     good = evidence("we like the house", "chúng tôi thích nhà", erased=USED)
     assert (
-        limits_from([measured(good)] * 50, 0.02).model_copy(update={"shortest": -1.1, "longest": 1.1}) == AlarmLimits()
+        limits_from([measured(good, ("en", "vi"))] * 50, 0.02).model_copy(update={"shortest": -1.1, "longest": 1.1})
+        == AlarmLimits()
     )
     rows = [{"repetition": 0.0, "copied": 0.0, "length": one / 100, "omission": float(one)} for one in range(101)]
     found = limits_from(rows, 0.1)

@@ -3,6 +3,7 @@
 The limits are those of `AlarmLimits`; a calibration sets them so that good translations rarely exceed them.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class AlarmLimits(Settings):
     """Share of the translation's letters that are in words copied from the source."""
     omission: float = Field(default=3.0, ge=0)
     """Sum over neighbouring source words of what each falls short of 1 nat of use for the translation."""
+    name: float = EXPECTED
+    """Nats of use for the translation: a name with less, and with nothing similar in the translation, is lost."""
     detached: float = Field(default=0.8, ge=0)
     """Share of the tokens that no source word makes more probable."""
     contrast: float = 0.0
@@ -86,7 +89,7 @@ def raise_alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, 
     return tuple(_alarms(evidence, limits, languages))
 
 
-def measured(evidence: Evidence) -> dict[str, float]:
+def measured(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]:
     """Return what the limits are compared with, by the name of the limit; both lengths compare one number."""
     found = {
         "repetition": repetition(evidence.source, evidence.target),
@@ -94,7 +97,8 @@ def measured(evidence: Evidence) -> dict[str, float]:
         "length": length_ratio(evidence.source, evidence.target),
     }
     if evidence.erased is not None:
-        found |= {"omission": omitted(evidence)[0], "detached": unsupported(evidence)}
+        least = min(unmatched_names(evidence, languages).values(), default=math.inf)
+        found |= {"omission": omitted(evidence)[0], "detached": unsupported(evidence), "name": least}
     if evidence.foreign is not None:
         found["contrast"] = contrast(evidence.log_probs, evidence.foreign)["contrast"]
     return found
@@ -112,9 +116,11 @@ def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmL
         values = [one[name] for one in measures if name in one]
         if values:
             chosen[name] = max(getattr(defaults, name), round(float(np.quantile(values, 1 - share)), 4))
-    contrasts = [one["contrast"] for one in measures if "contrast" in one]
-    if contrasts:
-        chosen["contrast"] = min(defaults.contrast, round(float(np.quantile(contrasts, share)), 4))
+    for name in ("contrast", "name"):
+        values = [one[name] for one in measures if name in one]
+        if values:
+            least = min(getattr(defaults, name), float(np.quantile(values, share, method="lower")))
+            chosen[name] = math.floor(least * 1e4) / 1e4
     lengths = [one["length"] for one in measures]
     low, high = (float(np.quantile(lengths, at)) for at in (share / 2, 1 - share / 2))
     return AlarmLimits(**chosen, shortest=round(low - 0.1, 4), longest=round(high + 0.1, 4))
@@ -122,7 +128,7 @@ def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmL
 
 def _alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, str]) -> Iterator[Alarm]:
     """Yield the alarms in the order of their names."""
-    found = measured(evidence)
+    found = measured(evidence, languages)
     if found["repetition"] > limits.repetition:
         yield Alarm("repetition")
     if found["length"] < limits.shortest:
@@ -133,7 +139,7 @@ def _alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, str])
         yield Alarm("copied")
     if numbers := lost_numbers(evidence.source, evidence.target):
         yield Alarm("number lost", shown(numbers), _places(evidence, numbers))
-    if names := lost_names(evidence, languages):
+    if names := [name for name, use in unmatched_names(evidence, languages).items() if use < limits.name]:
         yield Alarm("name lost", shown(names), _places(evidence, names))
     if "omission" in found and found["omission"] > limits.omission:
         places = omitted(evidence)[1]
@@ -149,15 +155,17 @@ def _places(evidence: Evidence, words: Iterable[str]) -> tuple[int, ...]:
     return tuple(place for place, word in enumerate(evidence.source) if word in known)
 
 
-def lost_names(evidence: Evidence, languages: tuple[str, str]) -> list[str]:
-    """Return names of the source that have nothing similar in the translation, and that the translation does not need.
+def unmatched_names(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]:
+    """Return names of the source that have nothing similar in the translation, with their use for it in nats.
 
-    Without the erasure pass, and where all nouns have capitals, only words that look like names in any language are judged.
+    Without the erasure pass, which tells their use (here minus infinity), and where all nouns have capitals, only words that look
+    like names in any language are judged.
     """
     every = capitalised(evidence.source)
     if languages[0] in WITHOUT_CAPITALS or evidence.erased is None:
         every = [word for word in every if looks_like_a_name(word)]
-    if evidence.erased is not None:
-        useful = evidence.gains >= EXPECTED
-        every = [word for word in every if not useful[evidence.source.index(word)]]
-    return unmatched(every, evidence.target)
+    use = None if evidence.erased is None else evidence.gains
+    return {
+        word: -math.inf if use is None else float(use[evidence.source.index(word)])
+        for word in unmatched(every, evidence.target)
+    }
