@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EISDIR
 from pathlib import Path
+from stat import S_IMODE
 
 from dragoman.errors import InputError
 
@@ -70,6 +71,16 @@ def check_output(path: Path) -> None:
 def _refusal(path: Path, error: OSError) -> InputError:
     """Return the error that says why a file cannot be written."""
     return InputError(f"{path} cannot be written ({error.strerror}); check that its folder exists and is writable")
+
+
+def give_usual_mode(path: Path) -> None:
+    """Give a file the permissions that new files get here; safetensors lets nobody but its owner read what it writes."""
+    example = _temporary(path)
+    try:
+        example.touch()
+        path.chmod(S_IMODE(example.stat().st_mode))
+    finally:
+        _remove(example)
 
 
 def remove_temporary_files(folder: Path) -> None:

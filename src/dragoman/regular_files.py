@@ -23,8 +23,8 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def require_file(path: Path) -> None:
-    """Raise OSError unless a path leads to a file, for libraries that open it themselves."""
-    _require(path.stat().st_mode, path)
+    """Raise OSError unless a path leads to a file that may be read, for libraries that open it themselves."""
+    open_file(path).close()
 
 
 def is_name(name: str) -> bool:

@@ -31,6 +31,7 @@ def test_an_export_gives_the_same_files_back(name: str, imported: Models, tmp_pa
     for path in folder.iterdir():
         assert path.suffix == ".safetensors" or path.read_bytes() == (out / path.name).read_bytes()
     assert proved is not None and proved.holds and proved.greedy is None
+    assert len({path.stat().st_mode for path in out.iterdir()}) == 1
 
 
 def test_half_precision_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -54,6 +54,20 @@ def test_what_is_saved_is_loaded(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+def test_weights_are_read_by_whoever_reads_other_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tensors(path, {"a": torch.zeros(2)})
+    other = path.with_name("other")
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(RunError, match="may not be read by this user"):
+        load_tensors(path)
+
+
 def test_tensors_may_be_views_or_need_gradients(path: Path) -> None:
     tensor = torch.arange(6.0, requires_grad=True).reshape(2, 3).T
     save_tensors(path, {"view": tensor})

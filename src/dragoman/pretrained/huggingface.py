@@ -7,14 +7,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from shutil import copymode
 from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import device
 
-from dragoman.atomic import replacing
+from dragoman.atomic import give_usual_mode, replacing
 from dragoman.conversion.job import sample
 from dragoman.conversion.specification import POSITIONS
 from dragoman.data.ledger import record
@@ -156,9 +155,9 @@ def _write(run: Run, folder: Path, licence: str | None) -> Proof | None:
     model = run.load_model(device("cpu"))
     weights = folder / "model.safetensors"
     save_file(tensors_of(model, settings, layout), weights, {"format": "pt"})
+    give_usual_mode(weights)
     for name, content in _tables(run, settings, layout).items():
         (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    copymode(folder / "config.json", weights)  # safetensors lets nobody else read its files
     proof = prove_export(run, folder, layout, pairs=sample(run, settings)) if can_prove() else None
     (folder / "README.md").write_text(model_card(run, layout, licence, proof=proof), encoding="utf-8")
     return proof

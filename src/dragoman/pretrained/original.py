@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import device
 
+from dragoman.atomic import give_usual_mode
 from dragoman.data.checksums import Checksums
 from dragoman.errors import ExportError
 from dragoman.models.transformer_settings import TransformerSettings
@@ -56,6 +57,7 @@ def write_original(run: Run, folder: Path) -> None:
     rounded = {one: tensor.to(HALVES.get(name, torch.float32)) for one, tensor in tensors.items()}
     exact = all(torch.equal(rounded[one].float(), tensor) for one, tensor in tensors.items())
     save_file(rounded if exact else tensors, folder / SAFETENSORS, {"format": "pt"})
+    give_usual_mode(folder / SAFETENSORS)
     for path in kept.iterdir():
         shutil.copyfile(path, folder / path.name)
     for written, content in grown.items():

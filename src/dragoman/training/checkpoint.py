@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from dragoman.atomic import replacing
+from dragoman.atomic import give_usual_mode, replacing
 from dragoman.data.ledger import replacing_recorded
 from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.json_files import parse_json
@@ -46,6 +46,7 @@ def save_tensors(
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) if run is None else replacing_recorded(run, path) as temporary:
             save_file(prepared, temporary, header)
+            give_usual_mode(temporary)
             _sort_metadata(temporary)
     except (OSError, SafetensorError) as error:
         full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left" in str(error)
@@ -57,7 +58,7 @@ def save_tensors(
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `save_tensors` wrote.
 
-    Raises DamagedError if the file is missing, truncated or changed, RunError if it has another format.
+    Raises DamagedError if the file is missing, truncated or changed, RunError if it has another format or may not be read.
     """
     try:
         require_file(path)
@@ -68,6 +69,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise DamagedError(
             f"{path} is missing; the run is incomplete: restore it from an intact copy, or train it again"
         ) from None
+    except PermissionError:
+        raise RunError(f"{path} may not be read by this user; let it be read, for example with `chmod a+r`") from None
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise DamagedError(f"{path} is damaged ({error}); restore it from an intact copy, or train again") from None
     written = metadata.get("format", "")
