@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.console import ProgressDisplay, announced, note
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.memory import check_memory, recalling
-from dragoman.cli.options import Device, Languages
+from dragoman.cli.options import Device, Languages, number
 from dragoman.documents.reading import Format, Reading
 from dragoman.errors import InputError
 
@@ -35,6 +35,7 @@ class Computing:
     near: Annotated[
         float | None,
         typer.Option(
+            parser=number("a number"),
             metavar="SIMILARITY",
             help="Begin a translation like that of a sentence of --memory that is so similar (0.75 to 1) and begins alike.",
         ),
