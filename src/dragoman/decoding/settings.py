@@ -130,8 +130,9 @@ class DecodingSettings(SearchSettings):
     """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
     each run the weight times the run's log-probability per token of what it predicts. `dragoman tune` finds weights."""
     glossary: tuple[Path, ...] = ()
-    """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A sentence whose translation lacks
-    one is searched again with a beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
+    """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A run that was trained with
+    `text.glossary` is told them in its sources. A sentence whose translation lacks one is searched again with a beam that must
+    write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
     glossary_beam: int = Field(default=4, ge=1)
     """Beam size of this second search, at least `n_best`."""
     dictionary: Path | None = None
