@@ -5,10 +5,10 @@
 
 `make` writes the glossary of a test set, with word alignments that are learned from training files: a source word of at least
 4 letters is a term if each sentence with it has one of the at most 3 words in its reference to which it is linked most.
-`measure` translates the test set with each run, on one thread: without the glossary, with it, and, with a
-run that was trained with `text.glossary`, with it but unannotated sources, as other runs translate. Printed are the share of
-terms in the translations of the first search and of all, BLEU, how many sentences were searched again, and processor time
-relative to translating without the glossary with the same run: the median of N interleaved measurements.
+`measure` translates the test set with each run, on one thread: without the glossary, with it, and, with a run that was trained
+with `text.glossary`, with it as that run does and as others do. Printed are the share of terms in the translations of the first
+search and in the end, BLEU, how many sentences were searched again, and processor time relative to translating without the
+glossary with the same run: the median of N interleaved measurements.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def rows_of(
         "searched again alone": lambda: unaware.translate(sources, glossary=[glossary]),
     }
     if reads:
-        ways["annotated"] = lambda: soft.translate(sources, glossary=[glossary])
+        ways["told the terms"] = lambda: soft.translate(sources, glossary=[glossary])
     seconds = defaultdict[str, list[float]](list)
     found: dict[str, list[Translation]] = {}
     for _ in range(times):

@@ -34,7 +34,7 @@ def test_a_run_is_measured_with_and_without_annotations(
     _, _, *rows = capsys.readouterr().out.splitlines()
     names = [(run.name, way) for run in runs for way in ("without the glossary", "searched again alone")]
     assert [row.split(" | ")[0][2:] for row in rows] == [
-        ", ".join(one) for one in [*names, (runs[1].name, "annotated")]
+        ", ".join(one) for one in [*names, (runs[1].name, "told the terms")]
     ]
     assert all(" | 0.0 % | 0.0 % | 0 | " in rows[number] for number in (0, 2))
     assert all(" | 0.0 % | 100.0 % | 2 | " in rows[number] for number in (1, 3))

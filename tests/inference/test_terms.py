@@ -184,12 +184,14 @@ def test_a_model_that_was_trained_so_reads_the_terms_in_its_sources(
     translator = Translator.load(trained("transformer", ANNOTATED), glossary=[terms], **options)
     searched.clear()
     found = translator.translate(SOURCES, attention=True)
-    asked = [["quyển sách"], [], ["thư viện", "nhà"], [], ["sách đỏ"]]
-    *first, again = searched
-    for requests in first:
-        assert [wished(translator.source, one.sources[0]) for one in requests] == asked
-    rows = [row for row, one in enumerate(found) if any(term.state != "met" for term in one.terms) and asked[row]]
-    assert [wished(translator.source, one.sources[0]) for one in again] == [asked[row] for row in rows]
+    *first, told, again = searched
+    assert all(requests == translator.requests(SOURCES) for requests in first)
+    wishes = [set(wished(translator.source, one.sources[0])) for one in told]
+    lacking = [one.request.source for one in told]
+    assert all(wishes) and wishes[0] == {"quyển sách"} and wishes[1] <= {"thư viện", "nhà"}
+    assert lacking == [SOURCES[0], SOURCES[2], SOURCES[4]], "not those without terms, or whose terms cannot be spelled"
+    assert {one.request.source for one in again} <= set(lacking)
+    assert all(one.phrases and one.wished for one in again)
     plain = translator.requests(SOURCES)
     for one, request in zip(found, plain, strict=True):
         if one.reading is None:
@@ -219,15 +221,18 @@ def test_a_model_that_was_not_trained_so_reads_sources_as_they_are(
     translator.translate(SOURCES[:1])
     for requests in searched:
         ((annotated, plain),) = (one.sources for one in requests)
-        assert wished(translator.source, annotated) == ["quyển sách"]
+        assert wished(translator.source, annotated) == ([] if requests is searched[0] else ["quyển sách"])
         assert plain == translator.source.encode(SOURCES[0])
 
 
-def test_what_a_source_wishes_for_is_in_the_shortlist(trained: Trained, terms: Path, tmp_path: Path):
+def test_what_a_source_wishes_for_is_in_the_shortlist(
+    trained: Trained, terms: Path, tmp_path: Path, searched: list[list[EncodedRequest]]
+):
     run = Path(copytree(trained("transformer", ANNOTATED), tmp_path / "run"))
     make_shortlist(run, likely=1, frequent=1)
     translator = Translator.load(run, glossary=[terms], shortlist=True, minimum_length=6)
-    (asked,) = translator._terminology.annotate(translator.requests(SOURCES[:1]), translator.settings)
+    translator.translate(SOURCES[:1])
+    asked = searched[-1][0]
     assert set(asked.wished) == set(translator.target.encode("quyển sách"))
     shortlist = translator.engine._require_shortlist()
     assert not set(asked.wished) <= set(shortlist.union(torch.tensor([asked.sources[0]])).tolist())
@@ -244,14 +249,19 @@ def test_a_source_that_is_too_long_with_its_terms_stays_as_it_is(
     for count in (1, 62 // each):
         searched.clear()
         translator.translate([" ".join(["cats"] * count)])
-        assert bool(wished(translator.source, searched[0][0].sources[0])) is (count == 1)
+        assert bool(wished(translator.source, searched[-1][0].sources[0])) is (count == 1)
 
 
-def test_samples_and_vocabularies_that_cannot_spell_a_term_wish_for_nothing(trained: Trained, terms: Path):
+def test_samples_and_vocabularies_that_cannot_spell_a_term_wish_for_nothing(
+    trained: Trained, searched: list[list[EncodedRequest]]
+):
     translator = Translator.load(trained("transformer", ANNOTATED))
     entries = [(Entry.of("cats", ["nhà"]),), (Entry.of("no", ["猫"]),)]
     requests = translator.requests(["I love cats.", "No."], terms=entries)
-    asked = translator._terminology.annotate(requests, translator.settings)
-    assert [wished(translator.source, one.sources[0]) for one in asked] == [["nhà"], []]
+    searched.clear()
+    translator.translate_requests(requests, translator.settings)
+    assert [wished(translator.source, one.sources[0]) for one in searched[1]] == [["nhà"]]
     drawn = translator.settings.model_copy(update={"method": "sample"})
-    assert translator._terminology.annotate(requests, drawn) is requests
+    searched.clear()
+    translator.translate_requests(requests, drawn)
+    assert searched == [requests]

@@ -131,8 +131,8 @@ class DecodingSettings(SearchSettings):
     each run the weight times the run's log-probability per token of what it predicts. `dragoman tune` finds weights."""
     glossary: tuple[Path, ...] = ()
     """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A run that was trained with
-    `text.glossary` is told them in its sources. A sentence whose translation lacks one is searched again with a beam that must
-    write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
+    `text.glossary` is told in its source those that its translation lacks. A sentence that lacks one is searched again with a
+    beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
     glossary_beam: int = Field(default=4, ge=1)
     """Beam size of this second search, at least `n_best`."""
     dictionary: Path | None = None
@@ -173,6 +173,11 @@ class DecodingSettings(SearchSettings):
     def requires_terms(self) -> bool:
         """Whether the terms of a glossary must be in translations; samples stay as they are drawn."""
         return bool(self.glossary) and self.method != "sample"
+
+    @property
+    def alone(self) -> "DecodingSettings":
+        """The search for the most probable translations, among which nothing else chooses."""
+        return self.model_copy(update={"mbr_samples": 0, **ALONE})
 
     @property
     def with_phrases(self) -> "DecodingSettings":

@@ -1,7 +1,7 @@
 """The terms of a glossary in translations.
 
-Models that were trained so read the translations of terms in their sources (`text/annotations.py`). Where a term is missing even
-so, a sentence is searched again by a beam that must write it.
+Where a term is missing, a model that was trained so reads its translation in the source (`text/annotations.py`); if it is missing
+even then, a sentence is searched again by a beam that must write it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,12 +61,6 @@ class Terminology:
         if not self._directions.tagged:
             self._glossary(settings.glossary, self._directions.first)
 
-    def annotate(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> Sequence[EncodedRequest]:
-        """Return requests as a search is to read them: with translations for terms, for models that were trained so."""
-        if not any(self._reads) or not self._asks(requests, settings):
-            return requests
-        return [self._annotated(request, self._matches(request, settings)) for request in requests]
-
     def require(
         self,
         requests: Sequence[EncodedRequest],
@@ -75,29 +69,41 @@ class Terminology:
         *,
         watch: Watch | None = None,
     ) -> Required:
-        """Search those sentences again whose best translations lack a term of the glossary, with all of their terms as phrases.
+        """Search those sentences again whose best translations lack a term of the glossary.
 
-        The requests are those that were searched for.
-        What a second search finds is taken where it has more of the terms; what cannot be written with the vocabulary, or does
-        not fit into the maximum length, stays unmet.
+        A model that was trained so is first told the terms that are missing, in its source; what still lacks one is searched with
+        all of its terms as phrases. What a search finds is taken where it has more of the terms; what cannot be written with the
+        vocabulary, or does not fit into the maximum length, stays unmet.
         """
         if not self._asks(requests, settings):
             return Required(found, [()] * len(requests))
         wanted = [self._entries(request, settings) for request in requests]
         before = [self._used(some, entries) for some, entries in zip(found, wanted, strict=True)]
+        results, after, asked = list(found), list(before), list(requests)
+
+        def search(rows: Sequence[int], how: DecodingSettings) -> None:
+            part = WatchedPart(watch or Unwatched(), tuple(rows))
+            some = self._engine.search([asked[row] for row in rows], how, watch=part, joined=self._joined)
+            for row, one in zip(rows, some, strict=True):
+                terms = self._used(one, wanted[row])
+                if terms.count(None) < after[row].count(None):
+                    results[row], after[row] = one, terms
+
+        if any(self._reads):
+            told = [row for row, terms in enumerate(after) if results[row] and None in terms]
+            for row in told:
+                missing = {entry for entry, term in zip(wanted[row], after[row], strict=True) if term is None}
+                matches = [one for one in self._matches(requests[row], settings) if one.entry in missing]
+                asked[row] = self._annotated(requests[row], matches)
+            search([row for row in told if asked[row].wished], settings.alone)
         again = [
             row
-            for row, (some, terms) in enumerate(zip(found, before, strict=True))
-            if some and None in terms and any(map(self._phrase, wanted[row]))
+            for row, terms in enumerate(after)
+            if results[row] and None in terms and any(map(self._phrase, wanted[row]))
         ]
-        asked = [self._forcing(requests[row], found[row][0], wanted[row]) for row in again]
-        part = WatchedPart(watch or Unwatched(), tuple(again))
-        results, after = list(found), list(before)
-        searched = self._engine.search(asked, settings.with_phrases, watch=part, joined=self._joined)
-        for row, some in zip(again, searched, strict=True):
-            terms = self._used(some, wanted[row])
-            if terms.count(None) < before[row].count(None):
-                results[row], after[row] = some, terms
+        for row in again:
+            asked[row] = self._forcing(asked[row], results[row][0], wanted[row])
+        search(again, settings.with_phrases)
         used = [tuple(map(_outcome, *row)) for row in zip(wanted, before, after, strict=True)]
         return Required(results, used)
 

@@ -273,9 +273,8 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        asked = self._terminology.annotate(requests, settings)
-        found = self._search(asked, settings, watch)
-        terms = self._terminology.require(asked, found, settings, watch=watch)
+        found = self._search(requests, settings, watch)
+        terms = self._terminology.require(requests, found, settings, watch=watch)
         found = terms.found
         unknown = self.target.special.unk
         shown = [
