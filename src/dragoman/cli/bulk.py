@@ -40,8 +40,8 @@ def bulk(
             check_installed()
         translator = Translator.load(*runs, device=device, **options)
     to = choose_languages(translator, languages)
-    rest = workers and share_on_ray(translator, runs, source, workers=workers, device=device, to=to)
+    shared = None if workers is None else share_on_ray(translator, runs, source, workers=workers, device=device, to=to)
     with watching_translation() as report:
-        lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report, rest=rest)
+        lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report, rest=shared)
     note(f"{lines:,} lines translated.")
     print_path(out)

@@ -273,8 +273,7 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        found = self._search(requests, settings, watch)
-        terms = self._terminology.require(requests, found, settings, watch=watch)
+        terms = self._terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
         found = terms.found
         unknown = self.target.special.unk
         shown = [
