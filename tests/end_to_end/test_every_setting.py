@@ -107,6 +107,7 @@ KINDS: dict[str, dict[str, Any]] = {
         | {"window": {"kind": "monotonic", "reach": 1}, "experts": {"experts": 3, "active": 1}},
         "data.train": [{**LINES, "links": "a.links"}],
         "training": {"guided": {}, "consistency": {"kind": "simcut"}},
+        "text": {**WORDS, "joint": True, "glossary": {}},
     },
     "document": {
         "model": {**SMALL, "kind": "document", "encoder_layers": 1, "decoder_layers": 1, "tied": "target"}

@@ -31,6 +31,7 @@ class Phrase:
 def phrases(links: WordLinks) -> dict[int, list[Phrase]]:
     """Return the phrases by their first source word: each has words that link to one another alone, and its target no others.
 
+    >>> import numpy as np
     >>> found = phrases(np.int32([[0, 1], [1, 0], [2, 2], [2, 3]]))
     >>> [(one.source, one.target) for one in found[2]]
     [(range(2, 3), range(2, 4))]

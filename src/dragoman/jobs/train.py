@@ -236,7 +236,7 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
         recipe.data,
         recipe.data.train,
         codecs=codecs,
-        align=recipe.text.glossary is not None or (guided is not None and guided.links == "learned"),
+        align=(guided is not None and guided.links == "learned") or recipe.text.glossary is not None,
         workers=os.cpu_count() or 1,
         say=listener.say,
     )

@@ -140,7 +140,9 @@ def test_a_folder_that_is_missing_is_one_sentence(small: Path, capsys: pytest.Ca
 def test_the_page_shows_the_results(tmp_path: Path) -> None:
     known = json.loads(command.RESULTS.read_text(encoding="utf-8"))
     write_page(
-        list(jobs(Path("."), Path("."), earlier={})), {result["key"]: result for result in known}, tmp_path / "page"
+        list(jobs(Path("."), Path("."), earlier={})),
+        {result["key"]: result for result in known},
+        tmp_path / "quality.md",
     )
-    assert (tmp_path / "page").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+    assert (tmp_path / "quality.md").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
     assert len(known) > 3 and all(result["variant"] in plan()["variants"] for result in known)
