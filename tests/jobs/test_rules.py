@@ -152,3 +152,10 @@ def test_tags_do_not_work_with_positional_unknown_words() -> None:
     assert any("`data.train.0.tagged: true` would move" in one and "`text.unknown: positional`" in one for one in found)
     found = refusals(RULES, recipe("rnn", "text={kind: words, unknown: positional, joint: true, glossary: {}}"))
     assert any("`text.glossary` needs" in one and "`text.unknown: positional`" in one for one in found)
+
+
+def test_a_guided_head_does_not_learn_from_alignments_made_for_terms() -> None:
+    given = ("text.joint=true", "text.glossary.share=0.2", "training.guided.layer=1")
+    found = refusals(RULES, recipe("transformer", *given))
+    assert any("`text.glossary" in one and "`training.guided.links: learned`" in one for one in found)
+    assert refusals(RULES, recipe("transformer", *given, "training.guided.links=learned")) == []

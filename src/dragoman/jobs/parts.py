@@ -1,9 +1,10 @@
-"""Which batches may be computed in parts, known from a recipe: by copies of the model, or one part after the other."""
+"""What is known from a recipe alone: above all which batches may be computed in parts, by copies of the model or one by one."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
 
 from dragoman.attention.scores import ScoreName
+from dragoman.data.settings import LinesSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.models.capabilities import Capabilities, capabilities_of
@@ -18,6 +19,11 @@ BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
 def model_of(recipe: Any) -> Capabilities:
     """Return what the model of a recipe supports."""
     return capabilities_of(recipe.model)
+
+
+def linked(recipe: Any) -> list[bool]:
+    """Tell of each training corpus whether it has word alignments."""
+    return [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
 
 
 def plugged(recipe: Any) -> bool:

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragoman.data.settings import LinesSettings
 from dragoman.jobs.adapting_rules import ADAPTING
-from dragoman.jobs.parts import model_of, plugged, replicable
+from dragoman.jobs.parts import linked, model_of, plugged, replicable
 from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
@@ -42,19 +41,15 @@ def _compiles(way: str, works: Works) -> Works:
     return lambda recipe, training: training.compile != way or works(recipe, training)
 
 
-def _linked(recipe: Any, training: Any) -> bool:
-    """Tell whether word alignments are learned, or some training corpus has them."""
-    return training.guided.links == "learned" or any(
-        isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train
-    )
-
-
-def _all_linked(recipe: Any, text: Any) -> bool:
+def _positions_are_known(recipe: Any, text: Any) -> bool:
     """Tell whether every training corpus has word alignments, if unknown words need them."""
-    if text.unknown == "plain" or not model_of(recipe).translates:
-        return True
-    links = [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
-    return all(links)
+    return text.unknown == "plain" or not model_of(recipe).translates or all(linked(recipe))
+
+
+def _terms_need_no_links(recipe: Any, _: Any) -> bool:
+    """Tell whether a guided head may learn from the alignments of all corpora, which terms need."""
+    guided = getattr(recipe.training, "guided", None)
+    return guided is None or guided.links == "learned" or all(linked(recipe))
 
 
 def _drops_between_layers(_: Any, model: Any) -> bool:
@@ -171,7 +166,7 @@ OBJECTIVE = (
     ),
     Rule(
         "training.guided",
-        _linked,
+        lambda recipe, training: training.guided.links == "learned" or any(linked(recipe)),
         "learns from word alignments, but no training corpus has any",
         remedy="set `links` for a corpus in `data.train`, or `training.guided.links: learned`",
     ),
@@ -312,7 +307,7 @@ TEXT = (
     ),
     Rule(
         "text.unknown",
-        _all_linked,
+        _positions_are_known,
         "needs word alignments of every training corpus",
         remedy="make them with `dragoman align` and give the file as `links` of the corpus",
     ),
@@ -321,6 +316,12 @@ TEXT = (
         "text.glossary",
         lambda _, text: text.joint and getattr(text, "unknown", "plain") == "plain",
         "needs one vocabulary for both languages (`text.joint: true`), and does not work with `text.unknown: positional`",
+    ),
+    Rule(
+        "text.glossary",
+        _terms_need_no_links,
+        "learns word alignments for corpora without any, which `training.guided.links: corpus` must not learn from",
+        remedy="set `training.guided.links: learned`, or `links` for every corpus in `data.train`",
     ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
     *(
