@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dragoman.errors import InputError
 from dragoman.text.codec import Codec, encode_within
 from dragoman.text.frames import Between
 from dragoman.text.glossary import Entry
@@ -123,7 +124,12 @@ class RequestEncoder:
         )
 
     def _prefix(self, text: str) -> tuple[int, ...]:
-        """Return the ids of the words that a translation must begin with; none if the vocabulary lacks a sign of them."""
+        """Return the ids of the words that a translation must begin with; none if the vocabulary lacks a sign of them.
+
+        InputError if models write backwards.
+        """
+        if text and self.target.right_to_left:
+            raise InputError("this run writes from right to left, so that no first words can be given; use another run")
         ids = self.target.encode(text) if text else []
         return () if self.target.special.unk in ids else tuple(ids)
 

@@ -227,12 +227,9 @@ class Translator:
         sentences of each, which are those of `preceding` unless they are given. InputError names a sentence longer than the
         model's positions.
         """
-        chosen = lay_over(settings or self.settings, decoding, self.engine.capabilities)
-        self.prepare(chosen)
-        if not replace_unknowns:
-            self.check_dictionary(chosen)
-        requests, shown = self.requests(sentences, previous=previous, first=first, to=to), [attention] * len(sentences)
-        return self.translate_requests(requests, chosen, attention=shown, replaces=replace_unknowns)
+        chosen = self._settled(settings, decoding, replaces=replace_unknowns)
+        asked = self.requests(sentences, previous=previous, first=first, to=to)
+        return self.translate_requests(asked, chosen, attention=[attention] * len(asked), replaces=replace_unknowns)
 
     def complete(
         self,
@@ -246,19 +243,21 @@ class Translator:
         to: Languages = None,
         **decoding: Any,
     ) -> list[Translation]:
-        """Translate sentences as `translate` does, with translations that begin with the words of `prefixes`.
+        """Translate sentences as `translate` does, with translations that begin with the words of `prefixes`, and no shortlist.
 
-        Words that the vocabulary lacks a sign of are not given. There is no shortlist. InputError if a run writes backwards.
+        Words that the vocabulary lacks a sign of are not given. InputError if a run writes backwards.
         """
-        if self.target.right_to_left:
-            raise InputError("this run writes from right to left, so that no first words can be given; use another run")
-        chosen = lay_over(self.settings, {**decoding, "shortlist": False}, self.engine.capabilities)
+        chosen = self._settled(None, {**decoding, "shortlist": False}, replaces=replace_unknowns)
+        asked = self.requests(sentences, previous=previous, first=first, to=to, prefixes=prefixes)
+        return self.translate_requests(asked, chosen, attention=[attention] * len(asked), replaces=replace_unknowns)
+
+    def _settled(self, given: DecodingSettings | None, decoding: dict[str, Any], *, replaces: bool) -> DecodingSettings:
+        """Return the settings of one call, for which everything is ready."""
+        chosen = lay_over(given or self.settings, decoding, self.engine.capabilities)
         self.prepare(chosen)
-        if not replace_unknowns:
+        if not replaces:
             self.check_dictionary(chosen)
-        options: dict[str, Any] = {"attention": [attention] * len(sentences), "replaces": replace_unknowns}
-        requests = self.requests(sentences, previous=previous, first=first, to=to, prefixes=prefixes)
-        return self.translate_requests(requests, chosen, **options)
+        return chosen
 
     def translate_requests(
         self,
