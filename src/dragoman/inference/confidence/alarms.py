@@ -139,8 +139,10 @@ def _alarms(evidence: Evidence, limits: AlarmLimits, languages: tuple[str, str])
         yield Alarm("copied")
     if numbers := lost_numbers(evidence.source, evidence.target):
         yield Alarm("number lost", shown(numbers), _places(evidence, numbers))
-    if names := [name for name, use in unmatched_names(evidence, languages).items() if use < limits.name]:
-        yield Alarm("name lost", shown(names), _places(evidence, names))
+    if found.get("name", -math.inf) < limits.name:
+        names = [name for name, use in unmatched_names(evidence, languages).items() if use < limits.name]
+        if names:
+            yield Alarm("name lost", shown(names), _places(evidence, names))
     if "omission" in found and found["omission"] > limits.omission:
         places = omitted(evidence)[1]
         yield Alarm("omission", shown(evidence.source[word] for word in places), tuple(places))
