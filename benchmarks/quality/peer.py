@@ -1,9 +1,10 @@
 """One training of the sweep by another toolkit: its own trainer and search, on Dragoman's pieces and batches."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.children import ROOT, Child, Peer, PeerError, python_of
+from benchmarks.speed.children import ROOT, Child, PeerError, python_of
 from benchmarks.speed.corpus import Prepared, prepare_pairs
 from benchmarks.speed.fitting import SCRIPT, translate
 from benchmarks.speed.parts.train import PEERS
@@ -74,8 +75,7 @@ def _start(name: str, folder: Path) -> Child:
     named = {peer.name: peer for peer, _ in PEERS}
     if name not in named:
         raise InputError(f"there is no peer `{name}`; there are {', '.join(sorted(named))}")
-    known = named[name]
-    peer = Peer(name, known.title, known.requirements, known.without_dependencies, SCRIPT.get(name, known.script))
+    peer = replace(named[name], script=SCRIPT.get(name, named[name].script))
     return Child(peer, python_of(peer, WORK, print), folder.with_name(f"{folder.name}-peer.log"))
 
 
