@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import yaml
 
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, with_auto_sections
 from dragoman.settings import merge, override, parse, read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +81,13 @@ class Outcome:
         return self.output.split("\n")[:-1]
 
 
+LEFT_TO_AUTO = {
+    "text": {"kind": "sentencepiece", "size": "auto"},
+    "model": "auto",
+    "training": {name: "auto" for name in ("batch_tokens", "optimizer", "learning_rate", "warmup", "validate_every")},
+}
+
+
 def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
     """Return a tiny recipe as it stands in YAML, with `a.b=value` laid over it."""
     if model in LANGUAGE_MODELS:
@@ -94,6 +101,12 @@ def table(model: str, assignments: Sequence[str] = ()) -> dict[str, Any]:
 def recipe(model: str, *assignments: str) -> Recipe:
     """Return a tiny recipe."""
     return parse(Recipe, table(model, assignments))
+
+
+def left_to_auto(*assignments: str) -> Recipe:
+    """Return a small recipe that leaves most to `auto`, with settings changed."""
+    base = {**RECIPE, "training": {**RECIPE["training"], "steps": 12, "keep": 1}}
+    return parse(Recipe, override(with_auto_sections(merge(base, LEFT_TO_AUTO)), assignments))
 
 
 def edited(run: Path, folder: Path, **sections: Any) -> Path:

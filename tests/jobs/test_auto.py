@@ -1,52 +1,26 @@
-"""What `auto` chooses."""
+"""What a recipe leaves to `auto` is measured, chosen, told and kept."""
 
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tests.tiny import RECIPE, recipe_file
+from tests.tiny import RECIPE, left_to_auto, recipe_file
 
 from dragoman.errors import TextError
 from dragoman.jobs import auto
-from dragoman.jobs.auto import (
-    CorpusSize,
-    Workload,
-    choose_model,
-    dropout_for,
-    measure_corpus,
-    measure_speed,
-    settle,
-    settle_as,
-    size_of,
-    table,
-    vocabulary_size,
-    workload,
-)
-from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.auto import CorpusSize, measure_corpus, measure_speed, settle, settle_as, table, workload
+from dragoman.jobs.choices import Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.train import fit
-from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
-from dragoman.runs.recipe import Recipe, load_recipe, settled, with_auto_sections
+from dragoman.runs.recipe import Recipe, load_recipe
 from dragoman.runs.warm_start import codecs_for
-from dragoman.settings import merge, override, parse
+from dragoman.settings import parse
 from dragoman.training.reports import Silent
 
 CPU = torch.device("cpu")
-LEFT_TO_AUTO = {
-    "text": {"kind": "sentencepiece", "size": "auto"},
-    "model": "auto",
-    "training": {name: "auto" for name in ("batch_tokens", "optimizer", "learning_rate", "warmup", "validate_every")},
-}
-
-
-def recipe(*assignments: str) -> Recipe:
-    """Return a small recipe that leaves most to `auto`."""
-    base = {**RECIPE, "training": {**RECIPE["training"], "steps": 12, "keep": 1}}
-    return parse(Recipe, override(with_auto_sections(merge(base, LEFT_TO_AUTO)), assignments))
 
 
 class Heard(Silent):
@@ -59,73 +33,11 @@ class Heard(Silent):
         self.sentences.append(sentence)
 
 
-def chosen(given: Recipe, work: Workload) -> Recipe:
-    """Return the recipe with the choices for an amount of work."""
-    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
-
-
-@pytest.mark.parametrize(("pairs", "passes"), list(product((300, 30_000, 3_000_000), (0.1, 5, 80, 2000))))
-@pytest.mark.parametrize("gpu", [False, True])
-def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float, gpu: bool) -> None:
-    found = chosen(recipe(), Workload(pairs, 25 * pairs, passes * 25 * pairs, gpu=gpu))
-    check_recipe(found)
-    assert found.auto == ()
-    with torch.device("meta"):
-        build_model(found.model, Vocabularies(500, 500, shared=True))
-    assert found.training.warmup <= passes * 25 * pairs / found.training.batch_tokens
-    assert found.training.steps == 12 and 0 < found.training.learning_rate < 0.02
-
-
-def test_more_text_and_more_time_never_give_less() -> None:
-    amounts = [10.0**exponent for exponent in range(3, 12)]
-    assert (sizes := [size_of(Workload(1, 1, seen)) for seen in amounts]) == sorted(sizes) and len(set(sizes)) > 2
-    assert (rates := [dropout_for(passes) for passes in amounts]) == sorted(rates)
-    assert dropout_for(2) == 0 < dropout_for(50)
-    assert (pieces := [vocabulary_size(int(count)) for count in amounts]) == sorted(pieces)
-    assert 500 <= pieces[0] < pieces[-1] <= 32000
-
-
-@pytest.mark.parametrize(
-    "assignment",
-    [
-        "model.width=96",
-        "model.dropout=0.25",
-        "training.learning_rate=0.004",
-        "training.batch_tokens=700",
-        "text.size=250",
-    ],
-)
-def test_what_is_set_is_never_changed(assignment: str) -> None:
-    path, _, value = assignment.partition("=")
-    given = recipe(f"training.optimizer={recipe().training.optimizer}", assignment)
-    assert path not in given.auto and "training.optimizer" not in given.auto
-    found = chosen(given, Workload(100, 2500, 5000))
-    section, name = path.split(".")
-    assert getattr(getattr(found, section), name) == pytest.approx(float(value))
-    assert found.training.optimizer == "adamw"
-
-
-def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:
-    found = chosen(recipe("model.width=200"), Workload(100, 2500, 5000, width=200)).model
-    assert (found.width, found.feed_forward) == (200, 800) and 200 % found.heads == 0
-
-
-def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
-    given = recipe("training.guided=auto")
-
-    def guided(**changes: Any) -> Any:
-        return chosen(given, Workload(100, 2500, **{"seen": 5000, **changes})).training.guided
-
-    assert guided().links == "learned" and not guided().shift
-    assert guided(linkable=False) is None and guided(seen=1e9) is None
-    assert guided(layers=1).layer == 1 < guided(layers=6).layer
-
-
 @pytest.mark.parametrize(("target", "spaced"), [("một hai ba", True), ("一二三四五六七八九十一二三四五", False)])
 def test_a_language_without_spaces_is_noticed(tmp_path: Path, target: str, spaced: bool) -> None:
     (tmp_path / "a.en").write_text("one two three\n" * 3, encoding="utf-8")
     (tmp_path / "a.zh").write_text(f"{target}\n" * 3, encoding="utf-8")
-    given = recipe(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.zh}]")
+    given = left_to_auto(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.zh}]")
     assert measure_corpus(given).spaced == spaced
 
 
@@ -134,40 +46,34 @@ def test_languages_are_measured_apart_where_a_side_has_several(tmp_path: Path) -
         "one two three four five six\t一二三四五六七八九十一二三四五\n" * 3, encoding="utf-8"
     )
     data = f"{{languages: [en, zh], source: en, target: zh, root: {tmp_path}, train: [{{tsv: a.tsv, both_ways: true}}]"
-    given = recipe(f"data={data}, dev: [{{tsv: a.tsv}}]}}")
+    given = left_to_auto(f"data={data}, dev: [{{tsv: a.tsv}}]}}")
     assert not measure_corpus(given).spaced
 
 
 def test_links_are_not_learned_for_an_objective_that_does_not_read_them() -> None:
-    size, given = CorpusSize(10, 100, ("a b",)), recipe()
+    size, given = CorpusSize(10, 100, ("a b",)), left_to_auto()
 
     def linkable(objective: str) -> bool:
         training = given.training.model_copy(update={"objective": objective})
         changed = given.model_copy(update={"training": training})
-        codec = codecs_for(recipe("text.size=9"), lambda: [("a b", "c d")] * 9)[1]
+        codec = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)[1]
         return workload(changed, size, codec, device=CPU, speed=lambda: 1.0).linkable
 
     assert linkable("translation") and not linkable("of a plugin")
-
-
-def test_other_kinds_of_models_keep_their_settings() -> None:
-    given = recipe("model={kind: rnn, hidden: 32}")
-    found = chosen(given, Workload(100, 2500, 5000))
-    assert found.model == given.model and found.training.optimizer == "adamw"
 
 
 def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("one two\none two\nthree\n\n", encoding="utf-8")
     (tmp_path / "a.vi").write_text("một hai\nmột hai\nba\nbốn\n", encoding="utf-8")
     lines = "{source: a.en, target: a.vi, repeat: 3}"
-    given = recipe(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
+    given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
     assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), ("một hai", "ba"))
 
 
 def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SAMPLE", 20)
-    size = measure_corpus(recipe())
-    everything = tuple(measure_corpus(recipe("data.train.0.pairs=39")).sample)
+    size = measure_corpus(left_to_auto())
+    everything = tuple(measure_corpus(left_to_auto("data.train.0.pairs=39")).sample)
     assert size.pairs == 300 and 20 <= len(size.sample) <= 40 and everything[0] == size.sample[0]
     assert len(everything) == 39
 
@@ -196,18 +102,19 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
     work = workload(given, CorpusSize(10, 0, ("a", "b")), Letters(), device=CPU, speed=lambda: asked.append(1) or 100.0)  # type: ignore[arg-type,func-returns-value]
     assert work.tokens == 20 and work.seen == pytest.approx(seen)
     assert len(asked) == ("minutes" in training)
+    assert work.timed == (training == {"minutes": 2})
     assert (work.epochs is not None) == (training.get("epochs") == "auto")
 
 
 def test_speed_is_measured_without_touching_chance() -> None:
     before = torch.get_rng_state()
-    assert 1 < measure_speed(recipe(), Vocabularies(300, 300, shared=True), CPU) < 1e7
+    assert 1 < measure_speed(left_to_auto(), Vocabularies(300, 300, shared=True), CPU) < 1e7
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_the_table_gives_reasons() -> None:
     work = Workload(1000, 25_000, 250_000, speed=1234.0)
-    first, *rest = table(choose_model(recipe(), work), work)
+    first, *rest = table(choose_model(left_to_auto(), work), work)
     assert "1,000 pairs" in first and "10 passes" in first and "1,234 tokens/s" in first
     assert any(line.split()[:2] == ["model.dropout", "0.1"] and "10 passes" in line for line in rest)
     assert not any("feed_forward" in line for line in rest)
@@ -215,7 +122,7 @@ def test_the_table_gives_reasons() -> None:
 
 def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: Path) -> None:
     heard = Heard()
-    given = recipe("model.width=16")
+    given = left_to_auto("model.width=16")
     fit(given, tmp_path / "one", listener=heard)
     assert any("model.dropout" in sentence for sentence in heard.sentences)
     run = open_run(tmp_path / "one")
@@ -227,16 +134,31 @@ def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: P
     ]
     fit(load_recipe(tmp_path / "one" / "recipe.yaml"), tmp_path / "two")
     assert run.weights.read_bytes()[-4000:] == open_run(tmp_path / "two").weights.read_bytes()[-4000:]
-    longer = recipe("model.width=16", "training.steps=14")
+    longer = left_to_auto("model.width=16", "training.steps=14")
     assert fit(longer, tmp_path / "one", resume=True).step == 14
     assert settle_as(given, run.recipe) == run.recipe
 
 
+def test_a_recurrent_model_is_kept_as_it_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "measure_speed", lambda *_: 50.0)
+    given = left_to_auto("training.steps=null", "training.minutes=1")
+    heard: list[str] = []
+    found = settle(
+        given,
+        lambda _: codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9),
+        device=CPU,
+        say=heard.append,
+    )
+    assert found.recipe.model.kind == "rnn" and found.recipe.auto == ()
+    assert any(line.split()[:2] == ["model.kind", "rnn"] and "Transformer" in line for line in heard)
+    assert settle_as(given, found.recipe) == found.recipe
+
+
 def test_a_batch_is_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = recipe("model.width=16")
+    given = left_to_auto("model.width=16")
 
     def learn(_: Recipe) -> Any:
-        return codecs_for(recipe("text.size=9"), lambda: [("a b", "c d")] * 9)
+        return codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
 
     roomy = settle(given, learn, device=CPU, say=lambda _: None)
     static = static_memory(outline_of(roomy.recipe, Vocabularies(9, 9, shared=True)), roomy.recipe.training).total

@@ -1,7 +1,6 @@
 """Choose the settings that a recipe leaves to `auto`: from the corpus, the budget and the speed of this machine.
 
-docs/quality.md has the trainings that the rule follows, and says what has not been measured yet. What matters most is how often
-the budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
+The rule is in `jobs/choices.py`.
 """
 
 import time
@@ -16,6 +15,7 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.interfaces import Batch
+from dragoman.jobs.choices import FILLED, PASSES, Choice, Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, random_sentences
 from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
 from dragoman.models.build import build_model
@@ -38,16 +38,10 @@ SAMPLE = 2000
 """Number of pairs whose tokens are counted, spread over the corpus."""
 LENGTH = 25
 """Tokens per sentence when speed is measured."""
-FILLED = 0.85
-"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
 TIMED = 3
 """Steps that are timed, after one that is not."""
 LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
-GUIDED_TOKENS = 40e6
-"""Target tokens in the budget up to which links help attention: it finds them by itself with time."""
-PASSES = 30.0
-"""Passes over the corpus where the recipe has no budget."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
 
@@ -66,51 +60,12 @@ class CorpusSize:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A setting chosen by `auto`."""
-
-    path: str
-    value: Any
-    reason: str
-    """What it depends on; empty if it is always the same, or follows from another choice."""
-
-
-@dataclass(frozen=True)
 class Settled:
     """A recipe with a value for everything, its codecs, and what `auto` has chosen."""
 
     recipe: Recipe
     codecs: tuple[Codec, Codec]
     choices: tuple[Choice, ...]
-
-
-@dataclass(frozen=True)
-class Workload:
-    """How much a budget lets a model learn."""
-
-    pairs: int
-    tokens: int
-    """Target tokens in one pass over the corpus."""
-    seen: float
-    """Target tokens that the budget allows, counted each time they are seen."""
-    speed: float | None = None
-    """Tokens per second of the reference model on this machine, if it was measured."""
-    gpu: bool = False
-    width: int | None = None
-    """Width of the model, if the recipe says so."""
-    batch: int | None = None
-    """Tokens of a batch, if the recipe says so."""
-    layers: int | None = None
-    """Layers of the decoder, if the recipe says so."""
-    linkable: bool = True
-    """Whether words can be linked, and the objective learns from links."""
-    epochs: float | None = None
-    """Passes to make where the recipe has no other budget."""
-
-    @property
-    def passes(self) -> float:
-        """Return the number of passes over the corpus."""
-        return self.seen / max(self.tokens, 1)
 
 
 def measure_corpus(recipe: Recipe) -> CorpusSize:
@@ -142,107 +97,6 @@ def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
     if recipe.text.kind == "sentencepiece":
         choices.append(Choice("text.sampling", 0.0, ""))
     return [choice for choice in choices if choice.path in wanted]
-
-
-def vocabulary_size(characters: int) -> int:
-    """Return the vocabulary size for a corpus: pieces must be frequent enough to be learned.
-
-    >>> [vocabulary_size(characters) for characters in (400_000, 1_800_000, 9_000_000, 200_000_000)]
-    [5000, 6000, 7500, 12000]
-    """
-    return min(max(500 * round(12 * (characters / 1.8e6) ** 0.15), 500), 32000)
-
-
-def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
-    """Choose the sections `model` and `training`."""
-    kind = "transformer" if "model.kind" in recipe.auto else recipe.model.kind
-    choices = [Choice("model.kind", kind, "")]
-    choices += transformer(work) if kind in ("transformer", "document") else any_model(work)
-    return [choice for choice in choices if choice.path in recipe.auto]
-
-
-def transformer(work: Workload) -> Iterator[Choice]:
-    """Yield the choices for a Transformer."""
-    layers, width = size_of(work)
-    passes = f"{work.passes:.3g} passes over the corpus in the budget"
-    amount = f"{float(f'{work.seen:.3g}'):,.0f} target tokens in the budget"
-    yield Choice("model.encoder_layers", layers, amount)
-    yield Choice("model.decoder_layers", layers, "")
-    yield Choice("model.width", width, amount)
-    yield Choice("model.feed_forward", 4 * width, "")
-    yield Choice("model.heads", heads_for(width), "")
-    yield Choice("model.dropout", dropout_for(work.passes), passes)
-    yield Choice("model.feed_forward_dropout", 0.0, "")
-    batch = batch_tokens(work)
-    yield Choice("training.optimizer", "muon", "it learned more than AdamW in the same time")
-    rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
-    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
-    yield _guided(work, work.layers or layers)
-    yield from _schedule(work, batch)
-
-
-def any_model(work: Workload) -> Iterator[Choice]:
-    """Yield the choices for training a model of any other kind, whose section `model` is in the recipe."""
-    yield Choice("training.optimizer", "adamw", "")
-    yield Choice("training.learning_rate", 0.0015, "")
-    yield Choice("training.guided", None, "")
-    yield from _schedule(work, work.batch or 2500)
-
-
-def _guided(work: Workload, layers: int) -> Choice:
-    """Choose whether a statistical aligner teaches a head where to look."""
-    if not work.linkable or work.seen > GUIDED_TOKENS:
-        return Choice("training.guided", None, "")
-    value = {"layer": (layers + 1) // 2, "head": 1, "weight": 0.3, "shift": False, "links": "learned"}
-    return Choice("training.guided", value, "links of a statistical aligner, from which attention learns sooner")
-
-
-def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
-    """Yield the choices that depend on the number of steps."""
-    steps = max(work.seen / (FILLED * batch), 1)
-    validations = min(max(steps / 400, 4), 25)
-    yield Choice("training.batch_tokens", batch, f"{steps:,.0f} steps in the budget")
-    yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
-    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), f"{steps:,.0f} steps in the budget")
-    yield Choice("training.validate_every", max(int(steps / validations), 1), f"about {validations:.0f} validations")
-    yield Choice("training.weight_decay", 0.01, "")
-    yield Choice("training.keep", 1, "")
-    yield Choice("training.average", 0, "")
-    yield Choice("training.epochs", work.epochs, "" if work.epochs is None else "no other budget is set")
-
-
-def heads_for(width: int) -> int:
-    """Return the number of heads for a width: of 64 dimensions each, or a few more where that is no divisor.
-
-    >>> [heads_for(width) for width in (16, 192, 200)]
-    [1, 3, 2]
-    """
-    return max(heads for heads in range(1, max(width // 64, 1) + 1) if width % heads == 0)
-
-
-def size_of(work: Workload) -> tuple[int, int]:
-    """Return layers on each side, and width."""
-    sizes = ((40e6, 3, 192), (200e6, 3, 256), (800e6, 4, 384), (float("inf"), 6, 512))
-    layers, width = next((layers, width) for most, layers, width in sizes if work.seen <= most)
-    return layers, work.width or width
-
-
-def dropout_for(passes: float) -> float:
-    """Return the dropout for so many passes over the corpus.
-
-    >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
-    [0.0, 0.1, 0.2, 0.3]
-    """
-    return 0.0 if passes < 4 else 0.1 if passes < 12 else 0.2 if passes < 30 else 0.3
-
-
-def batch_tokens(work: Workload) -> int:
-    """Return the tokens of a batch: small while each step counts, larger where there is time for many, or a GPU."""
-    if work.batch is not None:
-        return work.batch
-    if work.gpu:
-        return 8000 if work.seen > 20e6 else 4000
-    return 1500 if work.seen < 40e6 else 3000
 
 
 def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[[str], object]) -> Settled:
@@ -336,6 +190,7 @@ def workload(
         tokens,
         PASSES * tokens if seen is None else seen,
         measured,
+        timed=seen is not None and seen == allowed["minutes"],
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
         batch=batch,

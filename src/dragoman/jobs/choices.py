@@ -1,0 +1,214 @@
+"""The rule of `auto`: which model, and how it is trained, for an amount of text and of work; nothing is read or measured here.
+
+docs/quality.md has the trainings that the rule follows, and says what has not been measured yet. What matters most is how often
+the budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.jobs.rules import RULES
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.recipe import Recipe, settled
+from dragoman.runs.rules import refusals
+
+FILLED = 0.85
+"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
+RECURRENT_TOKENS = 3e6
+"""Target tokens up to which a recurrent model learns more than a Transformer in the time in which this one sees so many."""
+RECURRENT_PACE = 1.9
+"""How many times as many tokens the recurrent model sees in a time."""
+GUIDED_TOKENS = 40e6
+"""Target tokens in the budget up to which links help attention: it finds them by itself with time."""
+PASSES = 30.0
+"""Passes over the corpus where the recipe has no budget."""
+FASTER = "it learned more than AdamW in the same time"
+"""Why Muon is chosen."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting chosen by `auto`."""
+
+    path: str
+    value: Any
+    reason: str
+    """What it depends on; empty if it is always the same, or follows from another choice."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How much a budget lets a model learn."""
+
+    pairs: int
+    tokens: int
+    """Target tokens in one pass over the corpus."""
+    seen: float
+    """Target tokens that the budget allows, counted each time they are seen."""
+    speed: float | None = None
+    """Tokens per second of the reference model on this machine, if it was measured."""
+    timed: bool = False
+    """Whether the budget is a time, in which a faster model sees more."""
+    gpu: bool = False
+    width: int | None = None
+    """Width of the model, if the recipe says so."""
+    batch: int | None = None
+    """Tokens of a batch, if the recipe says so."""
+    layers: int | None = None
+    """Layers of the decoder, if the recipe says so."""
+    linkable: bool = True
+    """Whether words can be linked, and the objective learns from links."""
+    epochs: float | None = None
+    """Passes to make where the recipe has no other budget."""
+
+    @property
+    def passes(self) -> float:
+        """Return the number of passes over the corpus."""
+        return self.seen / max(self.tokens, 1)
+
+
+def vocabulary_size(characters: int) -> int:
+    """Return the vocabulary size for a corpus: pieces must be frequent enough to be learned.
+
+    >>> [vocabulary_size(characters) for characters in (400_000, 1_800_000, 9_000_000, 200_000_000)]
+    [5000, 6000, 7500, 12000]
+    """
+    return min(max(500 * round(12 * (characters / 1.8e6) ** 0.15), 500), 32000)
+
+
+def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
+    """Choose the sections `model` and `training`."""
+    if "model.kind" in recipe.auto and not recipe.model.model_fields_set - {"kind"} and recurrent_learns_more(work):
+        choices = [one for one in recurrent(work) if one.path.startswith("model.") or one.path in recipe.auto]
+        if not refusals(RULES, settled(recipe, {one.path: one.value for one in choices})):
+            return choices
+    kind = "transformer" if "model.kind" in recipe.auto else recipe.model.kind
+    choices = [Choice("model.kind", kind, "")]
+    if kind in ("transformer", "document"):
+        choices += transformer(work)
+    elif kind == "rnn":
+        choices += training_of_recurrent(
+            replace(work, linkable=work.linkable and capabilities_of(recipe.model).attends)
+        )
+    else:
+        choices += any_model(work)
+    return [choice for choice in choices if choice.path in recipe.auto]
+
+
+def recurrent_learns_more(work: Workload) -> bool:
+    """Tell whether the budget is a time so short that a recurrent model with guided attention is better at its end."""
+    return work.timed and work.seen <= RECURRENT_TOKENS and work.linkable and not work.gpu
+
+
+def recurrent(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for a recurrent model: Luong's, whose decoder is one fast loop, with a small tied output layer."""
+    model = {"decoder": "luong", "cell": "lstm", "score": "general", "embedding": 192, "hidden": 256, "tied": True}
+    yield Choice("model.kind", "rnn", "in so short a time it learns more than a Transformer")
+    yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
+    yield from training_of_recurrent(work)
+
+
+def training_of_recurrent(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for training a recurrent model, whose sizes are chosen or in the recipe."""
+    batch = batch_tokens(work)
+    yield _dropout(paced(work))
+    yield Choice("training.optimizer", "muon", FASTER)
+    yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
+    yield _guided(work, 1)
+    yield from _schedule(paced(work), batch)
+
+
+def paced(work: Workload) -> Workload:
+    """Return the work of a recurrent model, which sees more tokens in a time."""
+    return replace(work, seen=RECURRENT_PACE * work.seen) if work.timed else work
+
+
+def transformer(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for a Transformer."""
+    layers, width = size_of(work)
+    amount = f"{float(f'{work.seen:.3g}'):,.0f} target tokens in the budget"
+    yield Choice("model.encoder_layers", layers, amount)
+    yield Choice("model.decoder_layers", layers, "")
+    yield Choice("model.width", width, amount)
+    yield Choice("model.feed_forward", 4 * width, "")
+    yield Choice("model.heads", heads_for(width), "")
+    yield _dropout(work)
+    yield Choice("model.feed_forward_dropout", 0.0, "")
+    batch = batch_tokens(work)
+    yield Choice("training.optimizer", "muon", FASTER)
+    rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
+    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
+    yield _guided(work, work.layers or layers)
+    yield from _schedule(work, batch)
+
+
+def any_model(work: Workload) -> Iterator[Choice]:
+    """Yield the choices for training a model of any other kind, whose sizes are in the recipe."""
+    yield _dropout(work)
+    yield Choice("training.optimizer", "adamw", "")
+    yield Choice("training.learning_rate", 0.0015, "")
+    yield Choice("training.guided", None, "")
+    yield from _schedule(work, work.batch or 2500)
+
+
+def _dropout(work: Workload) -> Choice:
+    """Choose the dropout."""
+    passes = f"{work.passes:.3g} passes over the corpus in the budget"
+    return Choice("model.dropout", dropout_for(work.passes), passes)
+
+
+def _guided(work: Workload, layers: int) -> Choice:
+    """Choose whether a statistical aligner teaches a head where to look."""
+    if not work.linkable or work.seen > GUIDED_TOKENS:
+        return Choice("training.guided", None, "")
+    value = {"layer": (layers + 1) // 2, "head": 1, "weight": 0.3, "shift": False, "links": "learned"}
+    return Choice("training.guided", value, "links of a statistical aligner, from which attention learns sooner")
+
+
+def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
+    """Yield the choices that depend on the number of steps."""
+    steps = max(work.seen / (FILLED * batch), 1)
+    validations = min(max(steps / 400, 4), 25)
+    yield Choice("training.batch_tokens", batch, f"{steps:,.0f} steps in the budget")
+    yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
+    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), f"{steps:,.0f} steps in the budget")
+    yield Choice("training.validate_every", max(int(steps / validations), 1), f"about {validations:.0f} validations")
+    yield Choice("training.weight_decay", 0.01, "")
+    yield Choice("training.keep", 1, "")
+    yield Choice("training.average", 0, "")
+    yield Choice("training.epochs", work.epochs, "" if work.epochs is None else "no other budget is set")
+
+
+def heads_for(width: int) -> int:
+    """Return the number of heads for a width: of 64 dimensions each, or a few more where that is no divisor.
+
+    >>> [heads_for(width) for width in (16, 192, 200)]
+    [1, 3, 2]
+    """
+    return max(heads for heads in range(1, max(width // 64, 1) + 1) if width % heads == 0)
+
+
+def size_of(work: Workload) -> tuple[int, int]:
+    """Return layers on each side, and width."""
+    sizes = ((40e6, 3, 192), (200e6, 3, 256), (800e6, 4, 384), (float("inf"), 6, 512))
+    layers, width = next((layers, width) for most, layers, width in sizes if work.seen <= most)
+    return layers, work.width or width
+
+
+def dropout_for(passes: float) -> float:
+    """Return the dropout for so many passes over the corpus.
+
+    >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
+    [0.0, 0.1, 0.2, 0.3]
+    """
+    return 0.0 if passes < 4 else 0.1 if passes < 12 else 0.2 if passes < 30 else 0.3
+
+
+def batch_tokens(work: Workload) -> int:
+    """Return the tokens of a batch: small while each step counts, larger where there is time for many, or a GPU."""
+    if work.batch is not None:
+        return work.batch
+    if work.gpu:
+        return 8000 if work.seen > 20e6 else 4000
+    return 1500 if work.seen < 40e6 else 3000

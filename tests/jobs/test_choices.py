@@ -1,0 +1,108 @@
+"""What the rule of `auto` chooses for an amount of text and of work."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from tests.tiny import left_to_auto
+
+from dragoman.jobs.checks import check_recipe
+from dragoman.jobs.choices import RECURRENT_TOKENS, Workload, choose_model, dropout_for, size_of, vocabulary_size
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.recipe import Recipe, settled
+
+
+def chosen(given: Recipe, work: Workload) -> Recipe:
+    """Return the recipe with the choices for an amount of work."""
+    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
+
+
+@pytest.mark.parametrize(("pairs", "passes"), list(product((300, 30_000, 3_000_000), (0.1, 5, 80, 2000))))
+@pytest.mark.parametrize(("timed", "gpu"), [(True, False), (False, False), (True, True)])
+def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float, timed: bool, gpu: bool) -> None:
+    found = chosen(left_to_auto(), Workload(pairs, 25 * pairs, passes * 25 * pairs, timed=timed, gpu=gpu))
+    check_recipe(found)
+    assert found.auto == ()
+    with torch.device("meta"):
+        build_model(found.model, Vocabularies(500, 500, shared=True))
+    assert found.training.warmup <= passes * 25 * pairs / found.training.batch_tokens
+    assert found.training.steps == 12 and 0 < found.training.learning_rate < 0.02
+
+
+def test_more_text_and_more_time_never_give_less() -> None:
+    amounts = [10.0**exponent for exponent in range(3, 12)]
+    assert (sizes := [size_of(Workload(1, 1, seen)) for seen in amounts]) == sorted(sizes) and len(set(sizes)) > 2
+    assert (rates := [dropout_for(passes) for passes in amounts]) == sorted(rates)
+    assert dropout_for(2) == 0 < dropout_for(50)
+    assert (pieces := [vocabulary_size(int(count)) for count in amounts]) == sorted(pieces)
+    assert 500 <= pieces[0] < pieces[-1] <= 32000
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "model.width=96",
+        "model.dropout=0.25",
+        "training.learning_rate=0.004",
+        "training.batch_tokens=700",
+        "text.size=250",
+    ],
+)
+def test_what_is_set_is_never_changed(assignment: str) -> None:
+    path, _, value = assignment.partition("=")
+    given = left_to_auto(f"training.optimizer={left_to_auto().training.optimizer}", assignment)
+    assert path not in given.auto and "training.optimizer" not in given.auto
+    found = chosen(given, Workload(100, 2500, 5000))
+    section, name = path.split(".")
+    assert getattr(getattr(found, section), name) == pytest.approx(float(value))
+    assert found.training.optimizer == "adamw"
+
+
+def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another() -> None:
+    def kind(*assignments: str, **changes: Any) -> str:
+        work = Workload(100, 2500, **{"seen": RECURRENT_TOKENS, "timed": True, **changes})
+        return chosen(left_to_auto(*assignments), work).model.kind
+
+    assert kind() == "rnn"
+    longer, counted, unlinked, on_gpu = (
+        {"seen": 1.1 * RECURRENT_TOKENS},
+        {"timed": False},
+        {"linkable": False},
+        {"gpu": True},
+    )
+    assert {kind(**one) for one in (longer, counted, unlinked, on_gpu)} == {"transformer"}
+    assert {kind(one) for one in ("model.width=96", "model.dropout=0.2", "training.replicas=2")} == {"transformer"}
+    assert kind("model={kind: convs2s}") == "convs2s"
+
+
+def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:
+    found = chosen(left_to_auto("model.width=200"), Workload(100, 2500, 5000, width=200)).model
+    assert (found.width, found.feed_forward) == (200, 800) and 200 % found.heads == 0
+
+
+def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
+    given = left_to_auto("training.guided=auto")
+
+    def guided(**changes: Any) -> Any:
+        return chosen(given, Workload(100, 2500, **{"seen": 5000, **changes})).training.guided
+
+    assert guided().links == "learned" and not guided().shift
+    assert guided(linkable=False) is None and guided(seen=1e9) is None
+    assert guided(layers=1).layer == 1 < guided(layers=6).layer
+
+
+def test_other_kinds_of_models_keep_their_settings() -> None:
+    given = left_to_auto("model={kind: gnmt, hidden: 32}", "training.guided=auto")
+    found = chosen(given, Workload(100, 2500, 5000))
+    assert found.model == given.model and found.training.optimizer == "adamw" and found.training.guided is None
+
+
+@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "posterior"])
+def test_a_recurrent_model_keeps_its_settings_and_is_trained_as_one_that_auto_chooses(decoder: str) -> None:
+    given = left_to_auto(f"model={{kind: rnn, hidden: 32, decoder: {decoder}}}", "training.guided=auto")
+    found = chosen(given, Workload(100, 2500, 5000))
+    check_recipe(found)
+    assert found.model == given.model and found.training.optimizer == "muon"
+    assert (found.training.guided is None) == (decoder == "plain")
