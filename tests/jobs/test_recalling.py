@@ -12,6 +12,7 @@ from dragoman.errors import InputError
 from dragoman.inference.attention_map import HeadSelection
 from dragoman.inference.translation import Translation
 from dragoman.jobs.recalling import RecallingTranslator
+from dragoman.text.glossary import Entry, Glossary
 
 
 class Shouter:
@@ -65,6 +66,16 @@ def test_known_sentences_are_not_translated_and_new_ones_are_kept():
     assert [one.text for one in translator.translate(["dog", "red house"])] == ["DOG", "nhà đỏ"]
     assert len(shouter.asked) == 1
     assert translator.previous == 0
+
+
+def test_what_a_model_translated_before_a_term_was_decided_is_translated_again():
+    translator, shouter, memory = recalling()
+    translator.translate(["dog", "cat"])
+    glossary = Glossary((Entry.of("dog", ["chó"]), Entry.of("cat", ["CAT", "mèo"]), Entry.of("house", ["toà"])))
+    again = RecallingTranslator(shouter, memory, glossary=glossary)
+    shouter.translate = lambda sentences, **_: [Translation(one and "chó", -1.0, -2.0) for one in sentences]
+    assert [one.text for one in again.translate(["dog", "cat", "red house"])] == ["chó", "CAT", "nhà đỏ"]
+    assert again.hits == 2 and memory.exact("dog") == "chó" and memory.exact("red house") == "nhà đỏ"
 
 
 def test_a_memory_that_is_only_read_stays_as_it_is():

@@ -84,16 +84,21 @@ def recalling(
     if computing.memory is None:
         yield None
         return
+    from dragoman.documents.glossaries import read_glossary
     from dragoman.documents.memories import open_memory
     from dragoman.jobs.recalling import RecallingTranslator
+    from dragoman.text.glossary import Glossary
 
     if to.source is None or to.target is None:
         raise InputError("a translation memory needs both languages; say which is that of the source with --from")
     if computing.near is not None and not translator.attends:
         raise InputError("--near needs a model that attends to the source, which this one does not; remove it")
-    opened = open_memory(computing.memory, (to.source, to.target))
+    languages = (to.source, to.target)
+    opened = open_memory(computing.memory, languages)
     try:
-        found = RecallingTranslator(translator, opened, offers=offers, near=computing.near)
+        terms = Glossary.joined(read_glossary(path, languages) for path in translator.settings.glossary)
+        written = terms.spelled(translator.target.normalize) if terms.entries else terms
+        found = RecallingTranslator(translator, opened, offers=offers, near=computing.near, glossary=written)
         yield found
         note(str(found))
     finally:

@@ -68,11 +68,12 @@ class Memory:
         self._run("PRAGMA trusted_schema = OFF")
         self._run(_TABLE)
 
-    def exact(self, sentence: str) -> str | None:
-        """Return the translation of a sentence; None if it is not there."""
+    def exact(self, sentence: str, *, confirmed: bool = False) -> str | None:
+        """Return the translation of a sentence, with `confirmed` only one not by a model; None if it is not there."""
         rows = self._run(
-            "SELECT CAST(target AS TEXT) FROM translations WHERE source_language = ? AND target_language = ? AND source = ?",
-            *(*self._languages, one_line(sentence)),
+            "SELECT CAST(target AS TEXT) FROM translations WHERE source_language = ? AND target_language = ? AND source = ? "
+            "AND confirmed >= ?",
+            *(*self._languages, one_line(sentence), int(confirmed)),
         )
         return rows[0][0] if rows else None
 

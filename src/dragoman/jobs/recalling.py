@@ -1,6 +1,7 @@
 """Translate with a translation memory: sentences that it has are taken from it, and others are kept in it.
 
-Translations of others may begin as that of a similar sentence there, as far as both sentences begin with the same words.
+What a model has translated is taken only if it has the terms of the glossary, if there is one, as this may be newer. Translations
+of others may begin as that of a similar sentence there, as far as both sentences begin with the same words.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from dragoman.inference.attention_map import AttentionMap
 from dragoman.inference.translation import Translation
 from dragoman.jobs.translate_document import SentenceTranslator
 from dragoman.text.frames import Between
+from dragoman.text.glossary import Glossary
+
+NO_TERMS = Glossary(())
 
 
 class ReadingTranslator(SentenceTranslator, Protocol):
@@ -47,13 +51,20 @@ class RecallingTranslator:
     """A translator with a memory. All that is not about translating is that of the translator itself."""
 
     def __init__(
-        self, translator: ReadingTranslator, memory: Memory, *, offers: bool = False, near: float | None = None
+        self,
+        translator: ReadingTranslator,
+        memory: Memory,
+        *,
+        offers: bool = False,
+        near: float | None = None,
+        glossary: Glossary = NO_TERMS,
     ) -> None:
-        """Take a translator and its memory; with `offers`, translations come with what the memory has that is similar.
+        """Take a translator, its memory and its glossary; with `offers`, translations come with what is similar in the memory.
 
         With `near`, those begin like that of the most similar sentence, if it is at least so similar: from NEAR to 1.
         """
         self._translator, self._memory, self._offers, self._near = translator, memory, offers, near
+        self._glossary = glossary
         self.sentences = 0
         """Number of sentences so far."""
         self.hits = 0
@@ -78,7 +89,7 @@ class RecallingTranslator:
         **options: Any,
     ) -> list[Translation]:
         """Translate sentences with the options of `Translator.translate`; those from the memory have no score."""
-        known = [self._memory.exact(sentence) for sentence in sentences]
+        known = [self._known(sentence) for sentence in sentences]
         asked = ["" if old is not None else sentence for sentence, old in zip(sentences, known, strict=True)]
         near = [self._similar(sentence) for sentence in asked]
         prefixes = self._prefixes(asked, near, previous, to=to)
@@ -94,6 +105,12 @@ class RecallingTranslator:
         self.sentences += sum(bool(sentence.strip()) for sentence in sentences)
         self.hits += sum(old is not None for old in known)
         return self._read(sentences, found, previous, to=to) if attention else found
+
+    def _known(self, sentence: str) -> str | None:
+        """Return the translation of a sentence in the memory; None if there is none, or one by a model that lacks terms."""
+        found = self._memory.exact(sentence)
+        lacks = found is not None and self._glossary.lacking(sentence, found)
+        return self._memory.exact(sentence, confirmed=True) if lacks else found
 
     def _translated(self, asked: Sequence[str], prefixes: Sequence[str], **options: Any) -> list[Translation]:
         """Translate sentences; those with a prefix and the others each with all of their own, in their places."""

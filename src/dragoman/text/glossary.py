@@ -159,6 +159,16 @@ class Glossary:
                 chosen.append(Match(entry, words.places[place][0], words.places[end - 1][1]))
         return sorted(chosen, key=lambda one: one.start)
 
+    def lacking(self, text: str, translation: str) -> list[Entry]:
+        """Return the entries whose terms are in a text, and whose translations are not in its translation.
+
+        >>> [one.source.text for one in Glossary((Entry.of("house", ["maison"]),)).lacking("Red houses, a house.", "Un foyer.")]
+        ['house']
+        """
+        words = Words.of(translation)
+        found = dict.fromkeys(match.entry for match in self.matches(text))
+        return [entry for entry in found if entry.used(words) is None]
+
     def _standing(self, place: int, length: int, words: Words) -> Entry | None:
         """Return the first entry whose term is so many words of a text from a place on."""
         some = self._by_words.get(words.folded[place : place + length], ())
