@@ -19,7 +19,8 @@ class MissingKeyError(ForbiddenError):
     code = "missing_key"
 
     def __init__(self) -> None:
-        super().__init__("this service needs an API key; send it as `Authorization: Bearer KEY`")
+        header = "in the header Authorization, as `Bearer KEY` or `DeepL-Auth-Key KEY`"
+        super().__init__(f"this service needs an API key; send it {header}, or as `api_key` to LibreTranslate's routes")
 
 
 class WrongKeyError(ForbiddenError):
