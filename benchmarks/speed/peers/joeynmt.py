@@ -1,111 +1,75 @@
 """JoeyNMT: its model, loss and batches in the loop of its trainer, and its search."""
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from benchmarks.speed.peers.child import serve, versions
-from benchmarks.speed.peers.hand import (
-    EOS,
-    PAD,
-    Fitting,
-    Rectangles,
-    ended,
-    most,
-    parameters,
-    read_batches,
-    read_pieces,
-    rectangle,
-)
+from benchmarks.speed.peers.hand import PAD, HandLoop, Rectangles, read_pieces
 from torch import Tensor, nn
 
 
-class Peer:
+class Peer(HandLoop):
     """JoeyNMT's step, as its TrainManager takes it."""
 
-    def load(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make vocabulary, model and optimiser."""
-        from joeynmt.builders import build_optimizer
+    def build(self, message: dict[str, Any]) -> nn.Module:
+        """Make vocabulary and model."""
         from joeynmt.model import build_model
         from joeynmt.vocabulary import Vocabulary
 
-        torch.manual_seed(1)
-        self.batches = read_batches(message["batches"])
         names = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
         special = {f"{name}_token": piece for name, piece in names.items()}
         numbers = {f"{name}_id": at for at, name in enumerate(names)}
         about = SimpleNamespace(**special, **numbers, lang_tags=[], sep_token=None, sep_id=None)
         vocabulary = Vocabulary(read_pieces(message["vocabulary"])[4:], about)
-        self.model = build_model(configuration(message["model"]), vocabulary, vocabulary)
-        self.model.loss_function = ("crossentropy", message["label_smoothing"])
+        model = build_model(configuration(message["model"]), vocabulary, vocabulary)
+        model.loss_function = ("crossentropy", self.smoothing)
+        return model
+
+    def load(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Take JoeyNMT's optimiser, and say also which version it is."""
+        from joeynmt.builders import build_optimizer
+
+        answer = super().load(message)
         settings = {"optimizer": "adam", "learning_rate": message["learning_rate"], "adam_betas": [0.9, 0.98]}
         self.optimizer = build_optimizer(settings, self.model.parameters())
-        self.model.train()
-        return {
-            "parameters": parameters(self.model),
-            "threads": torch.get_num_threads(),
-            "versions": versions("joeynmt", "torch"),
-        }
+        return answer | {"versions": versions("joeynmt", "torch")}
 
-    def steps(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Take a step over each batch named."""
-        begin = time.perf_counter()
-        for number in message["batches"]:
-            last = self.step(self.batches[number])
-        return {"seconds": time.perf_counter() - begin, "loss": last}
-
-    def fit(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Train for so many seconds."""
-        fitting = Fitting(self.batches, message)
-        for batch in fitting:
-            for group in self.optimizer.param_groups:
-                group["lr"] = fitting.rate
-            loss = self.step(batch)
-        return {"loss": loss, **fitting.numbers()}
-
-    def step(self, given: dict[str, Any]) -> float:
+    def step(self, batch: Rectangles) -> float:
         """Take one step."""
-        made = Rectangles(given)
-        batch = self.batch(made.source, torch.cat([made.inputs[:, :1], made.labels], 1))
-        batch.sort_by_src_length()
-        total, _, _, _ = self.model(return_type="loss", **vars(batch))
-        loss = batch.normalize(total, normalization="tokens")
+        made = batch_of(batch.source, torch.cat([batch.inputs[:, :1], batch.labels], 1))
+        made.sort_by_src_length()
+        total, _, _, _ = self.model(return_type="loss", **vars(made))
+        loss = made.normalize(total, normalization="tokens")
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.model.zero_grad()
         return loss.item()
 
-    def translate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Translate batch by batch; the score of a hypothesis in a beam is divided by its length, to the power 1."""
+    def search(self, source: Tensor, length: int, beam: int) -> list[list[int]]:
+        """Let JoeyNMT search; the score of a hypothesis in a beam is divided by its length, to the power 1."""
         from joeynmt.search import search
 
-        given, seconds, found = message["sentences"], [], list[list[int]]()
-        self.model.eval()
-        for first in range(0, len(given), message["batch"]):
-            begin = time.perf_counter()
-            source = rectangle([[*ids, EOS] for ids in given[first : first + message["batch"]]])
-            hypotheses, _, _ = search(self.model, self.batch(source), most(source), message["beam"], 1.0)
-            found += [ended(ids) for ids in of_dragoman(torch.from_numpy(hypotheses)).tolist()]
-            seconds.append(time.perf_counter() - begin)
-        return {"seconds": seconds, "hypotheses": found}
+        hypotheses, _, _ = search(self.model, batch_of(source), length, beam, 1.0)
+        return of_dragoman(torch.from_numpy(hypotheses)).tolist()
 
-    def batch(self, source: Tensor, target: Tensor | None = None) -> Any:
-        """Make a batch as JoeyNMT's reader does; `target` begins with BOS."""
-        from joeynmt.batch import Batch
 
-        return Batch(
-            src=own(source),
-            src_length=(source != PAD).sum(1),
-            src_prompt_mask=None,
-            trg=None if target is None else own(target),
-            trg_prompt_mask=None,
-            indices=torch.arange(len(source)),
-            device=torch.device("cpu"),
-            pad_index=1,
-            eos_index=3,
-        )
+def batch_of(source: Tensor, target: Tensor | None = None) -> Any:
+    """Make a batch as JoeyNMT's reader does; `target` begins with BOS."""
+    from joeynmt.batch import Batch
+
+    return Batch(
+        src=own(source),
+        src_length=(source != PAD).sum(1),
+        src_prompt_mask=None,
+        trg=None if target is None else own(target),
+        trg_prompt_mask=None,
+        indices=torch.arange(len(source)),
+        device=torch.device("cpu"),
+        pad_index=1,
+        eos_index=3,
+    )
 
 
 def own(ids: Tensor) -> Tensor:
