@@ -92,7 +92,7 @@ def configuration(sizes: dict[str, Any]) -> dict[str, Any]:
         "hidden_size": sizes["width"],
         "ff_size": sizes["feed_forward"],
         "dropout": sizes["dropout"],
-        "layer_norm": "post",
+        "layer_norm": sizes.get("layer_norm", "post"),
     }
     return {
         "initializer": "xavier_uniform",
