@@ -3,10 +3,10 @@
     python -m benchmarks.adapt TATOEBA TALKS WORK [--minutes N] [--cores 0 1] [--variant NAME=SETTING ...] [--write]
 
 TATOEBA is a file of everyday sentences, `tatoeba.tsv.gz`, English and French. TALKS is a folder with the dev sets of IWSLT 2017
-(`dev2010.raw.en`, `tst2010.raw.en` and so on, and the same in French). The base is the recipe `own-files` with 20 minutes on the
-everyday sentences, of which one in 100 is kept for dev and one for test, with all its translations. The domain is the talks of
-2010 to 2012, whose last 700 pairs are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those that are
-finished are not made again. Each adaptation is bound to one of the cores with one thread, so that as many run at once as there
+(`dev2010.raw.en`, `tst2010.raw.en` and so on, and the same in French). The base is a Transformer of the recipe `own-files` with 20
+minutes on the everyday sentences, of which one in 100 is kept for dev and one for test, with all its translations. The domain is
+the talks of 2010 to 2012, whose last 700 pairs are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those
+that are finished are not made again. Each adaptation is bound to one of the cores with one thread, so that as many run at once as there
 are cores. With --write the table goes into docs/adapt.md.
 """
 
@@ -148,7 +148,7 @@ def _train_base(options: argparse.Namespace) -> None:
     general = options.work / "general"
     lay_out_general(options.tatoeba, general)
     test = "data.test=[{source: 'test.{source}', target: 'test.{target}'}]"
-    given = [f"data.root={general.absolute()}", test, f"training.minutes={BASE_MINUTES}"]
+    given = [f"data.root={general.absolute()}", test, "model.kind=transformer", f"training.minutes={BASE_MINUTES}"]
     settings = [word for setting in given for word in ("--set", setting)]
     begun = ["--resume"] if folder.exists() else []
     _dragoman("train", "own-files", *settings, "--out", str(folder), *begun, log=options.work / "base.log")

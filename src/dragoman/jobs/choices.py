@@ -15,7 +15,7 @@ from dragoman.runs.rules import refusals
 
 FILLED = 0.85
 """Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
-RECURRENT_TOKENS = 3e6
+RECURRENT_TOKENS = 5e6
 """Target tokens up to which a recurrent model learns more than a Transformer in the time in which this one sees so many."""
 RECURRENT_PACE = 1.9
 """How many times as many tokens the recurrent model sees in a time."""
