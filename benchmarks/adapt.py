@@ -2,12 +2,12 @@
 
     python -m benchmarks.adapt TATOEBA TALKS WORK [--minutes N] [--cores 0 1] [--variant NAME=SETTING ...] [--write]
 
-TATOEBA is a file of everyday sentences, `tatoeba.tsv.gz`, English and French. TALKS is a folder with the dev sets of IWSLT 2017
-(`dev2010.raw.en`, `tst2010.raw.en` and so on, and the same in French). The base is a Transformer of the recipe `own-files` with 20
-minutes on the everyday sentences, of which one in 100 is kept for dev and one for test, with all its translations. The domain is
-the talks of 2010 to 2012, whose last 700 pairs are its dev set, and its test set the talks of 2013. WORK keeps the runs, and those
-that are finished are not made again. Each adaptation is bound to one of the cores with one thread, so that as many run at once as there
-are cores. With --write the table goes into docs/adapt.md.
+TATOEBA is a file of everyday sentences, `tatoeba.tsv.gz`, English and French. TALKS is a folder with the dev sets of IWSLT
+2017 (`dev2010.raw.en`, `tst2010.raw.en` and so on, and the same in French). The base is a Transformer of the recipe
+`own-files` with 20 minutes on the everyday sentences, of which one in 100 is kept for dev and one for test, with all its
+translations. The domain is the talks of 2010 to 2012, whose last 700 pairs are its dev set, and its test set the talks of
+2013. WORK keeps the runs, and those that are finished are not made again. Each adaptation is bound to one of the cores with
+one thread, so that as many run at once as there are cores. With --write the table goes into docs/adapt.md.
 """
 
 import argparse
