@@ -73,7 +73,7 @@ def test_every_training_of_the_plan_is_a_recipe() -> None:
         recipe = parse(Recipe, job.recipe, where=job.name)
         check_recipe(recipe)
         assert recipe.training.threads == job.threads and len(job.tests) == len(recipe.data.test)
-        assert bool(recipe.auto) == (job.variant in ("auto", "unguided"))
+        assert bool(recipe.auto) == (plan_module.plan()["variants"][job.variant].get("recipe") == "own-files")
     (joined,) = chosen(found, ["joined"])
     assert joined.recipe["data"]["joined"] > 0 and joined.recipe["data"]["source"] == "en"
     assert {job.corpus for job in chosen(found, ["vi-8k"])} == {"vi-8k"}
