@@ -144,7 +144,7 @@ class Memory:
                 found.setdefault(trigram, array("i")).append(number)
         return {trigram: np.frombuffer(numbers, np.int32) for trigram, numbers in found.items()}
 
-    def _run(self, statement: str, *values: str) -> list[Any]:
+    def _run(self, statement: str, *values: str | int) -> list[Any]:
         """Run a statement and return its rows."""
         try:
             return self._database.execute(statement, values).fetchall()

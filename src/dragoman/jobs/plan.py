@@ -19,8 +19,9 @@ from torch import nn
 
 from dragoman.data.stream import BatchStream, EpochOutline
 from dragoman.interfaces import Batch
-from dragoman.jobs.auto import Choice, settle
+from dragoman.jobs.auto import settle
 from dragoman.jobs.checks import check_corpora, check_machine, check_recipe, check_rerank
+from dragoman.jobs.choices import Choice
 from dragoman.jobs.memory import Outline, StaticMemory, saved_bytes, static_memory
 from dragoman.jobs.prepare import learn_both, prepare
 from dragoman.jobs.train import assemble, with_choices
