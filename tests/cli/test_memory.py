@@ -30,6 +30,20 @@ def test_lines_are_taken_from_a_memory_and_kept_in_it(trained: Trained, memory: 
     assert near["translation"] == plain.lines[0]
 
 
+def test_a_glossary_wins_over_what_the_model_translated_before_but_not_over_its_user(
+    trained: Trained, memory: Path, tmp_path: Path
+):
+    run, terms, text = trained("transformer"), tmp_path / "terms.tsv", "It rains.\nCats.\n"
+    before = dragoman("translate", run, "--memory", memory, stdin=text).lines
+    terms.write_text("rains\tmèo\ncats\tsách\n", encoding="utf-8")
+    found = dragoman("translate", run, "--memory", memory, "--glossary", terms, stdin=text)
+    assert found.code == 0 and "mèo" not in before[0].lower().split()
+    assert "mèo" in found.lines[0].lower() and found.lines[1] == before[1] == "Mèo."
+    assert "1 of 2 sentences were in the translation memory" in found.errors
+    kept = dragoman("translate", run, "--memory", memory, stdin=text)
+    assert kept.lines == found.lines and "2 of 2 sentences" in kept.errors
+
+
 def test_a_known_translation_has_links_too(trained: Trained, memory: Path):
     found = dragoman("translate", trained("transformer"), "--memory", memory, "--align", stdin="I love cats.\n")
     assert found.code == 0, found.errors

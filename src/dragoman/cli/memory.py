@@ -84,10 +84,8 @@ def recalling(
     if computing.memory is None:
         yield None
         return
-    from dragoman.documents.glossaries import read_glossary
     from dragoman.documents.memories import open_memory
-    from dragoman.jobs.recalling import RecallingTranslator
-    from dragoman.text.glossary import Glossary
+    from dragoman.jobs.recalling import NO_TERMS, RecallingTranslator
 
     if to.source is None or to.target is None:
         raise InputError("a translation memory needs both languages; say which is that of the source with --from")
@@ -96,9 +94,9 @@ def recalling(
     languages = (to.source, to.target)
     opened = open_memory(computing.memory, languages)
     try:
-        terms = Glossary.joined(read_glossary(path, languages) for path in translator.settings.glossary)
-        written = terms.spelled(translator.target.normalize) if terms.entries else terms
-        found = RecallingTranslator(translator, opened, offers=offers, near=computing.near, glossary=written)
+        files = translator.settings.glossary
+        terms = translator.terminology.glossary(files, languages) if files else NO_TERMS
+        found = RecallingTranslator(translator, opened, offers=offers, near=computing.near, glossary=terms)
         yield found
         note(str(found))
     finally:

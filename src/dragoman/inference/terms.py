@@ -59,7 +59,7 @@ class Terminology:
     def prepare(self, settings: DecodingSettings) -> None:
         """Read the glossary of settings, unless its languages depend on the sentence. InputError if it cannot be read."""
         if not self._directions.tagged:
-            self._glossary(settings.glossary, self._directions.first)
+            self.glossary(settings.glossary, self._directions.first)
 
     def require(
         self,
@@ -123,7 +123,7 @@ class Terminology:
         source = request.request.source
         found = Glossary(request.request.terms).spelled(self._target.normalize).matches(source)
         if settings.glossary:
-            general = self._glossary(settings.glossary, languages).matches(source)
+            general = self.glossary(settings.glossary, languages).matches(source)
             own = tuple(found)
             found += [
                 one for one in general if not any(one.start < other.end and other.start < one.end for other in own)
@@ -148,8 +148,8 @@ class Terminology:
             wished |= dict.fromkeys(token for one in found for token in one.wished)
         return replace(request, sources=tuple(sources), wished=tuple(wished))
 
-    def _glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
-        """Return the glossary of some files, its translations as the model would write them."""
+    def glossary(self, paths: tuple[Path, ...], languages: Direction | tuple[str | None, str | None]) -> Glossary:
+        """Return the glossary of some files, its translations as the model would write them. InputError if one cannot be read."""
         if (paths, languages) not in self._glossaries:
             read = Glossary.joined(read_glossary(path, languages) for path in paths)
             self._glossaries[paths, languages] = read.spelled(self._target.normalize)

@@ -79,7 +79,7 @@ class Translator:
         """The source codec of each model."""
         self._speller = Speller(source, target, dictionary or {})
         self._scorers: dict[tuple[Path, ...], list[Scorer]] = {}
-        self._terminology = Terminology(self.engine, target, self.directions, sources=self.sources)
+        self.terminology = Terminology(self.engine, target, self.directions, sources=self.sources)
 
     @classmethod
     def load(
@@ -130,7 +130,7 @@ class Translator:
         if settings.dictionary is not None:
             self._speller.dictionary(settings.dictionary)
         if settings.requires_terms:
-            self._terminology.prepare(settings)
+            self.terminology.prepare(settings)
 
     @property
     def attends(self) -> bool:
@@ -272,7 +272,7 @@ class Translator:
 
         `replaces` is `replace_unknowns` of `translate`. Sentences that the `watch` gives up get an empty translation.
         """
-        terms = self._terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
+        terms = self.terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
         found = terms.found
         unknown = self.target.special.unk
         shown = [
