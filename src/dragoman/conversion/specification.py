@@ -33,8 +33,8 @@ def refuse(settings: ModelSettings) -> None:
     """Raise ExportError, which names the setting, for anything that CTranslate2 cannot express."""
     for what in obstacles(settings):
         raise ExportError(
-            f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train "
-            "a plain Transformer (`--set model.kind=transformer`)"
+            f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a "
+            "Transformer (`model.kind: transformer`) without it"
         )
 
 

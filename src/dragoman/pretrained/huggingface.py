@@ -116,8 +116,8 @@ def refuse(run: Run) -> None:
     """Raise ExportError, which names the setting, for a run that cannot be expressed."""
     for what in obstacles(run.recipe.model):
         raise ExportError(
-            f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a plain "
-            "Transformer (`--set model.kind=transformer`)"
+            f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a Transformer "
+            "(`model.kind: transformer`) without it"
         )
     for codec in (run.source, run.target):
         for what in obstacles_of_text(codec):
