@@ -153,6 +153,8 @@ class Encoded:
     """Last hidden state of each recurrent layer (and cell state, for an LSTM); empty for other encoders."""
     penalty: Float[Tensor, ""] | None = None
     """Penalty per target token that the objective adds for imbalanced experts."""
+    embedded: Float[Tensor, "batch source embedding"] | None = None
+    """Source embeddings, for a decoder that translates them one by one (`layers/lexical.py`)."""
 
 
 @runtime_checkable

@@ -104,6 +104,12 @@ ARCHITECTURES: dict[str, Architecture] = {
     "luong, marginal, input feeding": recurrent(decoder="luong", marginal=True, input_feeding=True),
     "posterior": recurrent(decoder="posterior"),
     "posterior, two lstm layers, tied": recurrent(decoder="posterior", layers=2, cell="lstm", tied=True),
+    "luong, lexical": recurrent(decoder="luong", score="general", cell="lstm", tied=True, lexical=True),
+    "luong, lexical, input feeding": recurrent(decoder="luong", input_feeding=True, tied=True, lexical=True),
+    "bahdanau, lexical": recurrent(tied=True, lexical=True),
+    "bahdanau, lexical, hard": recurrent(hard=HardSettings(training="gumbel"), tied=True, lexical=True),
+    "luong, lexical, marginal": recurrent(decoder="luong", marginal=True, tied=True, lexical=True),
+    "posterior, lexical": recurrent(decoder="posterior", cell="lstm", tied=True, lexical=True),
     **{
         f"transformer {norm}-norm, {positions}": transformer(norm=norm, positions=positions)
         for norm in ("pre", "post")

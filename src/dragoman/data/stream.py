@@ -11,6 +11,7 @@ import numpy as np
 from dragoman.data.annotations import annotations
 from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, split_evenly
 from dragoman.data.collate import collate
+from dragoman.data.lexicon import LinkedPair
 from dragoman.data.links import TokenLinks, link_tokens
 from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
@@ -155,6 +156,14 @@ class BatchStream(Iterator[Batch]):
         largest = self._make(self._plan[int(np.argmax(cells))], self._varied, self._partners)
         tokens = int(target.sum()) + len(target)
         return EpochOutline(share * len(cells), share * sum(cells), share * tokens, largest)
+
+    def linked(self, most: int) -> Iterator[LinkedPair]:
+        """Yield pairs whose links are known, at most so many, from all over the corpus, with the alignment of their tokens."""
+        for at in range(0, len(self.store), max(-(-len(self.store) // most), 1)):
+            source, target = self.store.pair(at)
+            links = self._links(at, source, target)
+            if links is not None:
+                yield LinkedPair(source, target, links)
 
     def close(self) -> None:
         """Wait for the batch being made, and end the background thread."""

@@ -90,8 +90,10 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
     elif kind in ("transformer", "document"):
         choices = [*transformer(work)]
     elif kind == "rnn":
-        linkable = work.linkable and capabilities_of(recipe.model).attends
-        choices = [*training_of_recurrent(replace(work, linkable=linkable))]
+        model = capabilities_of(recipe.model)
+        choices = [
+            *training_of_recurrent(replace(work, linkable=work.linkable and model.attends), lexical=model.lexical)
+        ]
     else:
         choices = [*any_model(work)]
     return [choice for choice in choices if choice.path in recipe.auto]
@@ -113,18 +115,20 @@ def recurrent_learns_more(work: Workload) -> bool:
 def recurrent(work: Workload) -> Iterator[Choice]:
     """Yield the choices for a recurrent model: Luong's, whose decoder is one fast loop, with a small tied output layer."""
     model = {"decoder": "luong", "cell": "lstm", "score": "general", "embedding": 192, "hidden": 256, "tied": True}
+    lexical = "attended source words speak for their translation directly"
     yield Choice("model.kind", "rnn", "in so short a time it learns more than a Transformer")
     yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
-    yield from training_of_recurrent(work)
+    yield Choice("model.lexical", True, lexical)
+    yield from training_of_recurrent(work, lexical=True)
 
 
-def training_of_recurrent(work: Workload) -> Iterator[Choice]:
+def training_of_recurrent(work: Workload, *, lexical: bool) -> Iterator[Choice]:
     """Yield the choices for training a recurrent model, whose sizes are chosen or in the recipe."""
     batch = batch_tokens(work)
     yield _dropout(paced(work))
     yield Choice("training.optimizer", "muon", FASTER)
     yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
-    yield _guided(work, 1)
+    yield _guided(work, 1, lexicon=lexical)
     yield from _schedule(paced(work), batch)
 
 
@@ -167,11 +171,18 @@ def _dropout(work: Workload) -> Choice:
     return Choice("model.dropout", dropout_for(work.passes), passes)
 
 
-def _guided(work: Workload, layers: int) -> Choice:
+def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
     """Choose whether a statistical aligner teaches a head where to look."""
     if not work.linkable or work.seen > GUIDED_TOKENS:
         return Choice("training.guided", None, "")
-    value = {"layer": (layers + 1) // 2, "head": 1, "weight": 0.3, "shift": False, "links": "learned"}
+    value = {
+        "layer": (layers + 1) // 2,
+        "head": 1,
+        "weight": 0.3,
+        "shift": False,
+        "links": "learned",
+        "lexicon": lexicon,
+    }
     return Choice("training.guided", value, "links of a statistical aligner, from which attention learns sooner")
 
 

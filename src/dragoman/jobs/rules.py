@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dragoman.jobs.adapting_rules import ADAPTING
-from dragoman.jobs.parts import linked, model_of, plugged, replicable
+from dragoman.jobs.link_rules import LINKS
+from dragoman.jobs.parts import model_of, plugged, replicable
 from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
@@ -41,17 +42,6 @@ def _compiles(way: str, works: Works) -> Works:
     return lambda recipe, training: training.compile != way or works(recipe, training)
 
 
-def _positions_are_known(recipe: Any, text: Any) -> bool:
-    """Tell whether every training corpus has word alignments, if unknown words need them."""
-    return text.unknown == "plain" or not model_of(recipe).translates or all(linked(recipe))
-
-
-def _terms_need_no_links(recipe: Any, _: Any) -> bool:
-    """Tell whether a guided head may learn from the alignments of all corpora, which terms need."""
-    guided = getattr(recipe.training, "guided", None)
-    return guided is None or guided.links == "learned" or all(linked(recipe))
-
-
 def _drops_between_layers(_: Any, model: Any) -> bool:
     """Tell whether there are places where `dropout` applies: not if others have a rate of their own and there is one layer."""
     return getattr(model, "outer_dropout", None) is None or model.layers > 1
@@ -85,16 +75,6 @@ def _bounded(recipe: Any, _: Any) -> bool:
     """Tell whether the model limits the length of sentences, or a plugin may do so."""
     model = model_of(recipe)
     return plugged(recipe) or model.source_positions is not None or model.target_positions is not None
-
-
-def _head_exists(axis: int, name: str) -> Works:
-    """Return a condition: the model has the guided layer (or head)."""
-
-    def works(recipe: Any, guided: Any) -> bool:
-        heads = model_of(recipe).source_heads
-        return heads is None or getattr(guided, name) <= heads[axis]
-
-    return works
 
 
 OPTIMISATION = (
@@ -158,26 +138,6 @@ OBJECTIVE = (
             remedy="set `text.joint: true`, or remove it",
         )
         for name in ("consistency", "word_dropout")
-    ),
-    Rule(
-        "training.guided",
-        _can("attends"),
-        "supervises a head over the source, which this `model.kind: {whole.model.kind}` does not have",
-    ),
-    Rule(
-        "training.guided",
-        lambda recipe, training: training.guided.links == "learned" or any(linked(recipe)),
-        "learns from word alignments, but no training corpus has any",
-        remedy="set `links` for a corpus in `data.train`, or `training.guided.links: learned`",
-    ),
-    *(
-        Rule(
-            f"training.guided.{name}",
-            _head_exists(axis, name),
-            f"is beyond the model's attention to the source, which has {{whole.model.capabilities.source_heads[{axis}]}}",
-            remedy="choose a smaller one",
-        )
-        for axis, name in enumerate(("layer", "head"))
     ),
 )
 """Rules on objectives and metrics."""
@@ -305,23 +265,11 @@ TEXT = (
         lambda _, text: getattr(text, "unknown", "plain") == "plain",
         "does not work with `text.unknown: positional`, which counts from left to right",
     ),
-    Rule(
-        "text.unknown",
-        _positions_are_known,
-        "needs word alignments of every training corpus",
-        remedy="make them with `dragoman align` and give the file as `links` of the corpus",
-    ),
     Rule("text.glossary", _can("translates"), "works only for translation models, which read a source"),
     Rule(
         "text.glossary",
         lambda _, text: text.joint and getattr(text, "unknown", "plain") == "plain",
         "needs one vocabulary for both languages (`text.joint: true`), and does not work with `text.unknown: positional`",
-    ),
-    Rule(
-        "text.glossary",
-        _terms_need_no_links,
-        "learns word alignments for corpora without any, which `training.guided.links: corpus` must not learn from",
-        remedy="set `training.guided.links: learned`, or `links` for every corpus in `data.train`",
     ),
     Rule("text.reach", lambda _, text: text.unknown == "positional", "works only with `text.unknown: positional`"),
     *(
@@ -397,4 +345,4 @@ MODELS = (
 )
 """Rules on the parts of a model."""
 
-RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS, *ADAPTING)
+RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS, *LINKS, *ADAPTING)

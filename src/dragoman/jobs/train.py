@@ -22,6 +22,7 @@ from dragoman.jobs.checks import (
     check_machine,
     check_shared,
 )
+from dragoman.jobs.lexicon_start import start_from_lexicon
 from dragoman.jobs.parts import replicable, same_passes, splittable
 from dragoman.jobs.prepare import prepare, reopen
 from dragoman.jobs.validation import build_validation
@@ -173,7 +174,10 @@ def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
-    stream: Stream = _stream(run, model, listener)
+    batches = _stream(run, model, listener)
+    stream: Stream = batches
+    if not resuming and recipe.training.guided is not None and recipe.training.guided.lexicon:
+        start_from_lexicon(model, batches)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
         stream, objectives = MaskingStream(stream, len(run.source), run.source.special), _masked_objective

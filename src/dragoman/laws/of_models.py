@@ -168,7 +168,8 @@ def law_7_the_order_of_keys_does_not_matter(architecture: Architecture) -> None:
     model = model_of(architecture)
     encoded = model.encoder(SOURCE)
     order = torch.tensor([3, 1, 4, 0, 2])
-    moved = Encoded(encoded.states[:, order], encoded.mask[:, order], encoded.final)
+    embedded = None if encoded.embedded is None else encoded.embedded[:, order]
+    moved = Encoded(encoded.states[:, order], encoded.mask[:, order], encoded.final, embedded=embedded)
     direct, _ = model.decoder(TARGET, model.decoder.start(encoded), need_weights=True)
     other, _ = model.decoder(TARGET, model.decoder.start(moved), need_weights=True)
     close(other.logits, direct.logits)

@@ -27,6 +27,8 @@ class AttendedSource:
 
     mask: Bool[Tensor, "batch source"]
     memory: KeyValues
+    embedded: Float[Tensor, "batch source embedding"] | None = None
+    """Its embeddings, for a lexical module."""
 
 
 @dataclass(frozen=True)

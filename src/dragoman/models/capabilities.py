@@ -18,6 +18,8 @@ class Capabilities:
     """Number of layers and heads that attend to the source; None for a model without attention to it."""
     mixes: bool = False
     """Whether the output sums predictions over source positions, and so needs the attention weights."""
+    lexical: bool = False
+    """Whether the output layer reads source embeddings (`layers/lexical.py`)."""
     drops_attention: bool = False
     """Whether `attention_dropout` has any effect."""
     native: bool = False

@@ -36,13 +36,13 @@ class LuongDecoder(AttendingDecoder):
         after = state.past.position + tokens.shape[1]
         if state.past.fed is None:
             states, hidden = self.stack(embedded, state.past.hidden)
-            attended = self._attend(states, state, need_weights=need_weights or self.head.needs_weights)
+            attended = self._attend(states, state, need_weights=need_weights or self.needs_weights)
             output = self._output(states, embedded, state.source, attended=attended, need_weights=need_weights)
             return output, DecoderState(state.source, RecurrentPast(hidden, position=after))
         order = AttendAfter(state.past.fed, _enter, self._feed, self.combine.weight)
         looped = self._loop(embedded, state, order, need_weights=need_weights)
         assert looped.fed is not None
-        if looped.fused and not self.head.needs_weights:
+        if looped.fused and not self.needs_weights:
             output = DecoderOutput(self.narrow(self.dropout(looped.fed)), self.head, looped.attention)
         else:  # recompute all attentional vectors in one product, whose gradient is one product too
             output = self._output(

@@ -15,6 +15,7 @@ from dragoman.interfaces import Attended, DecoderOutput, DecoderState, Encoded, 
 from dragoman.layers.attentive import AttendAfter, AttendBefore, AttendedSource, AttentiveOutput, attend_and_step
 from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.lexical import LexicalModule
 from dragoman.layers.mixture import MixtureHead, mixture_features
 from dragoman.layers.recurrent import BidirectionalStack, RecurrentStack, State
 from dragoman.models.rnn_settings import RecurrentSettings
@@ -42,6 +43,7 @@ class RecurrentEncoder(nn.Module):
     def __init__(self, settings: RecurrentSettings, vocabulary: int) -> None:
         super().__init__()
         self.embedding = TokenEmbedding(vocabulary, settings.embedding)
+        self.hands_on_embeddings = settings.lexical
         self.dropout = Dropout(settings.outer)
         self.stack = BidirectionalStack(
             settings.cell,
@@ -54,8 +56,11 @@ class RecurrentEncoder(nn.Module):
 
     def forward(self, source: Padded) -> Encoded:
         """Return the last layer's state at every position, and the final state of every layer."""
-        states, final = self.stack(self.dropout(self.embedding(source.ids)), source.mask.sum(1))
-        return Encoded(self.dropout(states), source.mask, final)
+        embedded = self.dropout(self.embedding(source.ids))
+        states, final = self.stack(embedded, source.mask.sum(1))
+        return Encoded(
+            self.dropout(states), source.mask, final, embedded=embedded if self.hands_on_embeddings else None
+        )
 
 
 class Bridge(nn.Module):
@@ -115,12 +120,14 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         )
         kind = LookupOptions(settings.weights, settings.window, settings.hard)
         self.attention = SingleHead(score, settings.hidden, kind, dropout=settings.attention_dropout)
+        self.lexical = LexicalModule(settings.embedding) if settings.lexical else None
+        self.needs_weights = self.head.needs_weights or settings.lexical
 
     def start(self, encoded: Encoded) -> RecurrentState:
         """Prepare the encoder's states for the score and compute the initial state."""
         memory = self.attention.prepare(encoded.states, encoded.states)
         past = RecurrentPast(self.bridge(encoded.final), self._first_fed(encoded))
-        return DecoderState(AttendedSource(encoded.mask, memory), past)
+        return DecoderState(AttendedSource(encoded.mask, memory, encoded.embedded), past)
 
     def _first_fed(self, encoded: Encoded) -> Float[Tensor, "batch dim"] | None:
         """Return what is fed into the first step, next to the embedding and the state, if anything."""
@@ -152,7 +159,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
             state=state.past.hidden,
             order=order,
             offset=state.past.position,
-            need_weights=need_weights or self.head.needs_weights,
+            need_weights=need_weights or self.needs_weights,
         )
 
     def _mixture(
@@ -166,8 +173,10 @@ class AttendingDecoder(RecurrentDecoder, ABC):
         """Return the features of each source position, as if it were the whole context, with its weight."""
         assert weights is not None
         values = for_each_hypothesis(source.memory.values, len(states))
-        features = self._features(states[:, :, None], values, embedded[:, :, None])
-        return mixture_features(self.narrow(self.dropout(features)), weights[:, 0])
+        features = self.narrow(self.dropout(self._features(states[:, :, None], values, embedded[:, :, None])))
+        if self.lexical is not None and source.embedded is not None:
+            features = features + self.lexical.translate(for_each_hypothesis(source.embedded, len(states)))[:, None]
+        return mixture_features(features, weights[:, 0])
 
     def _output(
         self,
@@ -183,5 +192,7 @@ class AttendingDecoder(RecurrentDecoder, ABC):
             features = self._mixture(states, embedded, source, weights=attended.weights)
         else:
             features = self.narrow(self.dropout(self._features(states, attended.context, embedded)))
+            if self.lexical is not None and attended.weights is not None and source.embedded is not None:
+                features = features + self.lexical(attended.weights[:, 0], source.embedded)
         weights = attended.weights[:, None] if need_weights and attended.weights is not None else None
         return DecoderOutput(features, self.head, weights, choice=attended.choice)

@@ -48,6 +48,9 @@ class RecurrentSettings(Settings):
     """bahdanau only: predict from state, context and embedding through a maxout layer (Bahdanau et al. 2015, A.2.2)."""
     tied: bool = False
     """Tie the output layer to the target embedding; its input then has the embedding size."""
+    lexical: bool = False
+    """Let the source embeddings attended to reach the output layer directly: words are learned sooner, and rare ones better
+    (Nguyen and Chiang 2018, section 4). Needs attention, and `tied`."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropout between layers, and where `outer_dropout` applies unless that is set."""
     outer_dropout: float | None = Field(None, ge=0, lt=1)
@@ -65,7 +68,13 @@ class RecurrentSettings(Settings):
     def _check(self) -> "RecurrentSettings":
         if self.input_feeding and self.decoder != "luong":
             raise ValueError("`model.input_feeding` works only with `model.decoder: luong`; change one of the two")
+        if self.lexical and not self.tied:
+            raise ValueError(
+                "`model.lexical` puts source embeddings through the output layer, which must read embeddings; set "
+                "`model.tied: true`"
+            )
         special = {
+            "lexical": self.lexical,
             "weights": self.weights != "softmax",
             "window": self.window is not None,
             "hard": self.hard is not None,
@@ -118,6 +127,7 @@ class RecurrentSettings(Settings):
         return Capabilities(
             source_heads=(1, 1) if attends else None,
             mixes=self.is_mixture,
+            lexical=self.lexical,
             drops_attention=attends and (not self.is_mixture or self._feeds_context),
             native=True,
             stepwise=self.decoder in ("bahdanau", "posterior") or (self.decoder == "luong" and self.input_feeding),

@@ -29,6 +29,9 @@ class GuidedSettings(Settings):
     links: Literal["corpus", "learned"] = "corpus"
     """Where the alignments are from. corpus: its setting `links`. learned: pairs without any get those of a statistical aligner,
     learned from the training corpus (as in fast_align, Dyer et al. 2013)."""
+    lexicon: bool = False
+    """Start each source embedding as the average of the embeddings of the target tokens linked to it, so that `model.lexical`
+    begins with a lexicon (averages as in Minixhofer et al. 2022, with links in place of dictionaries)."""
 
 
 OWN_TO_PHASES = ("after", "dropout")

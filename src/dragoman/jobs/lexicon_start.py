@@ -1,0 +1,35 @@
+"""Start source embeddings from a lexicon, so that what a lexical module says is a translation from the first step on."""
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.data.lexicon import Lexicon, count_links
+from dragoman.data.stream import BatchStream
+from dragoman.layers.embedding import TokenEmbedding
+from dragoman.layers.lexical import LexicalModule
+
+LINKED = 100_000
+"""Pairs whose links are counted."""
+
+
+def start_from_lexicon(model: nn.Module, stream: BatchStream) -> None:
+    """Start each source embedding of a model as the average of the embeddings of the target tokens linked to it."""
+    assert any(isinstance(part, LexicalModule) for part in model.modules())
+    source, target = (getattr(model, side).embedding for side in ("encoder", "decoder"))
+    assert isinstance(source, TokenEmbedding) and isinstance(target, TokenEmbedding)
+    source.weight.data.copy_(averages(source.weight.data, target.weight.data, count_links(stream.linked(LINKED))))
+
+
+def averages(source: Tensor, target: Tensor, lexicon: Lexicon) -> Tensor:
+    """Return source embeddings as averages of target embeddings, weighted by counts and as long as random ones: 1.
+
+    A token without links keeps its own. WECHSEL begins embeddings of a new language so (Minixhofer et al. 2022, section 2),
+    with dictionaries in place of links.
+    """
+    entries = torch.from_numpy(lexicon.sources), torch.from_numpy(lexicon.targets)
+    sums = torch.zeros_like(source)
+    for rows in torch.arange(len(lexicon.counts)).split(1 << 16):
+        counts = torch.from_numpy(lexicon.counts).to(source)[rows]
+        sums.index_add_(0, entries[0][rows].to(source.device), counts[:, None] * target[entries[1][rows]])
+    found = sums.norm(dim=1, keepdim=True)
+    return torch.where(found > 0, sums / found.clamp_min(torch.finfo(sums.dtype).tiny), source)

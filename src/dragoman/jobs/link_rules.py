@@ -1,0 +1,76 @@
+"""Conditions under which settings that read word alignments have an effect, for `jobs/rules.py`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dragoman.jobs.parts import linked, model_of
+from dragoman.runs.rules import Rule
+
+
+def _positions_are_known(recipe: Any, text: Any) -> bool:
+    """Tell whether every training corpus has word alignments, if unknown words need them."""
+    return text.unknown == "plain" or not model_of(recipe).translates or all(linked(recipe))
+
+
+def _terms_need_no_links(recipe: Any, _: Any) -> bool:
+    """Tell whether a guided head may learn from the alignments of all corpora, which terms need."""
+    guided = getattr(recipe.training, "guided", None)
+    return guided is None or guided.links == "learned" or all(linked(recipe))
+
+
+def _head_exists(axis: int, name: str) -> Callable[[Any, Any], bool]:
+    """Return a condition: the model has the guided layer (or head)."""
+
+    def works(recipe: Any, guided: Any) -> bool:
+        heads = model_of(recipe).source_heads
+        return heads is None or getattr(guided, name) <= heads[axis]
+
+    return works
+
+
+LINKS = (
+    Rule(
+        "training.guided",
+        lambda recipe, _: model_of(recipe).attends,
+        "supervises a head over the source, which this `model.kind: {whole.model.kind}` does not have",
+    ),
+    Rule(
+        "training.guided",
+        lambda recipe, training: training.guided.links == "learned" or any(linked(recipe)),
+        "learns from word alignments, but no training corpus has any",
+        remedy="set `links` for a corpus in `data.train`, or `training.guided.links: learned`",
+    ),
+    Rule(
+        "training.guided.lexicon",
+        lambda recipe, _: model_of(recipe).lexical,
+        "starts embeddings that `model.lexical` reads, which this model does not have",
+        remedy="set `model.lexical: true`, or `training.guided.lexicon: false`",
+    ),
+    Rule(
+        "training.guided.lexicon",
+        lambda recipe, _: recipe.model.start_from is None,
+        "would replace the embeddings of `model.start_from`",
+    ),
+    *(
+        Rule(
+            f"training.guided.{name}",
+            _head_exists(axis, name),
+            f"is beyond the model's attention to the source, which has {{whole.model.capabilities.source_heads[{axis}]}}",
+            remedy="choose a smaller one",
+        )
+        for axis, name in enumerate(("layer", "head"))
+    ),
+    Rule(
+        "text.unknown",
+        _positions_are_known,
+        "needs word alignments of every training corpus",
+        remedy="make them with `dragoman align` and give the file as `links` of the corpus",
+    ),
+    Rule(
+        "text.glossary",
+        _terms_need_no_links,
+        "learns word alignments for corpora without any, which `training.guided.links: corpus` must not learn from",
+        remedy="set `training.guided.links: learned`, or `links` for every corpus in `data.train`",
+    ),
+)
+"""Rules on word alignments, and on what learns from them."""

@@ -1,0 +1,35 @@
+"""Which settings need word alignments, or what learns from them."""
+
+import pytest
+from tests.tiny import recipe
+
+from dragoman.jobs.rules import RULES
+from dragoman.runs.rules import refusals
+
+GUIDED = ["training.guided.links=learned"]
+LEXICAL = ["model.tied=true", "model.lexical=true"]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "named"),
+    [
+        ([*GUIDED, "training.guided.lexicon=true"], ["`training.guided.lexicon: true`", "`model.lexical: true`"]),
+        (["training.guided.lexicon=true", *LEXICAL], ["`training.guided", "`training.guided.links: learned`"]),
+        (
+            [*GUIDED, "training.guided.lexicon=true", *LEXICAL, "model.start_from.whole=runs/other"],
+            ["`training.guided.lexicon: true`", "`model.start_from`"],
+        ),
+        ([*GUIDED, "training.guided.layer=2"], ["`training.guided.layer: 2`", "beyond"]),
+        ([*GUIDED, "model.decoder=plain"], ["`training.guided", "does not have"]),
+    ],
+)
+def test_a_setting_that_has_nothing_to_learn_from_or_to_teach_is_refused(
+    assignments: list[str], named: list[str]
+) -> None:
+    found = " ".join(map(str, refusals(RULES, recipe("rnn", *assignments))))
+    for words in named:
+        assert words in found
+
+
+def test_a_lexicon_for_a_lexical_model_is_taken() -> None:
+    assert not refusals(RULES, recipe("rnn", *GUIDED, "training.guided.lexicon=true", *LEXICAL))
