@@ -31,5 +31,12 @@ def test_a_setting_that_has_nothing_to_learn_from_or_to_teach_is_refused(
         assert words in found
 
 
+def test_a_lexicon_needs_embeddings_of_the_source() -> None:
+    given = [*GUIDED, "training.guided.lexicon=true", "model.lexical=true"]
+    found = " ".join(map(str, refusals(RULES, recipe("transformer", *given, "model.tied=all"))))
+    assert "`training.guided.lexicon: true`" in found and "`model.tied: target`" in found
+    assert not refusals(RULES, recipe("transformer", *given, "model.tied=target"))
+
+
 def test_a_lexicon_for_a_lexical_model_is_taken() -> None:
     assert not refusals(RULES, recipe("rnn", *GUIDED, "training.guided.lexicon=true", *LEXICAL))

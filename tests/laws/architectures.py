@@ -110,6 +110,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "bahdanau, lexical, hard": recurrent(hard=HardSettings(training="gumbel"), tied=True, lexical=True),
     "luong, lexical, marginal": recurrent(decoder="luong", marginal=True, tied=True, lexical=True),
     "posterior, lexical": recurrent(decoder="posterior", cell="lstm", tied=True, lexical=True),
+    "transformer, lexical": transformer(lexical=True),
+    "transformer, lexical, not shared": transformer(lexical=True, tied="target", scaling="output", decoder_layers=3),
+    "transformer, lexical, hard": transformer(lexical=True, hard=HardSettings(training="reinforce")),
     **{
         f"transformer {norm}-norm, {positions}": transformer(norm=norm, positions=positions)
         for norm in ("pre", "post")

@@ -52,6 +52,8 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield "`model.relative: rotary` with `model.self_score: general`"
     if settings.autoregression != "attention":
         yield f"`model.autoregression: {settings.autoregression}`"
+    if settings.lexical:
+        yield "`model.lexical: true`"
     for side, weights in (("self", settings.self_weights), ("cross", settings.cross_weights)):
         if weights != "softmax":
             yield f"the sparse weights `model.{side}_weights: {weights}`"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.jobs.rules import RULES
+from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.recipe import Recipe, settled
 from dragoman.runs.rules import refusals
@@ -176,7 +177,7 @@ def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
     if not work.linkable or work.seen > GUIDED_TOKENS:
         return Choice("training.guided", None, "")
     value = {
-        "layer": (layers + 1) // 2,
+        "layer": middle_layer(layers),
         "head": 1,
         "weight": 0.3,
         "shift": False,

@@ -48,6 +48,12 @@ LINKS = (
     ),
     Rule(
         "training.guided.lexicon",
+        lambda recipe, _: getattr(recipe.model, "tied", None) not in ("all", "embeddings"),
+        "starts source embeddings from those of the target, but with `model.tied: {whole.model.tied}` they are the same",
+        remedy="set `model.tied: target`, or `training.guided.lexicon: false`",
+    ),
+    Rule(
+        "training.guided.lexicon",
         lambda recipe, _: recipe.model.start_from is None,
         "would replace the embeddings of `model.start_from`",
     ),

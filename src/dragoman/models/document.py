@@ -115,7 +115,7 @@ class DocumentEncoder(TransformerEncoder):
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         gated = self.read(source)
-        return Encoded(gated.states, source.mask, penalty=gated.penalty)
+        return Encoded(gated.states, source.mask, penalty=gated.penalty, embedded=self.embedded(source.ids))
 
     def read(self, source: Padded, *, need_weights: bool = False) -> Gated:
         """Return the states and, if requested, the weights over the previous sentences."""

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, WeightsName, WindowSettings
 from dragoman.layers.adapter_settings import AdapterSettings
+from dragoman.layers.lexical_settings import NEEDS_TIED
 from dragoman.layers.recurrent import CellName
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.start_settings import StartSettings
@@ -69,10 +70,7 @@ class RecurrentSettings(Settings):
         if self.input_feeding and self.decoder != "luong":
             raise ValueError("`model.input_feeding` works only with `model.decoder: luong`; change one of the two")
         if self.lexical and not self.tied:
-            raise ValueError(
-                "`model.lexical` puts source embeddings through the output layer, which must read embeddings; set "
-                "`model.tied: true`"
-            )
+            raise ValueError(NEEDS_TIED.format(remedy="`model.tied: true`"))
         special = {
             "lexical": self.lexical,
             "weights": self.weights != "softmax",

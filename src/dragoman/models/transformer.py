@@ -18,6 +18,8 @@ from dragoman.layers.dropout import Dropout
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.layers.experts import ExpertOutput, Experts, real_inputs, sum_penalties, transform
 from dragoman.layers.feed_forward import FeedForward
+from dragoman.layers.lexical import LexicalModule
+from dragoman.layers.lexical_settings import middle_layer
 from dragoman.layers.positions import build_positions
 from dragoman.layers.residual import Residual, build_norm
 from dragoman.layers.ssru import Cell, SimplerRecurrentUnit
@@ -38,6 +40,8 @@ class TransformerSource:
 
     memories: tuple[KeyValues, ...]
     mask: Bool[Tensor, "batch source"]
+    embedded: Float[Tensor, "batch source width"] | None = None
+    """Its embeddings, for a lexical module."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,7 @@ class TransformerEncoder(nn.Module):
         relative = _shared_relative(settings, causal=False)
         self.layers = nn.ModuleList(EncoderLayer(settings, relative) for _ in range(settings.encoder_layers))
         self.norm = _norm_if(settings.norm == "pre", settings)
+        self.hands_on_embeddings = isinstance(settings, TransformerSettings) and settings.lexical
 
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
@@ -232,7 +237,13 @@ class TransformerEncoder(nn.Module):
             mixed = layer(states, mask)
             states = mixed.states
             penalties.append(mixed.penalty)
-        return Encoded(self.norm(states), source.mask, penalty=sum_penalties(penalties))
+        return Encoded(
+            self.norm(states), source.mask, penalty=sum_penalties(penalties), embedded=self.embedded(source.ids)
+        )
+
+    def embedded(self, ids: Int[Tensor, "batch source"]) -> Float[Tensor, "batch source width"] | None:
+        """Return the embeddings for a lexical module, without positions; None if there is none."""
+        return self.dropout(to_matmul_dtype(self.embedding(ids))) if self.hands_on_embeddings else None
 
 
 class TransformerDecoder(nn.Module):
@@ -258,11 +269,13 @@ class TransformerDecoder(nn.Module):
         self.scale = settings.width**-0.5 if full is not None and full.scaling == "output" else None
         tied = None if full is not None and full.tied in ("none", "embeddings") else embedding
         self.head = OutputLayer(settings.width, vocabulary, tied, bias=full is not None and full.output_bias)
+        self.lexical = LexicalModule(settings.width) if full is not None and full.lexical else None
+        self.lexical_layer = middle_layer(settings.decoder_layers)
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Project the source's keys and values for every layer that attends to it."""
         memories = tuple(layer.prepare(encoded.states) for layer in self.layers if layer.cross_attention is not None)
-        return DecoderState(TransformerSource(memories, encoded.mask), TransformerPast(()))
+        return DecoderState(TransformerSource(memories, encoded.mask, encoded.embedded), TransformerPast(()))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: TransformerState, *, need_weights: bool = False
@@ -276,17 +289,30 @@ class TransformerDecoder(nn.Module):
         steps: list[LayerStep] = []
         for index, layer in enumerate(self.layers):
             past, memory = pasts[index] if pasts else None, memories[index] if memories else None
-            steps.append(layer(states, past, memory, offset=seen, mask=mask, real=real, need_weights=need_weights))
+            asked = need_weights or (self.lexical is not None and index == self.lexical_layer - 1)
+            steps.append(layer(states, past, memory, offset=seen, mask=mask, real=real, need_weights=asked))
             states = steps[-1].states
-        output = self._output(states, [step.source for step in steps if step.source is not None])
+        attended = [step.source for step in steps if step.source is not None]
+        output = self._output(states, attended, state.source.embedded, need_weights=need_weights)
         output = replace(output, penalty=sum_penalties(step.penalty for step in steps))
         after = TransformerPast(tuple(step.past for step in steps), seen + tokens.shape[1])
         return output, DecoderState(state.source, after)
 
-    def _output(self, states: Float[Tensor, "batch target width"], attended: list[Attended]) -> DecoderOutput:
+    def _output(
+        self,
+        states: Float[Tensor, "batch target width"],
+        attended: list[Attended],
+        embedded: Float[Tensor, "sentence source width"] | None,
+        *,
+        need_weights: bool,
+    ) -> DecoderOutput:
         """Normalise the states, stack the weights of all layers, and add up what they sampled."""
         normed = self.norm(states)
-        weights = [one.weights for one in attended if one.weights is not None]
+        if self.lexical is not None and embedded is not None:
+            looked = attended[self.lexical_layer - 1].weights
+            assert looked is not None
+            normed = normed + self.lexical(looked[:, 0], embedded)
+        weights = [one.weights for one in attended if one.weights is not None] if need_weights else []
         choices = [one.choice for one in attended if one.choice is not None]
         return DecoderOutput(
             normed if self.scale is None else normed * self.scale,

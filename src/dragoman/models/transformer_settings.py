@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dragoman.attention.scores import ScoreChoice
 from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
 from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.layers.feed_forward import ActivationName
+from dragoman.layers.lexical_settings import NEEDS_TIED
 from dragoman.layers.positions import BOUNDED, PositionsChoice
 from dragoman.layers.residual import NormKind, NormPlace
 from dragoman.models.capabilities import Capabilities
@@ -143,11 +144,20 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
     tied: Literal["all", "target", "embeddings", "none"] = "all"
     """Tie both embeddings and the output layer (all), the target embedding and the output layer (target), or both embeddings
     alone (embeddings)."""
+    lexical: bool = False
+    """Let the source embeddings that the first head of the decoder's middle layer attends to reach the output layer directly:
+    words are learned sooner, and rare ones better (Nguyen and Chiang 2018, section 4). Needs `tied: all` or `target`."""
     scaling: Literal["embeddings", "output", "none"] = "embeddings"
     """embeddings: multiply embeddings by sqrt(width), as in the paper. output: divide the last states by it before the output
     layer, as in T5. none: neither."""
     output_bias: bool = False
     """Give the output layer a bias."""
+
+    @model_validator(mode="after")
+    def _check_lexical(self) -> "TransformerSettings":
+        if self.lexical and self.tied not in ("all", "target"):
+            raise ValueError(NEEDS_TIED.format(remedy="`model.tied: all` or `target`"))
+        return self
 
     @property
     def capabilities(self) -> Capabilities:
@@ -158,6 +168,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
         return replace(
             shared,
             source_heads=(self.decoder_layers, self.heads),
+            lexical=self.lexical,
             one_program=self.autoregression == "attention",
             data_dependent=(*shared.data_dependent, *(() if self.hard is None else ("model.hard",))),
             packs=shared.packs or across,

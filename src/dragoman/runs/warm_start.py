@@ -24,7 +24,17 @@ FREE = frozenset(
 
 NOT_IN_PART = {
     "encoder": frozenset(
-        {"tied", "output_bias", "decoder_layers", "autoregression", "cross_score", "cross_weights", "window", "hard"}
+        {
+            "tied",
+            "lexical",
+            "output_bias",
+            "decoder_layers",
+            "autoregression",
+            "cross_score",
+            "cross_weights",
+            "window",
+            "hard",
+        }
     ),
     "decoder": frozenset({"tied", "encoder_layers", "previous"}),
     "whole": frozenset[str](),
