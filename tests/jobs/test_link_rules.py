@@ -6,7 +6,7 @@ from tests.tiny import recipe
 from dragoman.jobs.rules import RULES
 from dragoman.runs.rules import refusals
 
-GUIDED = ["training.guided.links=learned"]
+GUIDED = ["training.guided.links=learned", "training.guided.shift=false"]
 LEXICAL = ["model.tied=true", "model.lexical=true"]
 
 
@@ -18,6 +18,10 @@ LEXICAL = ["model.tied=true", "model.lexical=true"]
         (
             [*GUIDED, "training.guided.lexicon=true", *LEXICAL, "model.start_from.whole=runs/other"],
             ["`training.guided.lexicon: true`", "`model.start_from`"],
+        ),
+        (
+            [*GUIDED, "training.guided.shift=true", "training.guided.lexicon=true", *LEXICAL],
+            ["`training.guided.lexicon: true`", "`training.guided.shift: false`"],
         ),
         ([*GUIDED, "training.guided.layer=2"], ["`training.guided.layer: 2`", "beyond"]),
         ([*GUIDED, "model.decoder=plain"], ["`training.guided", "does not have"]),

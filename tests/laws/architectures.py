@@ -106,13 +106,11 @@ ARCHITECTURES: dict[str, Architecture] = {
     "posterior, two lstm layers, tied": recurrent(decoder="posterior", layers=2, cell="lstm", tied=True),
     "luong, lexical": recurrent(decoder="luong", score="general", cell="lstm", tied=True, lexical=True),
     "luong, lexical, input feeding": recurrent(decoder="luong", input_feeding=True, tied=True, lexical=True),
-    "bahdanau, lexical": recurrent(tied=True, lexical=True),
-    "bahdanau, lexical, hard": recurrent(hard=HardSettings(training="gumbel"), tied=True, lexical=True),
+    "bahdanau, lexical, hard": recurrent(cell="lstm", hard=HardSettings(training="gumbel"), tied=True, lexical=True),
     "luong, lexical, marginal": recurrent(decoder="luong", marginal=True, tied=True, lexical=True),
     "posterior, lexical": recurrent(decoder="posterior", cell="lstm", tied=True, lexical=True),
     "transformer, lexical": transformer(lexical=True),
     "transformer, lexical, not shared": transformer(lexical=True, tied="target", scaling="output", decoder_layers=3),
-    "transformer, lexical, hard": transformer(lexical=True, hard=HardSettings(training="reinforce")),
     **{
         f"transformer {norm}-norm, {positions}": transformer(norm=norm, positions=positions)
         for norm in ("pre", "post")

@@ -54,6 +54,12 @@ LINKS = (
     ),
     Rule(
         "training.guided.lexicon",
+        lambda _, guided: not guided.shift,
+        "gives a word to the step that predicts it, but with `training.guided.shift: true` the head finds it a step later",
+        remedy="set `training.guided.shift: false`",
+    ),
+    Rule(
+        "training.guided.lexicon",
         lambda recipe, _: recipe.model.start_from is None,
         "would replace the embeddings of `model.start_from`",
     ),
