@@ -93,6 +93,22 @@ def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
     assert guided(layers=1).layer == 1 < guided(layers=6).layer
 
 
+@pytest.mark.parametrize(
+    ("model", "taken"),
+    [
+        ("{kind: rnn, tied: true, lexical: true}", True),
+        ("{kind: rnn, tied: true}", False),
+        ("{kind: transformer, tied: target, lexical: true}", True),
+        ("{kind: transformer, tied: all, lexical: true}", False),
+        ("{kind: rnn, tied: true, lexical: true, start_from: {whole: runs/other}}", False),
+    ],
+)
+def test_embeddings_start_from_a_lexicon_where_a_lexical_module_reads_them(model: str, taken: bool) -> None:
+    found = chosen(left_to_auto(f"model={model}", "training.guided=auto"), Workload(100, 2500, 5000))
+    check_recipe(found)
+    assert found.training.guided is not None and found.training.guided.lexicon is taken
+
+
 def test_other_kinds_of_models_keep_their_settings() -> None:
     given = left_to_auto("model={kind: gnmt, hidden: 32}", "training.guided=auto")
     found = chosen(given, Workload(100, 2500, 5000))

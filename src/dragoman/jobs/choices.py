@@ -89,15 +89,20 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
             return short
         choices = [Choice("model.kind", kind, ""), *transformer(work)]
     elif kind in ("transformer", "document"):
-        choices = [*transformer(work)]
+        choices = [*transformer(work, lexicon=_takes_lexicon(recipe))]
     elif kind == "rnn":
-        model = capabilities_of(recipe.model)
-        choices = [
-            *training_of_recurrent(replace(work, linkable=work.linkable and model.attends), lexical=model.lexical)
-        ]
+        linkable = work.linkable and capabilities_of(recipe.model).attends
+        choices = [*training_of_recurrent(replace(work, linkable=linkable), lexicon=_takes_lexicon(recipe))]
     else:
         choices = [*any_model(work)]
     return [choice for choice in choices if choice.path in recipe.auto]
+
+
+def _takes_lexicon(recipe: Recipe) -> bool:
+    """Tell whether the model that a recipe describes has source embeddings that may start from a lexicon."""
+    model = recipe.model
+    apart = getattr(model, "tied", None) not in ("all", "embeddings")
+    return capabilities_of(model).lexical and apart and model.start_from is None
 
 
 def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
@@ -120,16 +125,16 @@ def recurrent(work: Workload) -> Iterator[Choice]:
     yield Choice("model.kind", "rnn", "in so short a time it learns more than a Transformer")
     yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
     yield Choice("model.lexical", True, lexical)
-    yield from training_of_recurrent(work, lexical=True)
+    yield from training_of_recurrent(work, lexicon=True)
 
 
-def training_of_recurrent(work: Workload, *, lexical: bool) -> Iterator[Choice]:
+def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     """Yield the choices for training a recurrent model, whose sizes are chosen or in the recipe."""
     batch = batch_tokens(work)
     yield _dropout(paced(work))
     yield Choice("training.optimizer", "muon", FASTER)
     yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
-    yield _guided(work, 1, lexicon=lexical)
+    yield _guided(work, 1, lexicon=lexicon)
     yield from _schedule(paced(work), batch)
 
 
@@ -138,7 +143,7 @@ def paced(work: Workload) -> Workload:
     return replace(work, seen=RECURRENT_PACE * work.seen) if work.timed else work
 
 
-def transformer(work: Workload) -> Iterator[Choice]:
+def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     """Yield the choices for a Transformer."""
     layers, width = size_of(work)
     amount = f"{float(f'{work.seen:.3g}'):,.0f} target tokens in the budget"
@@ -153,7 +158,7 @@ def transformer(work: Workload) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", FASTER)
     rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
     yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
-    yield _guided(work, work.layers or layers)
+    yield _guided(work, work.layers or layers, lexicon=lexicon)
     yield from _schedule(work, batch)
 
 
