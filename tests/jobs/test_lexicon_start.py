@@ -12,6 +12,7 @@ from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
+from dragoman.training.reports import Silent
 
 
 def test_a_token_begins_in_the_direction_of_what_it_was_linked_to() -> None:
@@ -27,11 +28,26 @@ def test_training_begins_with_a_lexicon_where_it_is_asked_for(tmp_path: Path) ->
     pairs = [("one house", "mot nha"), ("one tree", "mot cay"), ("house tree", "nha cay"), ("tree one", "cay mot")] * 5
     (tmp_path / "train.en").write_text("".join(f"{source}\n" for source, _ in pairs))
     (tmp_path / "train.vi").write_text("".join(f"{target}\n" for _, target in pairs))
-    likeness = {lexicon: _likeness(tmp_path, lexicon) for lexicon in (False, True)}
+    said = Heard()
+    likeness = {lexicon: _likeness(tmp_path, lexicon, said) for lexicon in (False, True)}
     assert likeness[True] > 0.7 > 0.5 > likeness[False]
+    assert [one for one in said.sentences if "lexicon" in one] == [
+        "Source embeddings start from a lexicon: 3 of 7 tokens are linked to target tokens."
+    ]
 
 
-def _likeness(folder: Path, lexicon: bool) -> float:
+class Heard(Silent):
+    """Keeps what training says."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        """Keep a sentence."""
+        self.sentences.append(sentence)
+
+
+def _likeness(folder: Path, lexicon: bool, listener: Heard) -> float:
     """Train for one tiny step; return the least cosine of a word's embedding with that of its translation."""
     table = yaml.safe_load(f"""
         data: {{source: en, target: vi, train: [{{source: {folder}/train.en, target: {folder}/train.vi}}],
@@ -41,7 +57,7 @@ def _likeness(folder: Path, lexicon: bool) -> float:
         training: {{steps: 1, learning_rate: 1.0e-9, guided: {{links: learned, shift: false, lexicon: {str(lexicon).lower()}}}}}
     """)
     out = folder / str(lexicon)
-    fit(parse(Recipe, table), out)
+    fit(parse(Recipe, table), out, listener=listener)
     run = open_run(out)
     weights = run.load_any(torch.device("cpu")).state_dict()
     words = {"one": "mot", "house": "nha", "tree": "cay"}

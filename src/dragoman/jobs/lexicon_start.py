@@ -1,5 +1,8 @@
 """Start source embeddings from a lexicon, so that what a lexical module says is a translation from the first step on."""
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -12,12 +15,17 @@ LINKED = 100_000
 """Pairs whose links are counted."""
 
 
-def start_from_lexicon(model: nn.Module, stream: BatchStream) -> None:
+def start_from_lexicon(model: nn.Module, stream: BatchStream, say: Callable[[str], object]) -> None:
     """Start each source embedding of a model as the average of the embeddings of the target tokens linked to it."""
     assert any(isinstance(part, LexicalModule) for part in model.modules())
     source, target = (getattr(model, side).embedding for side in ("encoder", "decoder"))
     assert isinstance(source, TokenEmbedding) and isinstance(target, TokenEmbedding)
-    source.weight.data.copy_(averages(source.weight.data, target.weight.data, count_links(stream.linked(LINKED))))
+    lexicon = count_links(stream.linked(LINKED))
+    source.weight.data.copy_(averages(source.weight.data, target.weight.data, lexicon))
+    known = len(np.unique(lexicon.sources))
+    say(
+        f"Source embeddings start from a lexicon: {known:,} of {len(source.weight):,} tokens are linked to target tokens."
+    )
 
 
 def averages(source: Tensor, target: Tensor, lexicon: Lexicon) -> Tensor:

@@ -177,7 +177,7 @@ def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     batches = _stream(run, model, listener)
     stream: Stream = batches
     if not resuming and recipe.training.guided is not None and recipe.training.guided.lexicon:
-        start_from_lexicon(model, batches)
+        start_from_lexicon(model, batches, listener.say)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
         stream, objectives = MaskingStream(stream, len(run.source), run.source.special), _masked_objective
