@@ -19,7 +19,7 @@ FILLED = 0.85
 RECURRENT_TOKENS = 5e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-It was ahead at half of them; these are what the Transformer needs for the BLEU that the other had there, by interpolation.
+It was far ahead at half of them, and at about as many no longer, by interpolation.
 """
 RECURRENT_PACE = 2.0
 """How many times as many tokens as a Transformer the recurrent model sees in a time."""
