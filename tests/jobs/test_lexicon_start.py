@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import yaml
 
-from dragoman.data.lexicon import Lexicon
+from dragoman.data.link_counts import TARGETS, LinkCounts
 from dragoman.jobs.lexicon_start import averages
 from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
@@ -17,8 +17,8 @@ from dragoman.training.reports import Silent
 
 def test_a_token_begins_in_the_direction_of_what_it_was_linked_to() -> None:
     source, target = torch.randn(4, 3), torch.randn(4, 3)
-    lexicon = Lexicon(np.int64([1, 1, 2]), np.int64([2, 3, 3]), np.float64([3.0, 1.0, 0.5]))
-    found = averages(source, target, lexicon)
+    entries = TARGETS * np.int64([1, 1, 2]) + np.int64([2, 3, 3])
+    found = averages(source, target, LinkCounts(entries, np.float64([3.0, 1.0, 0.5])))
     torch.testing.assert_close(found[1], torch.nn.functional.normalize(3 * target[2] + target[3], dim=0))
     torch.testing.assert_close(found[2], torch.nn.functional.normalize(target[3], dim=0))
     assert torch.equal(found[[0, 3]], source[[0, 3]])

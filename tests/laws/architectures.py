@@ -158,6 +158,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "transformer, local-p, additive": transformer(window=window("predictive"), cross_score="additive"),
     "transformer, hard, reinforced": transformer(hard=HardSettings(training="reinforce")),
     "transformer, target tied": transformer(tied="target", norm="post"),
+    "document, lexical": DocumentSettings(**dict(transformer(lexical=True), kind="document", previous=2)),
     "document": DocumentSettings(**dict(transformer(heads=4), kind="document", previous=3)),
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "decoder-only": decoder_only(),

@@ -11,7 +11,7 @@ import numpy as np
 from dragoman.data.annotations import annotations
 from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, split_evenly
 from dragoman.data.collate import collate
-from dragoman.data.lexicon import LinkedPair
+from dragoman.data.link_counts import LinkedPair
 from dragoman.data.links import TokenLinks, link_tokens
 from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged

@@ -100,9 +100,7 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
 
 def _takes_lexicon(recipe: Recipe) -> bool:
     """Tell whether the model that a recipe describes has source embeddings that may start from a lexicon."""
-    model = recipe.model
-    apart = getattr(model, "tied", None) not in ("all", "embeddings")
-    return capabilities_of(model).lexical and apart and model.start_from is None
+    return capabilities_of(recipe.model).lexicon and recipe.model.start_from is None
 
 
 def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
@@ -121,10 +119,9 @@ def recurrent_learns_more(work: Workload) -> bool:
 def recurrent(work: Workload) -> Iterator[Choice]:
     """Yield the choices for a recurrent model: Luong's, whose decoder is one fast loop, with a small tied output layer."""
     model = {"decoder": "luong", "cell": "lstm", "score": "general", "embedding": 192, "hidden": 256, "tied": True}
-    lexical = "attended source words speak for their translation directly"
     yield Choice("model.kind", "rnn", "in so short a time it learns more than a Transformer")
     yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
-    yield Choice("model.lexical", True, lexical)
+    yield Choice("model.lexical", True, "attended source words speak for their translation directly")
     yield from training_of_recurrent(work, lexicon=True)
 
 

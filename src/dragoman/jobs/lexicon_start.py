@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dragoman.data.lexicon import Lexicon, count_links
+from dragoman.data.link_counts import LinkCounts, count_links
 from dragoman.data.stream import BatchStream
 from dragoman.layers.embedding import TokenEmbedding
 from dragoman.layers.lexical import LexicalModule
@@ -20,24 +20,25 @@ def start_from_lexicon(model: nn.Module, stream: BatchStream, say: Callable[[str
     assert any(isinstance(part, LexicalModule) for part in model.modules())
     source, target = (getattr(model, side).embedding for side in ("encoder", "decoder"))
     assert isinstance(source, TokenEmbedding) and isinstance(target, TokenEmbedding)
-    lexicon = count_links(stream.linked(LINKED))
-    source.weight.data.copy_(averages(source.weight.data, target.weight.data, lexicon))
-    known = len(np.unique(lexicon.sources))
+    found = count_links(stream.linked(LINKED))
+    source.weight.data.copy_(averages(source.weight.data, target.weight.data, found))
+    known = len(np.unique(found.sources))
     say(
         f"Source embeddings start from a lexicon: {known:,} of {len(source.weight):,} tokens are linked to target tokens."
     )
 
 
-def averages(source: Tensor, target: Tensor, lexicon: Lexicon) -> Tensor:
+def averages(source: Tensor, target: Tensor, links: LinkCounts) -> Tensor:
     """Return source embeddings as averages of target embeddings, weighted by counts and as long as random ones: 1.
 
     A token without links keeps its own. WECHSEL begins embeddings of a new language so (Minixhofer et al. 2022, section 2),
     with dictionaries in place of links.
     """
-    entries = torch.from_numpy(lexicon.sources), torch.from_numpy(lexicon.targets)
-    sums = torch.zeros_like(source)
-    for rows in torch.arange(len(lexicon.counts)).split(1 << 16):
-        counts = torch.from_numpy(lexicon.counts).to(source)[rows]
-        sums.index_add_(0, entries[0][rows].to(source.device), counts[:, None] * target[entries[1][rows]])
+    indices = torch.from_numpy(np.stack([links.sources, links.targets]))
+    sizes = (len(source), len(target))
+    table = torch.sparse_coo_tensor(
+        indices, torch.from_numpy(links.counts), sizes, dtype=source.dtype, check_invariants=True
+    )
+    sums = table.to(source.device) @ target
     found = sums.norm(dim=1, keepdim=True)
     return torch.where(found > 0, sums / found.clamp_min(torch.finfo(sums.dtype).tiny), source)

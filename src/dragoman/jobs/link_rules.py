@@ -42,15 +42,9 @@ LINKS = (
     ),
     Rule(
         "training.guided.lexicon",
-        lambda recipe, _: model_of(recipe).lexical,
-        "starts embeddings that `model.lexical` reads, which this model does not have",
-        remedy="set `model.lexical: true`, or `training.guided.lexicon: false`",
-    ),
-    Rule(
-        "training.guided.lexicon",
-        lambda recipe, _: getattr(recipe.model, "tied", None) not in ("all", "embeddings"),
-        "starts source embeddings from those of the target, but with `model.tied: {whole.model.tied}` they are the same",
-        remedy="set `model.tied: target`, or `training.guided.lexicon: false`",
+        lambda recipe, _: model_of(recipe).lexicon,
+        "starts source embeddings that `model.lexical` reads, and that are not those of the target",
+        remedy="set `model.lexical: true`, with `model.tied: target` in a Transformer, or `training.guided.lexicon: false`",
     ),
     Rule(
         "training.guided.lexicon",

@@ -18,8 +18,8 @@ class Capabilities:
     """Number of layers and heads that attend to the source; None for a model without attention to it."""
     mixes: bool = False
     """Whether the output sums predictions over source positions, and so needs the attention weights."""
-    lexical: bool = False
-    """Whether the output layer reads source embeddings (`layers/lexical.py`)."""
+    lexicon: bool = False
+    """Whether the output layer reads source embeddings that are not the target's, so that they may start from a lexicon."""
     drops_attention: bool = False
     """Whether `attention_dropout` has any effect."""
     native: bool = False

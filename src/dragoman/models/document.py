@@ -47,6 +47,8 @@ class Gated:
     """If requested: weights over the previous sentences."""
     penalty: Float[Tensor, ""] | None = None
     """The penalty for imbalanced experts in the encoder, if it has any, summed over both encodings."""
+    embedded: Float[Tensor, "batch source width"] | None = None
+    """Source embeddings, for a lexical module."""
 
 
 class HierarchicalAttention(nn.Module):
@@ -115,18 +117,19 @@ class DocumentEncoder(TransformerEncoder):
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         gated = self.read(source)
-        return Encoded(gated.states, source.mask, penalty=gated.penalty, embedded=self.embedded(source.ids))
+        return Encoded(gated.states, source.mask, penalty=gated.penalty, embedded=gated.embedded)
 
     def read(self, source: Padded, *, need_weights: bool = False) -> Gated:
         """Return the states and, if requested, the weights over the previous sentences."""
         encoded = super().forward(source)
         if source.previous is None:
-            return Gated(encoded.states, encoded.states.new_ones(source.ids.shape), penalty=encoded.penalty)
+            kept = encoded.states.new_ones(source.ids.shape)
+            return Gated(encoded.states, kept, penalty=encoded.penalty, embedded=encoded.embedded)
         ids, mask = source.previous.ids[:, -self.previous :], source.previous.mask[:, -self.previous :]
         before = super().forward(Padded(ids.flatten(0, 1), mask.flatten(0, 1)))
         words = before.states.unflatten(0, ids.shape[:2])
         gated = self.hierarchy(encoded.states, words, mask, need_weights=need_weights)
-        return replace(gated, penalty=sum_penalties([encoded.penalty, before.penalty]))
+        return replace(gated, penalty=sum_penalties([encoded.penalty, before.penalty]), embedded=encoded.embedded)
 
 
 def build_document(settings: DocumentSettings, vocabularies: Vocabularies) -> Seq2Seq:

@@ -125,7 +125,7 @@ class RecurrentSettings(Settings):
         return Capabilities(
             source_heads=(1, 1) if attends else None,
             mixes=self.is_mixture,
-            lexical=self.lexical,
+            lexicon=self.lexical,
             drops_attention=attends and (not self.is_mixture or self._feeds_context),
             native=True,
             stepwise=self.decoder in ("bahdanau", "posterior") or (self.decoder == "luong" and self.input_feeding),

@@ -230,20 +230,15 @@ class TransformerEncoder(nn.Module):
     def forward(self, source: Padded) -> Encoded:
         """Return one state per source position."""
         mask = masks.to_source(source.mask)
-        embedded = self.embedding_norm(self.positions(self.embedding(source.ids)))
-        states = self.dropout(to_matmul_dtype(embedded))
+        embedded = self.embedding(source.ids)
+        states = self.dropout(to_matmul_dtype(self.embedding_norm(self.positions(embedded))))
         penalties: list[Tensor | None] = []
         for layer in self.layers:
             mixed = layer(states, mask)
             states = mixed.states
             penalties.append(mixed.penalty)
-        return Encoded(
-            self.norm(states), source.mask, penalty=sum_penalties(penalties), embedded=self.embedded(source.ids)
-        )
-
-    def embedded(self, ids: Int[Tensor, "batch source"]) -> Float[Tensor, "batch source width"] | None:
-        """Return the embeddings for a lexical module, without positions; None if there is none."""
-        return self.dropout(to_matmul_dtype(self.embedding(ids))) if self.hands_on_embeddings else None
+        handed_on = self.dropout(to_matmul_dtype(embedded)) if self.hands_on_embeddings else None
+        return Encoded(self.norm(states), source.mask, penalty=sum_penalties(penalties), embedded=handed_on)
 
 
 class TransformerDecoder(nn.Module):
@@ -306,7 +301,7 @@ class TransformerDecoder(nn.Module):
         *,
         need_weights: bool,
     ) -> DecoderOutput:
-        """Normalise the states, stack the weights of all layers, and add up what they sampled."""
+        """Normalise the states, add what attended embeddings say, stack the weights of all layers, add up what they sampled."""
         normed = self.norm(states)
         if self.lexical is not None and embedded is not None:
             looked = attended[self.lexical_layer - 1].weights

@@ -168,7 +168,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
         return replace(
             shared,
             source_heads=(self.decoder_layers, self.heads),
-            lexical=self.lexical,
+            lexicon=self.lexical and self.tied == "target",
             one_program=self.autoregression == "attention",
             data_dependent=(*shared.data_dependent, *(() if self.hard is None else ("model.hard",))),
             packs=shared.packs or across,

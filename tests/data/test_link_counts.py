@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dragoman.data import lexicon as module
-from dragoman.data.lexicon import LinkedPair, count_links
+from dragoman.data import link_counts as module
+from dragoman.data.link_counts import LinkedPair, count_links
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 4096])
