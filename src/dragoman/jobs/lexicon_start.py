@@ -12,7 +12,7 @@ from dragoman.layers.embedding import TokenEmbedding
 from dragoman.layers.lexical import LexicalModule
 
 LINKED = 100_000
-"""Pairs whose links are counted."""
+"""At most so many pairs have their links counted, which takes half a minute."""
 
 
 def start_from_lexicon(model: nn.Module, stream: BatchStream, say: Callable[[str], object]) -> None:
@@ -20,12 +20,11 @@ def start_from_lexicon(model: nn.Module, stream: BatchStream, say: Callable[[str
     assert any(isinstance(part, LexicalModule) for part in model.modules())
     source, target = (getattr(model, side).embedding for side in ("encoder", "decoder"))
     assert isinstance(source, TokenEmbedding) and isinstance(target, TokenEmbedding)
+    say("Counting linked tokens, for a lexicon that source embeddings start from.")
     found = count_links(stream.linked(LINKED))
     source.weight.data.copy_(averages(source.weight.data, target.weight.data, found))
     known = len(np.unique(found.sources))
-    say(
-        f"Source embeddings start from a lexicon: {known:,} of {len(source.weight):,} tokens are linked to target tokens."
-    )
+    say(f"The lexicon knows {known:,} of {len(source.weight):,} tokens.")
 
 
 def averages(source: Tensor, target: Tensor, links: LinkCounts) -> Tensor:
