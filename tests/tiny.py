@@ -85,6 +85,7 @@ LEFT_TO_AUTO = {
     "text": {"kind": "sentencepiece", "size": "auto"},
     "model": "auto",
     "training": {name: "auto" for name in ("batch_tokens", "optimizer", "learning_rate", "warmup", "validate_every")},
+    "decoding": "auto",
 }
 
 

@@ -59,7 +59,9 @@ def settings_of_every_kind() -> set[str]:
 
 def test_the_settings_that_may_be_auto_are_listed() -> None:
     section = read("docs/recipes.md").partition("## `auto`")[2].partition("\n## ")[0]
-    listed = re.findall(r"`((?:text|model|training)\.\w+)`", section.partition("works for")[2].partition(".\n")[0])
+    listed = re.findall(
+        r"`((?:text|model|training|decoding)\.\w+)`", section.partition("works for")[2].partition(".\n")[0]
+    )
     assert listed == [f"{part}.{name}" for part, names in CHOOSABLE.items() for name in names]
 
 

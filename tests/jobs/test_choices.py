@@ -8,7 +8,15 @@ import torch
 from tests.tiny import left_to_auto
 
 from dragoman.jobs.checks import check_recipe
-from dragoman.jobs.choices import RECURRENT_TOKENS, Workload, choose_model, dropout_for, size_of, vocabulary_size
+from dragoman.jobs.choices import (
+    RECURRENT_TOKENS,
+    Workload,
+    choose_model,
+    dropout_for,
+    recurrent_dropout_for,
+    size_of,
+    vocabulary_size,
+)
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe, settled
@@ -34,8 +42,8 @@ def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float,
 def test_more_text_and_more_time_never_give_less() -> None:
     amounts = [10.0**exponent for exponent in range(3, 12)]
     assert (sizes := [size_of(Workload(1, 1, seen)) for seen in amounts]) == sorted(sizes) and len(set(sizes)) > 2
-    assert (rates := [dropout_for(passes) for passes in amounts]) == sorted(rates)
-    assert dropout_for(2) == 0 < dropout_for(50)
+    for rule in (dropout_for, recurrent_dropout_for):
+        assert (rates := [rule(passes) for passes in range(1, 50)]) == sorted(rates) and rates[0] == 0 < rates[-1]
     assert (pieces := [vocabulary_size(int(count)) for count in amounts]) == sorted(pieces)
     assert 500 <= pieces[0] < pieces[-1] <= 32000
 
@@ -75,6 +83,17 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
     assert {kind(**one) for one in (longer, counted, unlinked, on_gpu)} == {"transformer"}
     assert {kind(one) for one in ("model.width=96", "model.dropout=0.2", "training.replicas=2")} == {"transformer"}
     assert kind("model={kind: convs2s}") == "convs2s"
+
+
+def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> None:
+    def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True) -> tuple[int, float]:
+        found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed)).decoding
+        return found.no_repeat_ngram, found.length_penalty
+
+    assert search() == search("model={kind: rnn}", timed=False) == (4, 1.2)
+    assert search(timed=False) == search("model={kind: convs2s}") == (0, 1.0)
+    assert search("model={kind: rnn}", seen=1.1 * RECURRENT_TOKENS) == (0, 1.0)
+    assert search("decoding.length_penalty=0.7") == (4, 0.7)
 
 
 def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:

@@ -53,6 +53,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "average",
         "guided",
     ),
+    "decoding": ("no_repeat_ngram", "length_penalty"),
 }
 """Settings that may be `auto`, by section; a section that is `auto` stands for all of its own."""
 
