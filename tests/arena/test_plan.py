@@ -45,6 +45,12 @@ def test_a_base_may_extend_a_recipe():
     assert (found.data.target, found.model.hidden, found.text.kind) == ("fr", RNN["hidden"], "words")
 
 
+@pytest.mark.parametrize("base", ["{extends: own-files, data: {root: none}}", "{extends: own-files, decoding: auto}"])
+def test_search_is_chosen_for_no_system_alone(base: str):
+    found = recipe_of(f"base={base}", "base.data.test=[{source: a, target: b}]", "base.training.learning_rate=0.01")
+    assert not [path for path in found.auto if path.startswith("decoding.")] and "training.warmup" in found.auto
+
+
 def test_a_search_comes_first_and_tries_the_systems_own_rate():
     plan = make_plan(arena("search={learning_rates: [0.5, 2], share: 0.1}"))
     trials = plan.trials("rnn")

@@ -9,7 +9,7 @@ from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.errors import SettingsError
 from dragoman.jobs.checks import check_corpora, check_recipe
 from dragoman.models.build import purpose_of
-from dragoman.runs.recipe import Recipe, find_recipe, tables_of
+from dragoman.runs.recipe import AUTO, Recipe, find_recipe, tables_of, with_auto_sections
 from dragoman.settings import merge, nearest, parse
 
 OWN = ("text", "model", "training")
@@ -122,13 +122,15 @@ def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _base(arena: ArenaSettings) -> dict[str, Any]:
-    """Return the settings shared by all systems, without a model."""
+    """Return the settings shared by all systems, without a model; all are searched alike, so that `auto` is for none of that."""
     if isinstance(arena.base, str):
         table = _read(arena.base)
     else:
         table = dict(arena.base)
         extends = table.pop("extends", None)
         table = table if extends is None else merge(_read(str(extends)), table)
+    if isinstance(search := with_auto_sections(table).get("decoding"), dict):
+        table = table | {"decoding": {name: value for name, value in search.items() if value != AUTO}}
     return {name: section for name, section in table.items() if name not in ("model", "about", "seed")}
 
 
