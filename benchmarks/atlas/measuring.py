@@ -37,7 +37,7 @@ def show(translator: Translator, view: Sequence[int]) -> list[dict[str, Any]]:
     """Return words and weights of the sentences shown, in the layer and head of `view`."""
     layer, head = (number - 1 for number in view)
     pictures = []
-    for reading in translator.read([source for source, _ in SHOWN], [target for _, target in SHOWN]):
+    for reading in translator.attention_maps([source for source, _ in SHOWN], [target for _, target in SHOWN]):
         weights = reading.by_words()[layer, head].clamp(0, 1)
         rounded = [[round(weight, 3) for weight in row] for row in weights.tolist()]
         pictures.append({"source": reading.source.words, "target": reading.target.words, "weights": rounded})
@@ -76,7 +76,7 @@ def kept(links: Links, pair: Aligned) -> Links:
 
 def read_pairs(translator: Translator, pairs: Sequence[Aligned]) -> list[AttentionMap]:
     """Read pairs, with words cut as the gold links count them."""
-    readings = translator.read([pair.source for pair in pairs], [pair.target for pair in pairs])
+    readings = translator.attention_maps([pair.source for pair in pairs], [pair.target for pair in pairs])
     return [
         AttentionMap(
             with_words(translator.source, pair.source, pair.source_words),

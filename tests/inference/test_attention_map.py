@@ -89,7 +89,7 @@ def test_words_of_another_sentence_are_refused(codec: Codec):
 @pytest.mark.parametrize("model", MODELS)
 def test_each_step_looks_somewhere(trained: Trained, model):
     translator = Translator.load(trained(model))
-    for found in translator.read(["I love cats.", "No."], ["Tôi yêu mèo.", "Không."]):
+    for found in translator.attention_maps(["I love cats.", "No."], ["Tôi yêu mèo.", "Không."]):
         assert found.weights.shape[2:] == (len(found.target.pieces), len(found.source.pieces))
         torch.testing.assert_close(found.weights.sum(-1), torch.ones(found.weights.shape[:3]))
         assert found.mean().shape == found.weights.shape[2:]
@@ -98,8 +98,8 @@ def test_each_step_looks_somewhere(trained: Trained, model):
 def test_company_does_not_change_a_reading(trained: Trained):
     translator = Translator.load(trained("transformer"))
     sources, targets = ["No.", "The cat sits on the mat."], ["Không.", "Con mèo ngồi."]
-    together = translator.read(sources, targets)
+    together = translator.attention_maps(sources, targets)
     for source, target, found in zip(sources, targets, together, strict=True):
-        (alone,) = translator.read([source], [target])
+        (alone,) = translator.attention_maps([source], [target])
         assert alone.source == found.source
         torch.testing.assert_close(alone.weights, found.weights, atol=1e-5, rtol=1e-4)

@@ -94,7 +94,7 @@ def test_the_end_of_a_sentence_counts_as_a_token(trained: Trained):
 
 def test_sentences_must_come_in_pairs(trained: Trained):
     translator = Translator.load(trained("rnn"))
-    for method in (translator.score, translator.read):
+    for method in (translator.score, translator.attention_maps):
         with pytest.raises(ValueError, match="shorter"):
             method(["a", "b"], ["a"])
 

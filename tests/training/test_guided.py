@@ -106,7 +106,7 @@ def test_the_head_that_is_taught_aligns(tmp_path: Path, shift: bool) -> None:
     fit(guided_recipe(tmp_path, taught, "training.steps=40", "training.validate_every=40"), tmp_path / "run")
     translator = Translator.load(tmp_path / "run")
     assert (translator.view.layer, translator.view.head, translator.view.shift) == (1, 2, shift)
-    readings = translator.read(sources, targets)
+    readings = translator.attention_maps(sources, targets)
     links = [parse_links(line) for line in gold]
     found = alignment_error_rate([translator.view.links(one) for one in readings], links)
     untaught = alignment_error_rate([one.links(layer=2, head=1, shift=shift) for one in readings], links)
@@ -142,7 +142,7 @@ def test_a_head_learns_from_links_that_no_corpus_has(tmp_path: Path) -> None:
     assert sum("word alignments" in sentence for sentence in ear.said) == 1
     translator = Translator.load(tmp_path / "run")
     links = [parse_links(line) for line in gold]
-    found = [translator.view.links(one) for one in translator.read(sources, targets)]
+    found = [translator.view.links(one) for one in translator.attention_maps(sources, targets)]
     assert alignment_error_rate(found, links) < 0.4
 
 

@@ -111,11 +111,11 @@ def _links(
 
     view = translator.view if requested == HeadSelection() else requested
     if known is not None:
-        readings = translator.read(known.sources, known.targets, to=to)
+        readings = translator.attention_maps(known.sources, known.targets, to=to)
         view = choose_head(readings, known.gold)
         rate = alignment_error_rate([view.links(reading) for reading in readings], known.gold)
         note(f"{run}: {view} (alignment error rate {rate:.3f} on the links it was chosen on)")
-    return [view.links(reading) for reading in translator.read(*texts, to=to)]
+    return [view.links(reading) for reading in translator.attention_maps(*texts, to=to)]
 
 
 def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str | None]) -> Aligned:

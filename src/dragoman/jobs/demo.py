@@ -109,7 +109,9 @@ def measure(translator: Translator, examples: Sequence[Example], translations: S
     found = [Score(s.name, s.score, better, s.signature, 1) for s in scores]
     if not translator.attends:
         return found
-    readings = translator.read([example.source for example in examples], [example.target for example in examples])
+    readings = translator.attention_maps(
+        [example.source for example in examples], [example.target for example in examples]
+    )
     links = [_links(translator, reading, example) for reading, example in zip(readings, examples, strict=True)]
     gold = [Links(frozenset(example.links)) for example in examples]
     error = alignment_error_rate(links, gold)
