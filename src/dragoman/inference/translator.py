@@ -351,6 +351,9 @@ class Translator:
         one = as_given(codec, text).framed_as(reading.source)
         return replace(reading, source=one, target=one)
 
+    read = attention_maps
+    """The former name of `attention_maps`."""
+
     def _search(
         self, requests: Sequence[EncodedRequest], settings: DecodingSettings, watch: Watch | None = None
     ) -> list[list[Hypothesis]]:
