@@ -43,6 +43,13 @@ def _check_shapes(request: pytest.FixtureRequest) -> None:
     begin(request.path.relative_to(Path(__file__).parent.parent).parts[1])
 
 
+@pytest.fixture(scope="module")
+def few_objects() -> None:
+    """Let the garbage collector pass over what earlier tests left: tests that call it often would wait for seconds each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _trust_the_machine() -> Iterator[None]:
     """Do not wait until the disk has what a test has written; a power cut may cost it."""

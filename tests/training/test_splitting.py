@@ -38,6 +38,8 @@ FULL = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to al
 
 Backward = Callable[[], object]
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 
 def without_dropout(name: str) -> Seq2Seq:
     """Return a new model that draws nothing."""

@@ -79,6 +79,7 @@ def test_the_first_budget_reached_ends(make: Make) -> None:
     assert trainer.share() == 1.0
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_training_goes_on_where_a_batch_does_not_fit_into_memory(make: Make) -> None:
     found = []
     for full in (False, True):
