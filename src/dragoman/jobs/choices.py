@@ -22,7 +22,7 @@ RECURRENT_TOKENS = 5e6
 It was far ahead at half of them, and at about as many no longer, by interpolation.
 """
 RECURRENT_PACE = 1.8
-"""How many times as many tokens as a Transformer the recurrent model sees in a time: 2 on one core, 1.6 on two."""
+"""How many times as many tokens as a Transformer the recurrent model sees in a time: about 2 on one core, 1.6 to 1.9 on two."""
 GUIDED_TOKENS = 40e6
 """Target tokens in the budget up to which links help attention: it finds them by itself with time."""
 PASSES = 30.0
