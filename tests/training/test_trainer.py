@@ -79,8 +79,7 @@ def test_the_first_budget_reached_ends(make: Make) -> None:
     assert trainer.share() == 1.0
 
 
-@pytest.mark.usefixtures("few_objects")
-def test_training_goes_on_where_a_batch_does_not_fit_into_memory(make: Make) -> None:
+def test_training_goes_on_where_a_batch_does_not_fit_into_memory(make: Make, few_objects: None) -> None:
     found = []
     for full in (False, True):
         trainer = make(steps=3, optimizer="sgd", learning_rate=0.1)
