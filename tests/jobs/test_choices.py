@@ -9,11 +9,13 @@ from tests.tiny import left_to_auto
 
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
+    DROPOUT_PASSES,
+    RECURRENT_PACE,
+    RECURRENT_PASSES,
     RECURRENT_TOKENS,
     Workload,
     choose_model,
     dropout_for,
-    recurrent_dropout_for,
     size_of,
     vocabulary_size,
 )
@@ -42,8 +44,9 @@ def test_every_choice_is_a_recipe_that_can_be_trained(pairs: int, passes: float,
 def test_more_text_and_more_time_never_give_less() -> None:
     amounts = [10.0**exponent for exponent in range(3, 12)]
     assert (sizes := [size_of(Workload(1, 1, seen)) for seen in amounts]) == sorted(sizes) and len(set(sizes)) > 2
-    for rule in (dropout_for, recurrent_dropout_for):
-        assert (rates := [rule(passes) for passes in range(1, 50)]) == sorted(rates) and rates[0] == 0 < rates[-1]
+    for limits in (DROPOUT_PASSES, RECURRENT_PASSES):
+        rates = [dropout_for(passes, limits) for passes in range(1, 50)]
+        assert rates == sorted(rates) and rates[0] == 0 < rates[-1]
     assert (pieces := [vocabulary_size(int(count)) for count in amounts]) == sorted(pieces)
     assert 500 <= pieces[0] < pieces[-1] <= 32000
 
@@ -90,7 +93,7 @@ def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> No
         found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed)).decoding
         return found.no_repeat_ngram, found.length_penalty
 
-    assert search() == search("model={kind: rnn}", timed=False) == (4, 1.2)
+    assert search() == search("model={kind: rnn}", seen=RECURRENT_PACE * RECURRENT_TOKENS, timed=False) == (4, 1.2)
     assert search(timed=False) == search("model={kind: convs2s}") == (0, 1.0)
     assert search("model={kind: rnn}", seen=1.1 * RECURRENT_TOKENS) == (0, 1.0)
     assert search("decoding.length_penalty=0.7") == (4, 0.7)

@@ -122,7 +122,7 @@ def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _base(arena: ArenaSettings) -> dict[str, Any]:
-    """Return the settings shared by all systems, without a model; all are searched alike, so that `auto` is for none of that."""
+    """Return the settings shared by all systems, without a model; search settings that are `auto` keep their defaults."""
     if isinstance(arena.base, str):
         table = _read(arena.base)
     else:

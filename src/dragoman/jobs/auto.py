@@ -121,7 +121,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
 
 
 def _within_memory(recipe: Recipe, work: Workload, most: Callable[[Recipe], int]) -> list[Choice]:
-    """Choose the sections `model` and `training`, with a smaller batch if `most` says that no larger one fits into memory."""
+    """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory."""
     choices = choose_model(recipe, work)
     chosen = settled(recipe, _values(choices))
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:

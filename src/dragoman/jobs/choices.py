@@ -4,7 +4,8 @@ docs/quality.md has the trainings that the rule follows, and says what has not b
 the budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
 """
 
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +20,14 @@ FILLED = 0.85
 RECURRENT_TOKENS = 5e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-It was far ahead at half of them, and at about as many no longer, by interpolation.
+It was far ahead at half of them and, by interpolation, still is at four million.
 """
 RECURRENT_PACE = 1.8
 """How many times as many tokens as a Transformer the recurrent model sees in a time: about 2 on one core, 1.6 to 1.9 on two."""
+DROPOUT_PASSES = (4, 12, 30)
+"""Passes over the corpus from which dropout is 0.1, 0.2 and 0.3."""
+RECURRENT_PASSES = (5, 9, 30)
+"""Those of a recurrent model: measured at 4 and 10."""
 GUIDED_TOKENS = 40e6
 """Target tokens in the budget up to which links help attention: it finds them by itself with time."""
 PASSES = 30.0
@@ -128,13 +133,12 @@ def recurrent(work: Workload) -> Iterator[Choice]:
 def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     """Yield the choices for training a recurrent model, whose sizes are chosen or in the recipe."""
     batch = batch_tokens(work)
-    passes = paced(work).passes
-    yield _dropout(recurrent_dropout_for(passes), passes)
+    yield _dropout(paced(work), RECURRENT_PASSES)
     yield Choice("training.optimizer", "muon", FASTER)
     yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
     yield _guided(work, 1, lexicon=lexicon)
     yield from _schedule(paced(work), batch)
-    yield from _search(repeats=work.seen <= RECURRENT_TOKENS)
+    yield from _search(repeats=paced(work).seen <= RECURRENT_PACE * RECURRENT_TOKENS)
 
 
 def paced(work: Workload) -> Workload:
@@ -151,7 +155,7 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     yield Choice("model.width", width, amount)
     yield Choice("model.feed_forward", 4 * width, "")
     yield Choice("model.heads", heads_for(width), "")
-    yield _dropout(dropout_for(work.passes), work.passes)
+    yield _dropout(work)
     yield Choice("model.feed_forward_dropout", 0.0, "")
     batch = batch_tokens(work)
     yield Choice("training.optimizer", "muon", FASTER)
@@ -164,7 +168,7 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
 
 def any_model(work: Workload) -> Iterator[Choice]:
     """Yield the choices for training a model of any other kind, whose sizes are in the recipe."""
-    yield _dropout(dropout_for(work.passes), work.passes)
+    yield _dropout(work)
     yield Choice("training.optimizer", "adamw", "")
     yield Choice("training.learning_rate", 0.0015, "")
     yield Choice("training.guided", None, "")
@@ -172,9 +176,10 @@ def any_model(work: Workload) -> Iterator[Choice]:
     yield from _search()
 
 
-def _dropout(dropout: float, passes: float) -> Choice:
-    """Choose the dropout that is right for so many passes."""
-    return Choice("model.dropout", dropout, f"{passes:.3g} passes over the corpus in the budget")
+def _dropout(work: Workload, limits: Sequence[float] = DROPOUT_PASSES) -> Choice:
+    """Choose the dropout, with the `limits` of `dropout_for`."""
+    passes = f"{work.passes:.3g} passes over the corpus in the budget"
+    return Choice("model.dropout", dropout_for(work.passes, limits), passes)
 
 
 def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
@@ -208,10 +213,9 @@ def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
 
 def _search(*, repeats: bool = False) -> Iterator[Choice]:
     """Yield the choices for search: with a model that `repeats` words for want of training, it keeps them from coming again."""
-    yield Choice(
-        "decoding.no_repeat_ngram", 4 if repeats else 0, "after a short training words repeat" if repeats else ""
-    )
-    yield Choice("decoding.length_penalty", 1.2 if repeats else 1.0, "and translations are short" if repeats else "")
+    size, penalty, why = (4, 1.2, "after so short a training it repeats itself") if repeats else (0, 1.0, "")
+    yield Choice("decoding.no_repeat_ngram", size, why)
+    yield Choice("decoding.length_penalty", penalty, "what it may write then is short" if repeats else "")
 
 
 def heads_for(width: int) -> int:
@@ -230,22 +234,13 @@ def size_of(work: Workload) -> tuple[int, int]:
     return layers, work.width or width
 
 
-def dropout_for(passes: float) -> float:
-    """Return the dropout for so many passes over the corpus.
+def dropout_for(passes: float, limits: Sequence[float] = DROPOUT_PASSES) -> float:
+    """Return the dropout for so many passes over the corpus, more beyond each of the limits.
 
-    >>> [dropout_for(passes) for passes in (3, 10, 20, 100)]
-    [0.0, 0.1, 0.2, 0.3]
+    >>> [dropout_for(passes) for passes in (3, 10, 20, 100)], dropout_for(10, RECURRENT_PASSES)
+    ([0.0, 0.1, 0.2, 0.3], 0.2)
     """
-    return 0.0 if passes < 4 else 0.1 if passes < 12 else 0.2 if passes < 30 else 0.3
-
-
-def recurrent_dropout_for(passes: float) -> float:
-    """Return the dropout of a recurrent model for so many passes over the corpus: measured at 4 and 10 passes.
-
-    >>> [recurrent_dropout_for(passes) for passes in (4, 7, 10, 100)]
-    [0.0, 0.1, 0.2, 0.3]
-    """
-    return 0.0 if passes < 5 else 0.1 if passes < 9 else 0.2 if passes < 30 else 0.3
+    return (0.0, 0.1, 0.2, 0.3)[bisect(limits, passes)]
 
 
 def batch_tokens(work: Workload) -> int:
