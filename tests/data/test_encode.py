@@ -3,12 +3,14 @@
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import pytest
 
 from dragoman.data import encode as module
-from dragoman.data.encode import Row, encode_all, encode_rows
+from dragoman.data.encode import Encoders, Row, encode_all, encode_rows
+from dragoman.errors import CorpusError
 from dragoman.text import Codec
 from dragoman.text.links import parse_links
 
@@ -44,7 +46,7 @@ def test_all_pairs_are_encoded_in_order(
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 3)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
     pairs = [Row(f"the cat {'a ' * n}", str(n)) for n in range(count)]
-    batches = list(encode_all(iter(pairs), codecs, workers))
+    batches = list(encode_all(iter(pairs), codecs, Encoders(workers)))
     assert [row["target_text"] for rows in batches for row in rows.to_pylist()] == [pair.target for pair in pairs]
     assert all(rows.num_rows == 3 for rows in batches[:-1])
     assert Here.started == (1 if workers == 2 and count > 21 else 0)
@@ -54,8 +56,8 @@ def test_all_pairs_are_encoded_in_order(
 def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [Row(f"the cat {'a ' * (n % 7)}", str(n), parse_links("1-0") if n % 3 else None, n % 2) for n in range(40)]
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
-    there = list(encode_all(pairs, codecs, 2))
-    assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, 1)]
+    there = list(encode_all(pairs, codecs, Encoders(2)))
+    assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, Encoders(1))]
 
 
 def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +71,23 @@ def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], m
             read += 1
             yield Row("the cat", "eht tac")
 
-    list(itertools.islice(encode_all(long(), codecs, 2), 50))
+    list(itertools.islice(encode_all(long(), codecs, Encoders(2)), 50))
     assert read <= 50 + module.SMALLEST_PARALLEL + 4
+
+
+def test_a_process_that_is_killed_ends_encoding_with_a_sentence(
+    codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(pool: Here, function: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(BrokenProcessPool("gone"))
+        return future
+
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
+    monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(Here, "submit", killed)
+    with pytest.raises(CorpusError, match=r"one of the 2 processes that encode the corpus was killed"):
+        list(encode_all([Row("the cat", "eht tac")] * 10, codecs, Encoders(2)))
 
 
 class Here:

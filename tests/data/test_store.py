@@ -13,6 +13,7 @@ from tests.slow import some
 from dragoman.data import encode
 from dragoman.data import store as module
 from dragoman.data.corpus import read_pairs
+from dragoman.data.encode import Encoders
 from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
 from dragoman.data.store import Store, build_store, fingerprints
 from dragoman.errors import CorpusError
@@ -27,9 +28,9 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     made: list[int] = []
     whole = module.encode_all
 
-    def note(pairs: Any, codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
-        made.append(workers)
-        return whole(pairs, codecs, workers)
+    def note(pairs: Any, codecs: tuple[Codec, Codec], encoders: Encoders) -> Iterator[Any]:
+        made.append(encoders.count)
+        return whole(pairs, codecs, encoders)
 
     monkeypatch.setattr(module, "encode_all", note)
     return made
@@ -63,7 +64,7 @@ def test_an_unchanged_corpus_is_encoded_once(
     data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, encodings: list[int]
 ) -> None:
     first, first_summary = build_store(cache, data, data.train, codecs=codecs)
-    again, summary = build_store(cache, data, data.train, codecs=codecs, workers=2)
+    again, summary = build_store(cache, data, data.train, codecs=codecs, encoders=Encoders(2))
     assert encodings == [1]
     assert again.folder == first.folder
     assert summary == first_summary

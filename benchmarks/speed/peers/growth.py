@@ -16,6 +16,7 @@ from benchmarks.speed.peers.child import serve
 from benchmarks.speed.peers.hand import parameters
 
 from dragoman.data.collate import collate
+from dragoman.data.encode import Encoders
 from dragoman.data.settings import DataSettings
 from dragoman.data.store import build_store
 from dragoman.machine.precision import arithmetic
@@ -86,9 +87,8 @@ class Peer:
                 {"source": "en", "target": "fr", "root": name, "train": [corpus], "dev": [corpus]}
             )
             begin = time.perf_counter()
-            store, _ = build_store(
-                folder / "cache", data, data.train, codecs=(codec, codec), workers=os.cpu_count() or 1
-            )
+            encoders = Encoders(os.cpu_count() or 1)
+            store, _ = build_store(folder / "cache", data, data.train, codecs=(codec, codec), encoders=encoders)
             seconds = time.perf_counter() - begin
             size = sum(path.stat().st_size for path in store.folder.iterdir())
         return {"seconds": seconds, "disk": size, "worker_memory": children()}

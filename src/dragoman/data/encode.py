@@ -4,11 +4,15 @@ import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dragoman.data.links import normalized_links
 from dragoman.data.unknown import mark_unknown_positions, split_links
+from dragoman.errors import CorpusError
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.text.links import Links
@@ -71,19 +75,49 @@ def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:
     return mark_unknown_positions(ids, split_links(pair.links, pair[:2], codecs), codecs[1])
 
 
-def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], workers: int) -> Iterator[Any]:
+Submit = Callable[[list[Row]], "Future[Any]"]
+"""Has a process encode rows."""
+
+
+@contextmanager
+def own_processes(codecs: tuple[Codec, Codec], count: int) -> Iterator[Submit]:
+    """Start processes on this machine, which end with the block. CorpusError if one of them dies."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield lambda rows: pool.submit(encode_rows, rows, codecs)
+        except BrokenProcessPool:
+            raise CorpusError(
+                f"one of the {count} processes that encode the corpus was killed; free some memory and try again"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """The processes that encode a large corpus."""
+
+    count: int = 1
+    """How many; one is this process itself."""
+    start: Callable[[tuple[Codec, Codec], int], AbstractContextManager[Submit]] = own_processes
+    """Starts so many."""
+
+
+ALONE = Encoders()
+"""This process alone."""
+
+
+def encode_all(pairs: Iterable[Row], codecs: tuple[Codec, Codec], encoders: Encoders) -> Iterator[Any]:
     """Encode pairs in order, ROWS_PER_BATCH at a time, with a bounded number of rows in memory."""
     rest = iter(pairs)
     chunks: Iterator[list[Row]] = iter(lambda: list(islice(rest, ROWS_PER_BATCH)), [])
     first = list(islice(chunks, SMALLEST_PARALLEL))
-    if workers < 2 or len(first) < SMALLEST_PARALLEL:
+    if encoders.count < 2 or len(first) < SMALLEST_PARALLEL:
         yield from (encode_rows(chunk, codecs) for chunk in chain(first, chunks))
         return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        yield from _in_order(chain(first, chunks), lambda chunk: pool.submit(encode_rows, chunk, codecs), 2 * workers)
+    with encoders.start(codecs, encoders.count) as submit:
+        yield from _in_order(chain(first, chunks), submit, 2 * encoders.count)
 
 
-def _in_order(chunks: Iterable[list[Row]], submit: Callable[[list[Row]], Future[Any]], most: int) -> Iterator[Any]:
+def _in_order(chunks: Iterable[list[Row]], submit: Submit, most: int) -> Iterator[Any]:
     """Keep at most `most` chunks in progress, and give the results in the order of the chunks."""
     working: deque[Future[Any]] = deque()
     try:

@@ -26,7 +26,7 @@ from dragoman.data.aligner import VERSION as ALIGNER_VERSION
 from dragoman.data.aligner import WordAligner, learn_aligner
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs
-from dragoman.data.encode import ROWS_PER_BATCH, Row, encode_all, encode_rows
+from dragoman.data.encode import ALONE, ROWS_PER_BATCH, Encoders, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter, mostly_dropped
 from dragoman.data.links import WordLinks
 from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, corpus_tags
@@ -138,7 +138,7 @@ def build_store(
     codecs: tuple[Codec, Codec],
     filters: FilterSettings | None = None,
     align: bool = False,
-    workers: int = 1,
+    encoders: Encoders = ALONE,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> tuple[Store, FilterSummary]:
     """Return the store of `corpora` in the cache `folder`; build it if it is not there yet.
@@ -173,7 +173,7 @@ def build_store(
             say("Learning word alignments from the corpus.")
             aligner = _learn_aligner(data, corpora, filters)
         rows = _read_all(data, corpora, pair_filter, aligner=aligner)
-        _make(place, rows, codecs, summary=pair_filter.summary, workers=workers)
+        _make(place, rows, codecs, summary=pair_filter.summary, encoders=encoders)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
@@ -235,12 +235,12 @@ def _read_all(
 
 
 def _make(
-    place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: FilterSummary, workers: int
+    place: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, summary: FilterSummary, encoders: Encoders
 ) -> None:
     """Write a store whole."""
     with replacing(place) as temporary:
         temporary.mkdir()
-        linked = _write(temporary, pairs, codecs, workers=workers)
+        linked = _write(temporary, pairs, codecs, encoders=encoders)
         if summary.kept == 0:
             found = str(summary).replace("\n ", ";")
             raise CorpusError(f"no sentence pairs are left to train on; check `data.filters` ({found})")
@@ -248,7 +248,7 @@ def _make(
         (temporary / DESCRIPTION).write_text(json.dumps({**table, "checksum": _hash(table)}) + "\n", "utf-8")
 
 
-def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, workers: int) -> bool:
+def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, encoders: Encoders) -> bool:
     """Write rows and lengths of all pairs; return whether word alignments are known of any."""
     import pyarrow
 
@@ -258,7 +258,7 @@ def _write(folder: Path, pairs: Iterator[Row], codecs: tuple[Codec, Codec], *, w
         pyarrow.ipc.new_file(folder / PAIRS, schema) as arrow,
         (folder / LENGTHS).open("wb") as lengths,
     ):
-        for rows in encode_all(pairs, codecs, workers):
+        for rows in encode_all(pairs, codecs, encoders):
             arrow.write_batch(rows)
             sides = [np.diff(rows.column(side).offsets.to_numpy()) for side in ("source", "target")]
             lengths.write(np.stack(sides, axis=1).astype("<i4").tobytes())

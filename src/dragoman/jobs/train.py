@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from dragoman.attention.packed import kernel_works
+from dragoman.data.encode import Encoders
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.variation import Variation
@@ -67,10 +68,12 @@ def fit(
     listener: Listener | None = None,
     codecs: tuple[Codec, Codec] | None = None,
     about: Mapping[str, Any] | None = None,
+    encoders: Encoders | None = None,
 ) -> Progress:
     """Train the model of `recipe` into the run `folder`, or resume the run in it.
 
-    A new run learns its codecs, unless they are given; `about` goes into its manifest.
+    A new run learns its codecs, unless they are given; `about` goes into its manifest. `encoders` encode a large corpus: as
+    many processes as this machine has processors, unless given.
 
     Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, except for what `training/resuming.py` lists.
     Nothing is written to the folder until everything that training needs has been checked. Raises RunError if the folder
@@ -83,7 +86,16 @@ def fit(
     with joined(device, seed=recipe.seed) as world, threads_restored():
         if not world.is_first:
             return _take_part(folder, world)
-        return _lead(recipe, folder, world, resume=resume, listener=listener or Silent(), codecs=codecs, about=about)
+        return _lead(
+            recipe,
+            folder,
+            world,
+            resume=resume,
+            listener=listener or Silent(),
+            codecs=codecs,
+            about=about,
+            encoders=encoders,
+        )
 
 
 def _goes_on(folder: Path) -> bool:
@@ -102,6 +114,7 @@ def _lead(
     listener: Listener,
     codecs: tuple[Codec, Codec] | None,
     about: Mapping[str, Any] | None,
+    encoders: Encoders | None,
 ) -> Progress:
     """Do what `fit` says, as the only process or the first of several."""
     device = choose_device(recipe.training.device)
@@ -116,7 +129,7 @@ def _lead(
             if recipe.auto:
                 check_machine(run.recipe, device, world.size)
             resuming = known and run.files.last.exists()
-            trainer = assemble(run, listener, resuming=resuming)
+            trainer = assemble(run, listener, resuming=resuming, encoders=encoders)
             run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})
             run.save()
         world.agree(resuming)
@@ -159,7 +172,7 @@ def _conclude(run: Run, trainer: Trainer) -> None:
     trainer.listener.close()
 
 
-def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
+def assemble(run: Run, listener: Listener, *, resuming: bool, encoders: Encoders | None = None) -> Trainer:
     """Build the model, encode the corpus, and assemble the trainer; a new run gets its initial weights."""
     recipe = run.recipe
     device = choose_device(recipe.training.device)
@@ -174,7 +187,7 @@ def assemble(run: Run, listener: Listener, *, resuming: bool) -> Trainer:
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
-    batches = _stream(run, model, listener)
+    batches = _stream(run, model, listener, encoders=encoders or Encoders(os.cpu_count() or 1))
     stream: Stream = batches
     if not resuming and recipe.training.guided is not None and recipe.training.guided.lexicon:
         start_from_lexicon(model, batches, listener.say)
@@ -231,7 +244,7 @@ def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener:
     )
 
 
-def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
+def _stream(run: Run, model: Model, listener: Listener, *, encoders: Encoders) -> BatchStream:
     """Encode the training corpus, check that it fits, and return its batches."""
     recipe, codecs = run.recipe, (run.source, run.target)
     guided = recipe.training.guided
@@ -241,7 +254,7 @@ def _stream(run: Run, model: Model, listener: Listener) -> BatchStream:
         recipe.data.train,
         codecs=codecs,
         align=(guided is not None and guided.links == "learned") or recipe.text.glossary is not None,
-        workers=os.cpu_count() or 1,
+        encoders=encoders,
         say=listener.say,
     )
     listener.say(str(summary))

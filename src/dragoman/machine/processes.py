@@ -22,6 +22,15 @@ def is_one_of_several(environment: Mapping[str, str] = os.environ) -> bool:
     return all(name in environment for name in SET_BY_TORCHRUN) and int(environment["WORLD_SIZE"]) > 1
 
 
+def process_count(environment: Mapping[str, str] = os.environ) -> int:
+    """Return how many processes train together.
+
+    >>> process_count({}), process_count({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"})
+    (1, 2)
+    """
+    return int(environment["WORLD_SIZE"]) if is_one_of_several(environment) else 1
+
+
 def check_alone(what: str) -> None:
     """Raise InputError where torchrun started this process and others, none of which may do `what` without the others.
 

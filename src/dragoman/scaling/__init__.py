@@ -1,1 +1,1 @@
-"""Work on the processes of a Ray cluster: training. Needs the extra `ray`."""
+"""Work on the processes of a Ray cluster: encoding a corpus, training, bulk translation. Needs the extra `ray`."""

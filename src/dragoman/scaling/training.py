@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.encode import Encoders
 from dragoman.errors import DragomanError, LostProcessError, TrainingError
 from dragoman.jobs.train import fit
 from dragoman.machine.devices import choose_device
 from dragoman.machine.processes import for_one_process, name_launch
 from dragoman.runs.recipe import Recipe
 from dragoman.scaling.cluster import Workers, cluster, error_named, private_folder
+from dragoman.scaling.encoding import ray_encoders
 from dragoman.settings import parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
@@ -38,6 +40,8 @@ class _Work:
     launch: str
     resume: bool
     listener: Callable[[], Listener]
+    encoders: Callable[[], Encoders | None] = lambda: None
+    """Returns what encodes the corpus."""
 
 
 @for_one_process
@@ -63,6 +67,7 @@ def fit_on_ray(
         launch=f"ray-{secrets.token_hex(8)}",
         resume=resume,
         listener=listener,
+        encoders=ray_encoders,
     )
     with cluster(workers, on_gpu=on_gpu), private_folder() as notes:
         found = _launch(work, workers, notes, on_gpu=on_gpu, failures=failures)
@@ -109,7 +114,7 @@ def _take_part(told: dict[str, Any]) -> dict[str, Any]:
     name_launch(work.launch)
     try:
         recipe = parse(Recipe, work.recipe)
-        progress = fit(recipe, work.folder, resume=work.resume, listener=work.listener())
+        progress = fit(recipe, work.folder, resume=work.resume, listener=work.listener(), encoders=work.encoders())
     except LostProcessError:
         raise
     except DragomanError as error:
