@@ -3,8 +3,9 @@ import { draggable } from "./drag.js";
 import { choices, keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { forcedRow, heat, links, matrix, weigh } from "./views.js";
 
-const SURE = 0.8, FAIR = 0.5;
-const degree = (share) => (share >= SURE ? "sure" : share >= FAIR ? "fair" : "doubtful");
+// As in the report: inspection/confidence.py::LEVELS.
+const LEVELS = { likely: 0.75, fair: 0.5, doubtful: 0.25, unlikely: 0 };
+const degree = (share) => Object.keys(LEVELS).find((name) => share >= LEVELS[name]);
 
 // `on` has words(), choose(change), and force(step, place, weight) where cells of the table can be pressed and dragged.
 export function panel(number, on) {
@@ -79,8 +80,7 @@ export function panel(number, on) {
     });
   }
   function explained(words) {
-    const marks = [["sure", `≥ ${100 * SURE} %`], ["fair", `≥ ${100 * FAIR} %`], ["doubtful", `< ${100 * FAIR} %`]];
-    const keys = marks.map(([name, text]) => make("span", { class: `token ${name}` }, text));
+    const keys = Object.entries(LEVELS).map(([name, least]) => make("span", { class: `token ${name}` }, least ? `≥ ${100 * least} %` : words.less));
     return [trusted() ? words.calibrated : words.uncalibrated, " ", ...keys];
   }
 
