@@ -19,7 +19,11 @@ def test_recipes_are_listed_with_what_they_are_for():
 def test_a_shipped_recipe_is_printed_whole(name, tmp_path: Path):
     found = dragoman("recipes", name)
     (tmp_path / "copy.yaml").write_text(found.output, encoding="utf-8")
-    assert found.output == written(load_recipe(tmp_path / "copy.yaml"))
+    copy, given = load_recipe(tmp_path / "copy.yaml"), load_recipe(name)
+    assert found.output == written(copy)
+    assert (copy, copy.auto) == (given, given.auto)
+    if "model.kind" in given.auto:  # which settings of one kind of model would decide
+        assert copy.model.model_fields_set == given.model.model_fields_set
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():

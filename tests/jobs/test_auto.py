@@ -51,7 +51,7 @@ def test_languages_are_measured_apart_where_a_side_has_several(tmp_path: Path) -
 
 
 def test_links_are_not_learned_for_an_objective_that_does_not_read_them() -> None:
-    size, given = CorpusSize(10, 100, ("a b",)), left_to_auto()
+    size, given = CorpusSize(10, 100, (("a b", 1),)), left_to_auto()
 
     def linkable(objective: str) -> bool:
         training = given.training.model_copy(update={"objective": objective})
@@ -67,7 +67,44 @@ def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
     (tmp_path / "a.vi").write_text("một hai\nmột hai\nba\nbốn\n", encoding="utf-8")
     lines = "{source: a.en, target: a.vi, repeat: 3}"
     given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
-    assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), ("một hai", "ba"))
+    assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), (("một hai", 3), ("ba", 3)))
+
+
+def test_tokens_are_counted_as_often_as_an_epoch_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "SAMPLE", 10)
+    corpora = []
+    for name, words, lines, repeat in (("short", 1, 81, 1), ("long", 9, 80, 2)):
+        for side in ("en", "vi"):
+            (tmp_path / f"{name}.{side}").write_text(f"{'a' * words}\n" * lines, encoding="utf-8")
+        corpora.append(f"{{source: {name}.en, target: {name}.vi, repeat: {repeat}}}")
+    given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{', '.join(corpora)}]", "training.epochs=1")
+    size = measure_corpus(given)
+
+    class Letters:
+        def encode(self, sentence: str) -> str:
+            return sentence
+
+    work = workload(given, size, Letters(), device=CPU, speed=lambda: 1.0)  # type: ignore[arg-type]
+    assert size.pairs == 81 + 160
+    assert work.tokens == pytest.approx(81 * 2 + 160 * 10, rel=0.15)
+
+
+def test_speed_is_measured_with_the_threads_of_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int] = []
+    whole = auto.train_step
+
+    def step(*arguments: Any, **options: Any) -> Any:
+        used.append(torch.get_num_threads())
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(auto, "train_step", step)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        auto.measure_speed(left_to_auto("training.threads=1"), Vocabularies(20, 20, True), CPU)
+        assert set(used) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +136,9 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
             return sentence
 
     asked: list[int] = []
-    work = workload(given, CorpusSize(10, 0, ("a", "b")), Letters(), device=CPU, speed=lambda: asked.append(1) or 100.0)  # type: ignore[arg-type,func-returns-value]
+    work = workload(
+        given, CorpusSize(10, 0, (("a", 1), ("b", 1))), Letters(), device=CPU, speed=lambda: asked.append(1) or 100.0
+    )  # type: ignore[arg-type,func-returns-value]
     assert work.tokens == 20 and work.seen == pytest.approx(seen)
     assert len(asked) == ("minutes" in training)
     assert work.timed == (training == {"minutes": 2})

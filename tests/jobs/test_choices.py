@@ -89,14 +89,15 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
 
 
 def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> None:
-    def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True) -> tuple[int, float]:
-        found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed)).decoding
+    def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True, **more: Any) -> tuple[int, float]:
+        found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed, **more)).decoding
         return found.no_repeat_ngram, found.length_penalty
 
     assert search() == search("model={kind: rnn}", seen=RECURRENT_PACE * RECURRENT_TOKENS, timed=False) == (4, 1.2)
     assert search(timed=False) == search("model={kind: convs2s}") == (0, 1.0)
     assert search("model={kind: rnn}", seen=1.1 * RECURRENT_TOKENS) == (0, 1.0)
     assert search("decoding.length_penalty=0.7") == (4, 0.7)
+    assert search(by_character=True) == (0, 1.0), "four characters come again in any sentence"
 
 
 def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:

@@ -1,6 +1,7 @@
 """Training on Ray: the weights are those of torchrun, also where a worker was killed, and mistakes end it at once."""
 
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.tiny import recipe, recipe_file
 
 from dragoman.errors import CorpusError, DragomanError, LostProcessError, SettingsError, TrainingError
 from dragoman.runs.lock import LOCK
+from dragoman.runs.recipe import load_recipe
 from dragoman.scaling import training
 from dragoman.scaling.cluster import Workers, error_named
 from dragoman.scaling.training import _Work, fit_on_ray
@@ -23,8 +25,7 @@ SETTINGS = ("training.steps=60", "training.validate_every=30", "training.save_mi
 
 def work(folder: Path, *settings: str) -> _Work:
     """Return what a process is told."""
-    table = recipe("rnn", "training.steps=2", *settings).model_dump(mode="json")
-    return _Work(table, folder, Path.cwd(), "mine", False, Silent)
+    return _Work(recipe("rnn", "training.steps=2", *settings), folder, Path.cwd(), "mine", False, Silent)
 
 
 @pytest.fixture
@@ -56,6 +57,23 @@ def test_the_loss_of_a_process_is_left_to_ray(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(training, "fit", lost)
     with pytest.raises(LostProcessError, match=r"gone"):
         training._take_part({"work": work(tmp_path / "run")})
+
+
+def test_what_is_auto_is_left_to_the_first_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from contextlib import nullcontext
+
+    told: list[_Work] = []
+
+    def launch(work: _Work, *rest: Any, **options: Any) -> dict[str, Any]:
+        told.append(pickle.loads(pickle.dumps(work)))  # as Ray does
+        return {"progress": Progress().to_json()}
+
+    monkeypatch.setattr(training, "cluster", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(training, "_launch", launch)
+    given = load_recipe("own-files", ["data.source=en", "data.target=fr", f"data.root={tmp_path}"])
+    fit_on_ray(given, tmp_path / "run", Workers(1, 1))
+    assert told[0].recipe.auto == given.auto and "model.kind" in given.auto
+    assert told[0].recipe.model.model_fields_set == given.model.model_fields_set
 
 
 def test_an_error_keeps_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from dragoman.interfaces import Batch
 from dragoman.jobs.choices import FILLED, PASSES, Choice, Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, random_sentences
 from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
+from dragoman.machine.threads import threads_restored
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
@@ -53,8 +54,8 @@ class CorpusSize:
     pairs: int
     characters: int
     """Characters of both sides."""
-    sample: tuple[str, ...] = ()
-    """Target sentences, spread evenly over the corpus."""
+    sample: tuple[tuple[str, int], ...] = ()
+    """Target sentences, spread evenly over the corpora, and how often an epoch has each."""
     spaced: bool = True
     """Whether both languages put spaces between words, which word alignments need."""
 
@@ -72,16 +73,17 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
     """Read the training corpora and return their size; each pair counts as often as an epoch has it."""
     pairs = 0
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    sample: list[str] = []
-    every = 1
+    sample: list[tuple[str, int]] = []
+    every, read = 1, 0
     chosen = PairFilter(recipe.data.filters)
     own = recipe.data.source or "", recipe.data.target or ""
     for corpus in recipe.data.train:
         for pair in chosen.keep(read_pairs(corpus, recipe.data)):
-            if pairs % every == 0:
-                sample.append(pair.target)
+            if read % every == 0:
+                sample.append((pair.target, corpus.repeat))
                 if len(sample) == 2 * SAMPLE:
                     sample, every = sample[::2], 2 * every
+            read += 1
             pairs += corpus.repeat
             for language, text in zip(pair.languages or own, pair[:2], strict=True):
                 counts[language][0] += corpus.repeat * len(text)
@@ -171,7 +173,8 @@ def workload(
 ) -> Workload:
     """Return how much the budget of `recipe` lets the model learn; `speed` measures this machine if the budget is a time."""
     training, auto = recipe.training, recipe.auto
-    pieces = sum(len(codec.encode(sentence)) + 1 for sentence in size.sample) / max(len(size.sample), 1)
+    counted = sum(times * (len(codec.encode(sentence)) + 1) for sentence, times in size.sample)
+    pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
     measured = None if training.minutes is None else speed()
     batch = None if "training.batch_tokens" in auto else training.batch_tokens
@@ -196,6 +199,7 @@ def workload(
         batch=batch,
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),
         linkable=size.spaced and recipe.training.objective == "translation",
+        by_character=recipe.text.kind == "characters",
         epochs=PASSES if seen is None else None,
     )
 
@@ -229,7 +233,7 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
         model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
         rounding = partial(arithmetic, precision, device)
-        threads = torch.get_num_threads()
+        threads = recipe.training.threads or torch.get_num_threads()
         wanted = recipe.training.replicas or suitable_count(threads, REFERENCE_BATCH)
         count = wanted if device.type == "cpu" else 1
         replicas = Replicas(model, count, threads=threads, precision=rounding) if count > 1 else None
@@ -243,10 +247,12 @@ def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
             compute=Compute(rounding(), replicas),
         )
         seconds = []
-        for _ in range(1 + TIMED):
-            begin = time.perf_counter()
-            step()
-            seconds.append(time.perf_counter() - begin)
+        with threads_restored():
+            torch.set_num_threads(threads)
+            for _ in range(1 + TIMED):
+                begin = time.perf_counter()
+                step()
+                seconds.append(time.perf_counter() - begin)
         if replicas is not None:
             replicas.close()
     return rows * (LENGTH - 1) / min(seconds[1:])

@@ -68,6 +68,8 @@ class Workload:
     """Layers of the decoder, if the recipe says so."""
     linkable: bool = True
     """Whether words can be linked, and the objective learns from links."""
+    by_character: bool = False
+    """Whether tokens are single characters, which come again in any sentence."""
     epochs: float | None = None
     """Passes to make where the recipe has no other budget."""
 
@@ -138,7 +140,8 @@ def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
     yield _guided(work, 1, lexicon=lexicon)
     yield from _schedule(paced(work), batch)
-    yield from _search(repeats=paced(work).seen <= RECURRENT_PACE * RECURRENT_TOKENS)
+    little = paced(work).seen <= RECURRENT_PACE * RECURRENT_TOKENS
+    yield from _search(repeats=little and not work.by_character)
 
 
 def paced(work: Workload) -> Workload:

@@ -152,8 +152,10 @@ def settled(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
 
 
 def written(recipe: Recipe) -> str:
-    """Return `recipe` as YAML, with `auto` where settings will be chosen."""
+    """Return `recipe` as YAML, with `auto` where settings will be chosen; read again, it leaves the same to be chosen."""
     table = recipe.model_dump(mode="json")
+    if "model.kind" in recipe.auto:  # which a setting of one kind of model would decide
+        table["model"] = {name: table["model"][name] for name in recipe.model.model_fields_set}
     for path in recipe.auto:
         section, name = path.split(".")
         table[section][name] = AUTO

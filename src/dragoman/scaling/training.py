@@ -1,7 +1,7 @@
 """Training by the processes of a Ray cluster, which starts them again where one of them dies.
 
 They are a `World` as those of torchrun are, and a training that is started again goes on from its last save. Ray carries the
-recipe to them as a table; it keeps no checkpoint, and nothing that it writes is in a run folder.
+recipe to them, with all that it leaves to `auto`; it keeps no checkpoint, and nothing that it writes is in a run folder.
 """
 
 import os
@@ -19,7 +19,6 @@ from dragoman.machine.processes import for_one_process, name_launch
 from dragoman.runs.recipe import Recipe
 from dragoman.scaling.cluster import Workers, cluster, error_named, private_folder
 from dragoman.scaling.encoding import ray_encoders
-from dragoman.settings import parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
@@ -33,7 +32,7 @@ MOST_FAILURES = 100
 class _Work:
     """What each process is told."""
 
-    recipe: dict[str, Any]
+    recipe: Recipe
     folder: Path
     place: Path
     """The folder in which the command was given."""
@@ -61,7 +60,7 @@ def fit_on_ray(
     """
     on_gpu = choose_device(recipe.training.device).type == "cuda"
     work = _Work(
-        recipe=recipe.model_dump(mode="json"),
+        recipe=recipe,
         folder=folder.absolute(),
         place=Path.cwd(),
         launch=f"ray-{secrets.token_hex(8)}",
@@ -113,8 +112,7 @@ def _take_part(told: dict[str, Any]) -> dict[str, Any]:
     os.chdir(work.place)
     name_launch(work.launch)
     try:
-        recipe = parse(Recipe, work.recipe)
-        progress = fit(recipe, work.folder, resume=work.resume, listener=work.listener(), encoders=work.encoders())
+        progress = fit(work.recipe, work.folder, resume=work.resume, listener=work.listener(), encoders=work.encoders())
     except LostProcessError:
         raise
     except DragomanError as error:
