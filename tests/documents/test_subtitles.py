@@ -1,9 +1,12 @@
 """Subtitles are joined to sentences and divided again."""
 
 import pysubs2
+import pytest
 
+from dragoman.documents.alignment import align
 from dragoman.documents.segments import Segment
 from dragoman.documents.subtitles import SubtitleDocument
+from dragoman.documents.transfer import transfer
 
 TIMES = "00:00:0{0},000 --> 00:00:0{1},000"
 FILE = (
@@ -36,3 +39,17 @@ def test_long_lines_are_broken_in_the_middle_and_settings_stay():
     assert document.segments[0].text == "Fish & chips"
     found = document.text([Segment("cá tẩm bột chiên & khoai tây chiên giòn ăn kèm")])
     assert found == text.replace("Fish &amp; chips", "cá tẩm bột chiên &amp; khoai\ntây chiên giòn ăn kèm")
+
+
+@pytest.mark.parametrize("tags", ["{\\an8}", "<i></i>"])
+@pytest.mark.parametrize("before", ["", "and so"])
+@pytest.mark.parametrize("is_vtt", [False, True])
+def test_a_subtitle_of_tags_alone_is_not_joined(tags: str, before: str, is_vtt: bool) -> None:
+    texts = [text for text in (before, tags, "Hello there.") if text]
+    form = "00:00:0{0}.000 --> 00:00:0{1}.000" if is_vtt else TIMES
+    cues = [f"{form.format(2 * at, 2 * at + 1)}\n{text}\n" for at, text in enumerate(texts)]
+    file = "WEBVTT\n\n" * is_vtt + "\n".join(cues)
+    document = SubtitleDocument(file, is_vtt=is_vtt)
+    made = [transfer(one, align(one.text, one.text.upper())).segment for one in document.segments]
+    expected = file.replace("Hello there.", "HELLO THERE.").replace("and so", "AND SO")
+    assert document.text(made) == expected

@@ -71,6 +71,14 @@ def test_a_file_is_written_and_the_progress_reported(tmp_path: Path):
     assert str(summary) == "1 different sentences in 1 segments were translated."
 
 
+def test_a_dialogue_in_a_subtitle_keeps_its_lines(tmp_path: Path):
+    path, output = tmp_path / "a.srt", tmp_path / "b.srt"
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    path.write_text(f"{times}- Where are you going now?\n- To the market.\n", encoding="utf-8")
+    translate_document(Swapper(), path, output)
+    assert output.read_text(encoding="utf-8") == f"{times}NOW? GOING YOU ARE WHERE -\nMARKET. THE TO -\n"
+
+
 def test_the_document_itself_is_not_overwritten(tmp_path: Path):
     path = tmp_path / "a.txt"
     path.write_text("one", encoding="utf-8")

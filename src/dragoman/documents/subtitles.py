@@ -58,19 +58,20 @@ class SubtitleDocument:
                 cue = self._cues[number]
                 was = self._text[cue.start : cue.end]
                 escape = escaped if self._is_vtt else str
-                shown = written(cue.inline, _wrapped(part, several="\n" in was), escape)
+                fitted = part if cue.inline.segment.breaks else _wrapped(part, several="\n" in was)
+                shown = written(cue.inline, fitted, escape)
                 out += [self._text[done : cue.start], shown.replace("\n", "\r\n" if "\r\n" in self._text else "\n")]
                 done = cue.end
         return "".join([*out, self._text[done:]])
 
     def _joined(self) -> list[list[int]]:
-        """Return the numbers of the subtitles of each sentence; a dialogue in one subtitle is not joined with others."""
+        """Return the numbers of the subtitles of each sentence; dialogues and subtitles of tags alone are not joined with others."""
         groups: list[list[int]] = []
         for number, cue in enumerate(self._cues):
             before = self._cues[groups[-1][-1]].inline.segment if groups else None
             own = cue.inline.segment
-            ends = before is None or _END.search(before.text) or before.breaks or own.breaks
-            if ends or own.text.lstrip()[:1] in "-–—♪[(" or len(groups[-1]) >= MOST:
+            ends = before is None or not before.text.strip() or _END.search(before.text) or before.breaks or own.breaks
+            if ends or not own.text.strip() or own.text.lstrip()[:1] in "-–—♪[(" or len(groups[-1]) >= MOST:
                 groups.append([number])
             else:
                 groups[-1].append(number)
@@ -134,7 +135,7 @@ def _moved(span: Span, characters: int, numbers: int) -> Span:
 def _wrapped(segment: Segment, *, several: bool) -> Segment:
     """Break a text into two lines of about one length if it is long, or had more than one."""
     text = segment.text
-    if segment.breaks or "\n" in text or len(text) <= (LINE if not several else LINE // 2):
+    if "\n" in text or len(text) <= (LINE if not several else LINE // 2):
         return segment
     spaces = [found.start() for found in re.finditer(" ", text)]
     if not spaces:
