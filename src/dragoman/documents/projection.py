@@ -42,12 +42,15 @@ class Projection:
     """Number of elements of whose words some are outside now, or that contain none although they did."""
 
 
-def project(alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Range] | None = None) -> Projection:
+def project(
+    alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Range] | None = None, *, spaces: bool = True
+) -> Projection:
     """Return the translation with the elements of its source; `fixed` says where some elements without parent must be.
 
     An element around the whole of its parent stays around the whole of it. Any other one covers the range in which words of
     its own outnumber others most; the larger of two siblings chooses first. A tag alone, or without words, comes after the
-    translation of the word before it, and a space is put beside it where the source has one and the translation would not.
+    translation of the word before it, and a space is put beside it where the source has one and the translation would not, unless
+    `spaces` is false.
 
     >>> from dragoman.documents.alignment import align
     >>> pair = align("the red house", "la maison rouge", [(0, 0), (2, 1), (1, 2)])
@@ -58,7 +61,7 @@ def project(alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Ran
     """
     if not spans:
         return Projection(alignment.target, (), 0)
-    return _Projector(alignment, spans, fixed or {}).projection()
+    return _Projector(alignment, spans, fixed or {}).projection(spaces=spaces)
 
 
 def nests(spans: Sequence[Span], length: int) -> bool:
@@ -123,7 +126,7 @@ class _Projector:
         self.places: dict[int, Range] = {}
         self.mended = 0
 
-    def projection(self) -> Projection:
+    def projection(self, *, spaces: bool) -> Projection:
         """Place all elements, from the outside to the inside."""
         waiting: list[int | None] = [None]
         while waiting:
@@ -134,7 +137,7 @@ class _Projector:
             replace(span, start=self.places[number][0], end=self.places[number][1])
             for number, span in enumerate(self.spans)
         ]
-        return self._with_spaces(placed)
+        return self._with_spaces(placed) if spaces else Projection(self.alignment.target, tuple(placed), self.mended)
 
     def _words_inside(self) -> list[set[int]]:
         """Return for each element the target words most of whose source words are in it; of equals, the deepest element wins."""
@@ -255,10 +258,19 @@ class _Projector:
         return place + (follows and text[place : place + 1].isspace() and text[place + 1 : place + 2] == sign)
 
     def _after_word_before(self, place: int) -> int:
-        """Return the end of the translation of the last word before a place in the source, or the start of that after it."""
+        """Return the end of the translation of the last word before a place in the source, or the start of that after it.
+
+        Where all that is before the place is translated before all that is after it, as at the end of a sentence, it is the end
+        of all that is before.
+        """
         alignment, targets = self.alignment, self.alignment.targets_of()
         before = bisect_left([start for start, _ in alignment.source_words], place)
         glued = bool(re.match(r"\w", alignment.source[place:]))
+        last = max((word for some in targets[:before] for word in some), default=-1)
+        after = min((word for some in targets[before:] for word in some), default=-1)
+        if 0 <= last < after:
+            inside = glued and alignment.source_words[before - 1][1] > place
+            return self._end_of(before - 1, self._signed(before - 1, range(last, after)), glued=inside)
         for word in range(before - 1, -1, -1):
             if targets[word]:
                 return self._end_of(word, targets[word][-1], glued=glued and alignment.source_words[word][1] > place)
@@ -266,6 +278,14 @@ class _Projector:
             if targets[word]:
                 return alignment.target_words[targets[word][0]][0]
         return int(place / len(alignment.source) * len(alignment.target)) if not alignment.target_words else 0
+
+    def _signed(self, word: int, targets: range) -> int:
+        """Return the first of some target words that ends with a sign as a source word does; the first of all if none does."""
+        alignment = self.alignment
+        if alignment.source[alignment.source_words[word][1] - 1] not in CLOSING:
+            return targets[0]
+        ends = {one: alignment.target[alignment.target_words[one][1] - 1] for one in targets}
+        return next((one for one, sign in ends.items() if sign in CLOSING), targets[0])
 
     def _end_of(self, word: int, target: int, *, glued: bool) -> int:
         """Return the end of a target word, without signs that the source word does not end with either."""

@@ -35,6 +35,8 @@ def transfer(segment: Segment, alignment: Alignment) -> Transferred | None:
     spans = _within_parts(segment.spans, inner) if parts else segment.spans
     fixed: dict[int, Range] = {number: (outer[number], outer[number + 1]) for number in range(parts)}
     found = project(alignment, spans, fixed)
+    if not conserved(segment.text, found.text):  # a space can make a placeholder of what was none
+        found = project(alignment, spans, fixed, spaces=False)
     starts = [one.start for one in found.spans[:parts]]
     own = tuple(
         replace(one, parent=None if one.parent is None or one.parent < parts else one.parent - parts)
