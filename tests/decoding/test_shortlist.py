@@ -2,8 +2,8 @@
 
 import torch
 
-from dragoman.decoding.hypotheses import Hypotheses, Hypothesis
-from dragoman.decoding.shortlist import Shortlist, restore_vocabulary_ids
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep
+from dragoman.decoding.shortlist import RestoredWatch, Shortlist, restore_vocabulary_ids
 
 KEPT = torch.tensor([0, 1, 2, 3, 5, 8])
 
@@ -29,3 +29,20 @@ def test_hypotheses_get_the_ids_of_the_vocabulary_again() -> None:
     restored = restore_vocabulary_ids(found, KEPT)
     assert restored.ids == [[[5, 8, 5]], [[]]]
     assert (restored.log_prob, restored.score) == (found.log_prob, found.score)
+
+
+def test_whoever_watches_sees_ids_of_the_vocabulary() -> None:
+    seen: list[SearchStep] = []
+
+    class Mine:
+        def abandoned(self) -> list[int]:
+            return [7]
+
+        def see(self, step: SearchStep) -> None:
+            seen.append(step)
+
+    watch = RestoredWatch(Mine(), KEPT)
+    watch.see(SearchStep({2: [Hypothesis([4], -1.0, -1.0)]}, lambda: {3: [Hypothesis([5, 4], -1.0, -1.0)], 5: []}))
+    assert watch.abandoned() == [7]
+    assert {row: [one.ids for one in some] for row, some in seen[0].completed.items()} == {2: [[5]]}
+    assert {row: [one.ids for one in some] for row, some in seen[0].open_hypotheses().items()} == {3: [[8, 5]], 5: []}

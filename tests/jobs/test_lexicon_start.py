@@ -19,8 +19,9 @@ def test_a_token_begins_in_the_direction_of_what_it_was_linked_to() -> None:
     source, target = torch.randn(4, 3), torch.randn(4, 3)
     entries = TARGETS * np.int64([1, 1, 2]) + np.int64([2, 3, 3])
     found = averages(source, target, LinkCounts(entries, np.float64([3.0, 1.0, 0.5])))
-    torch.testing.assert_close(found[1], torch.nn.functional.normalize(3 * target[2] + target[3], dim=0))
-    torch.testing.assert_close(found[2], torch.nn.functional.normalize(target[3], dim=0))
+    length = source.norm(dim=1).square().mean().sqrt()
+    torch.testing.assert_close(found[1], length * torch.nn.functional.normalize(3 * target[2] + target[3], dim=0))
+    torch.testing.assert_close(found[2], length * torch.nn.functional.normalize(target[3], dim=0))
     assert torch.equal(found[[0, 3]], source[[0, 3]])
 
 

@@ -11,6 +11,7 @@ from tests.tiny import MODELS, Trained, dragoman, refusal
 from dragoman.conversion.job import export
 from dragoman.data.collate import pad
 from dragoman.data.corpus import read_pairs
+from dragoman.decoding.hypotheses import SearchStep, Unwatched
 from dragoman.decoding.shortlist import Shortlist
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.requests import EncodedRequest, Request
@@ -58,6 +59,18 @@ def test_only_listed_words_are_written(run: Path, precision: str) -> None:
         (found,) = translator.engine.search([EncodedRequest(Request(text), (ids,))], translator.settings)
         assert {token for one in found for token in one.ids} <= allowed
         assert (best.text == "") == (text == "")
+
+
+def test_whoever_watches_sees_what_will_be_written(run: Path) -> None:
+    translator = Translator.load(run, shortlist=True, minimum_length=4)
+    finished: dict[int, list[list[int]]] = {}
+
+    class Mine(Unwatched):
+        def see(self, step: SearchStep) -> None:
+            finished.update({row: [one.ids for one in some] for row, some in step.completed.items()})
+
+    found = translator.translate_requests(translator.requests(SOURCES), translator.settings, watch=Mine())
+    assert [list(one.ids) for one in found if one.ids] == [finished[at][0] for at, one in enumerate(found) if one.ids]
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "greedy"}, {"method": "sample"}], ids=str)

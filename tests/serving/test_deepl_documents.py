@@ -15,7 +15,7 @@ from dragoman.serving.deepl_glossaries import DeepLGlossaries
 from dragoman.serving.files import KEEP_BYTES, READERS
 from dragoman.serving.gate import KeyGate
 from dragoman.serving.glossaries import Glossaries
-from dragoman.serving.interface import OverloadedError, TooSlowError
+from dragoman.serving.interface import ModelError, OverloadedError, TooSlowError
 from dragoman.serving.keys import Keys
 from dragoman.serving.store import MEMORY, open_store
 
@@ -57,6 +57,38 @@ def test_documents_are_translated_meanwhile_and_fetched_once():
         ):
             found = client.post("/v2/document", files=files, data={"target_lang": "VI", **data})
             assert (found.status_code, found.json()["message"]) == (400, message)
+
+
+def test_what_the_service_cannot_do_is_told_and_not_counted(monkeypatch: pytest.MonkeyPatch, capsys: Any):
+    service, store = Phrases(), open_store(MEMORY)
+    keys = Keys(store)
+    mine = {"Authorization": f"DeepL-Auth-Key {keys.add('mine')}"}
+    with TestClient(
+        create_app(service, SETTINGS, routers=[DeepL(Glossaries(store)).router()], gate=KeyGate(keys))
+    ) as client:
+
+        def problem(fault: Exception) -> str:
+            service.failures = [fault]
+            form = {"target_lang": "VI", "source_lang": "EN"}
+            handle = client.post(
+                "/v2/document", files={"file": ("a.txt", b"red house\n")}, data=form, headers=mine
+            ).json()
+            for _ in range(200):
+                told = {"document_key": handle["document_key"]}
+                found = client.post(f"/v2/document/{handle['document_id']}", data=told, headers=mine).json()
+                if found["status"] == "error":
+                    return str(found["error_message"])
+                time.sleep(0.02)
+            raise AssertionError("it was never told")
+
+        def used() -> int:
+            return int(client.get("/v2/usage", headers=mine).json()["character_count"])
+
+        before = used()
+        assert problem(ModelError("the model is gone")) == "the model is gone"
+        assert used() == before
+        assert "the log of the service says where" in problem(IndexError("a bug"))
+    assert '"kind": "IndexError"' in capsys.readouterr().err
 
 
 def test_documents_that_nobody_fetches_are_forgotten_and_make_room():

@@ -8,7 +8,15 @@ from tests.documents.test_segments import tags
 from tests.serving.phrases import Phrases
 
 from dragoman.errors import InputError
-from dragoman.serving.files import KEEP_BYTES, KEEP_SECONDS, READERS, Downloads, translated_portions, write_translated
+from dragoman.serving.files import (
+    KEEP_BYTES,
+    KEEP_SECONDS,
+    PORTION,
+    READERS,
+    Downloads,
+    translated_portions,
+    write_translated,
+)
 from dragoman.serving.interface import Call, OverloadedError
 from dragoman.serving.settings import ServiceSettings
 
@@ -25,6 +33,13 @@ def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
     expected = "\ufeffxin chào\r\n\r\n  nhà đỏ \n\n5!\rthế giới"
     assert translated(READERS[".txt"](text, "a.txt")).decode() == expected
     assert translated(READERS[".txt"](b"\n \n", "a.txt")) == b"\n \n"
+
+
+def test_each_portion_of_a_file_has_the_time_of_a_request():
+    service = Phrases()
+    document = READERS[".txt"](b"hello\n" * 120, "a.txt")
+    asyncio.run(write_translated(document, translated_portions(service, document, CALL, settings=ServiceSettings())))
+    assert [len(call.texts) for call in service.calls] == [PORTION, PORTION, 120 - 2 * PORTION]
 
 
 def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():

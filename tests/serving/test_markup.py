@@ -90,6 +90,20 @@ def test_no_tag_is_lost_where_tags_do_not_nest(markup: str):
     assert Counter(tags_of(translated(markup, HTML), is_html=True)) == Counter(tags_of(markup, is_html=True))
 
 
+@pytest.mark.parametrize(
+    ("target", "links", "result"),
+    [
+        ("Voir exemple maintenant", [(0, 0), (1, 1), (2, 2)], "Voir <code>x</code> maintenant"),
+        ("Voir maintenant", [(0, 0), (2, 1)], "Voir <code>x</code> maintenant"),
+        ("Maintenant voir", [(2, 0), (0, 1)], "Maintenant voir <code>x</code>"),
+        ("Voir x maintenant", [(0, 0), (2, 2)], "Voir <code>x</code> maintenant"),
+    ],
+)
+def test_what_stays_as_it_is_is_a_word_of_its_own(target: str, links: list[tuple[int, int]], result: str):
+    marked = read_markup("See <code>x</code> now", HTML)
+    assert marked.written([align("See x now", target, links)]).text == result
+
+
 def test_links_of_sentences_become_those_of_the_text():
     text = " One two. Three "
     answer = Answer(

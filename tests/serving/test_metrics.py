@@ -17,3 +17,11 @@ def test_requests_are_counted_by_route_and_status_and_their_times_added_up() -> 
     assert 'dragoman_request_seconds_sum{route="/v1/translate"} 99.204' in lines
     assert "dragoman_characters_total 12" in lines
     assert 'dragoman_model_batches{model="b"} 3' in lines
+
+
+def test_invented_methods_are_one() -> None:
+    metrics = Metrics()
+    for number in range(9):
+        metrics.count(route="/health", method=f"X{number}", status=405, seconds=0.1)
+    (line,) = [one for one in metrics.text({}).split("\n") if one.startswith("dragoman_requests_total")]
+    assert 'method="other"' in line and line.endswith(" 9")

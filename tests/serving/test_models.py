@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,56 @@ def test_a_model_is_loaded_once_however_many_ask_for_it() -> None:
 
     asyncio.run(use())
     assert loaded == ["a"]
+
+
+def test_a_model_arrives_although_those_that_asked_for_it_gave_up() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    loads: list[str] = []
+
+    def load(one: Offer) -> Worker:
+        loads.append(one.name)
+        began.set()
+        go_on.wait(10)
+        return Reversing()
+
+    async def use() -> None:
+        one = offer("a", ("en", "vi"))
+        offered = Models([one], load, settings=EngineSettings())
+
+        async def visit() -> None:
+            async with offered.lease(one) as engine:
+                await engine.translate([job("x")])
+
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(visit(), 0.02)
+        assert began.is_set() and not offered.engines
+        go_on.set()
+        await asyncio.wait_for(visit(), 10)
+        await offered.close()
+
+    asyncio.run(use())
+    assert loads == ["a"]
+
+
+def test_a_model_that_must_leave_ends_although_the_one_that_asked_for_its_place_gave_up() -> None:
+    offers = [offer(name, ("en", "vi"), size=10) for name in "ab"]
+
+    async def visit(offered: Models, one: Offer) -> None:
+        async with offered.lease(one):
+            pass
+
+    async def use() -> None:
+        offered = models([], *offers, memory_mb=1e-5)
+        async with offered.lease(offers[0]) as leaving:
+            await leaving.translate([job("x")])
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(visit(offered, offers[1]), 0.02)
+        await offered.close()
+
+    before = threading.active_count()
+    asyncio.run(use())
+    assert threading.active_count() == before, "its thread has ended"
 
 
 def test_a_model_that_cannot_be_loaded_does_not_tell_callers_where_it_is() -> None:

@@ -98,6 +98,17 @@ def forced_prefix(prefixes: Padded) -> Constraint:
     return rule
 
 
+def from_length(length: int, rule: Constraint) -> Constraint:
+    """Return a rule that holds from so many tokens of a hypothesis on."""
+
+    def later(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        return log_probs if prefix.shape[1] < length else rule(prefix, log_probs, sentences)
+
+    return later
+
+
 def constraints_from(settings: SearchSettings, special: SpecialIds = SPECIAL_IDS) -> list[Constraint]:
     """Return the rules that hold in every search with these settings; PAD, BOS and language tags never occur."""
     rules = [forbid(special.unwritten)]

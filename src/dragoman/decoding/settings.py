@@ -32,7 +32,7 @@ class SearchSettings(Settings):
     length_normalisation: Literal["wu", "average", "none"] = "wu"
     """Length normalisation: log-probabilities are divided by ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
     length ** length_penalty, or 1. The length includes EOS."""
-    length_penalty: float = Field(default=1.0, ge=0)
+    length_penalty: float = Field(default=1.0, ge=0, le=100)
     """The exponent above; larger values favour longer translations."""
     minimum_length: int = Field(default=0, ge=0)
     """Minimum number of tokens in a translation."""
@@ -44,7 +44,7 @@ class SearchSettings(Settings):
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=1e-3)
     """Sampling only: logits are divided by it; values below 1 favour probable tokens."""
     top_k: int = Field(default=0, ge=0)
     """Sampling only: sample from the k most probable tokens; 0 means all."""

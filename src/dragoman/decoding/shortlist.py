@@ -1,6 +1,6 @@
 """Restrict search to a shortlist: the tokens that the words of a sentence are likely to become."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dragoman.attention.sharing import for_each_hypothesis
-from dragoman.decoding.hypotheses import Hypotheses
+from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, SearchStep, Watch
 from dragoman.interfaces import Decoder, DecoderState, Encoded, Head
 from dragoman.special_ids import SpecialIds
 
@@ -105,3 +105,24 @@ def restore_vocabulary_ids(found: Hypotheses, kept: Int[Tensor, " kept"]) -> Hyp
     """
     own = kept.tolist()
     return Hypotheses([[replace(one, ids=[own[i] for i in one.ids]) for one in some] for some in found.sentences])
+
+
+@dataclass(frozen=True)
+class RestoredWatch:
+    """The watch over a search among the ids `kept`, which is shown ids of the vocabulary."""
+
+    watch: Watch
+    kept: Int[Tensor, " kept"]
+
+    def abandoned(self) -> Collection[int]:
+        """Return the sentences that nobody waits for any more."""
+        return self.watch.abandoned()
+
+    def see(self, step: SearchStep) -> None:
+        """Show a step."""
+        self.watch.see(SearchStep(self._restored(step.completed), lambda: self._restored(step.open_hypotheses())))
+
+    def _restored(self, found: Mapping[int, list[Hypothesis]]) -> dict[int, list[Hypothesis]]:
+        """Return hypotheses over the ids of the vocabulary."""
+        restored = restore_vocabulary_ids(Hypotheses(list(found.values())), self.kept)
+        return dict(zip(found, restored.sentences, strict=True))

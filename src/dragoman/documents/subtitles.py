@@ -65,7 +65,7 @@ class SubtitleDocument:
         return "".join([*out, self._text[done:]])
 
     def _joined(self) -> list[list[int]]:
-        """Return the numbers of the subtitles of each sentence; dialogues and subtitles of tags alone are not joined with others."""
+        """Return the numbers of the subtitles of each sentence; dialogues, and tags alone, are not joined with others."""
         groups: list[list[int]] = []
         for number, cue in enumerate(self._cues):
             before = self._cues[groups[-1][-1]].inline.segment if groups else None

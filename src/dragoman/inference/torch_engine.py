@@ -16,7 +16,7 @@ from dragoman.decoding.rerank import rerank
 from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.decoding.shortlist import Listed, Shortlist, ShortlistedDecoder, restore_vocabulary_ids
+from dragoman.decoding.shortlist import Listed, RestoredWatch, Shortlist, ShortlistedDecoder, restore_vocabulary_ids
 from dragoman.decoding.step import EnsembleState, ensemble, feed, step_of
 from dragoman.errors import InputError, RunError
 from dragoman.inference.attention_map import AttentionMap, map_attention, source_heads
@@ -167,7 +167,8 @@ class TorchEngine:
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
                 found = sample(step, state, maximum, generator=chances, constraints=rules, **options)
             else:
-                found = beam_search(step, state, maximum, watch=watch, constraints=rules, **options)
+                seen = watch if listed is None else RestoredWatch(watch, listed.kept)
+                found = beam_search(step, state, maximum, watch=seen, constraints=rules, **options)
             found = found if listed is None else restore_vocabulary_ids(found, listed.kept)
             if settings.coverage_penalty and settings.method != "sample" and any(found.alternatives()):
                 weighed: dict[str, Any] = {

@@ -28,7 +28,7 @@ def start_from_lexicon(model: nn.Module, stream: BatchStream, say: Callable[[str
 
 
 def averages(source: Tensor, target: Tensor, links: LinkCounts) -> Tensor:
-    """Return source embeddings as averages of target embeddings, weighted by counts and as long as random ones: 1.
+    """Return source embeddings as averages of target embeddings, weighted by counts and as long as random ones on average.
 
     A token without links keeps its own. WECHSEL begins embeddings of a new language so (Minixhofer et al. 2022, section 2),
     with dictionaries in place of links.
@@ -40,4 +40,6 @@ def averages(source: Tensor, target: Tensor, links: LinkCounts) -> Tensor:
     )
     sums = table.to(source.device) @ target
     found = sums.norm(dim=1, keepdim=True)
-    return torch.where(found > 0, sums / found.clamp_min(torch.finfo(sums.dtype).tiny), source)
+    own = source.norm(dim=1)
+    length = own[own > 0].square().mean().sqrt()
+    return torch.where(found > 0, length * sums / found.clamp_min(torch.finfo(sums.dtype).tiny), source)

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl_shapes as shapes
-from dragoman.serving.app import gate_of, service_of, settings_of
+from dragoman.serving.app import gate_of, note_refusal, service_of, settings_of
 from dragoman.serving.deepl_glossaries import DeepLGlossaries
 from dragoman.serving.deepl_routes import (
     REFUSED,
@@ -25,6 +25,7 @@ from dragoman.serving.deepl_routes import (
     not_supported,
     owner_of,
 )
+from dragoman.serving.doorway import FAULT
 from dragoman.serving.files import (
     KEEP_BYTES,
     KEEP_SECONDS,
@@ -36,10 +37,10 @@ from dragoman.serving.files import (
     translated_portions,
     write_translated,
 )
-from dragoman.serving.interface import Call, OverloadedError, Service, ServiceError
+from dragoman.serving.interface import Answer, Call, OverloadedError, ServiceError
+from dragoman.serving.log import Log
 from dragoman.serving.openapi import FORM, JSON, MULTIPART, body
-from dragoman.serving.settings import ServiceSettings
-from dragoman.serving.translating import admitted, likely_source
+from dragoman.serving.translating import admitted, likely_source, refunded
 
 ATTEMPTS = 50
 """How often a portion of a document is tried while the service is busy."""
@@ -121,7 +122,8 @@ class DeepLDocuments:
         )
         self.waiting[identifier] = one
         call = Call((), source, target)
-        one.work = asyncio.create_task(_translate(one, service, document, call=call, settings=settings, terms=terms))
+        portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
+        one.work = asyncio.create_task(_translate(one, request, document, portions))
         return JSONResponse({"document_id": identifier, "document_key": one.key})
 
     async def status(self, request: Request, document_id: str) -> Response:
@@ -173,19 +175,17 @@ class DeepLDocuments:
 
 
 async def _translate(
-    one: Waiting,
-    service: Service,
-    document: Upload,
-    *,
-    call: Call,
-    settings: ServiceSettings,
-    terms: Mapping[str, str],
+    one: Waiting, request: Request, document: Upload, portions: AsyncGenerator[list[Answer], None]
 ) -> None:
-    """Translate a document; try again while the service is busy."""
+    """Translate a document; what the service cannot do, through no fault of the caller, is not counted."""
     one.begun = True
     try:
-        portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
-        one.content = await write_translated(document, portions)
+        async with refunded(request, one.characters):
+            one.content = await write_translated(document, portions)
         one.size += len(one.content)
     except DragomanError as error:
-        one.problem = str(error)
+        one.problem = str(note_refusal(request, error))
+    except Exception as error:
+        log: Log = request.app.state.log
+        log.fault(error, id=request.state.request_id)
+        one.problem = FAULT

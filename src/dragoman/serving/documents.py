@@ -18,8 +18,6 @@ from dragoman.serving.interface import Answer, Call, ServiceError
 from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
 from dragoman.serving.translating import admit, refunded, resolved
 
-PORTION = 50
-"""Maximum number of texts after which progress is told."""
 ATTEMPTS = 50
 """How often a portion is tried while the service is busy."""
 
@@ -89,11 +87,10 @@ class Documents:
     ) -> AsyncGenerator[str, None]:
         """Translate portion by portion, and yield the events."""
         settings = settings_of(request)
-        small = settings.model_copy(update={"max_texts": min(PORTION, settings.max_texts)})
         answers: list[Answer] = []
         total = len(document.texts)
         yield event("progress", {"done": 0, "total": total})
-        portions = translated_portions(service_of(request), document, call, settings=small, attempts=ATTEMPTS)
+        portions = translated_portions(service_of(request), document, call, settings=settings, attempts=ATTEMPTS)
         async with refunded(request, characters), aclosing(portions) as some:
             async for portion in some:
                 answers += portion

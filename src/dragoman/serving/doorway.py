@@ -34,6 +34,10 @@ OWN = "/v1/"
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
+FAULT = "something went wrong here; the log of the service says where"
+"""What is said of a bug."""
+
+
 class Doorway:
     """Wraps an application."""
 
@@ -74,7 +78,7 @@ class Doorway:
             raise
         except Exception as error:
             self.log.fault(error, id=visit.number)
-            await visit.refuse(_Fault("something went wrong here; the log of the service says where"))
+            await visit.refuse(_Fault(FAULT))
         finally:
             self.metrics.in_progress -= 1
             self._note(scope, visit)

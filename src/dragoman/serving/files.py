@@ -21,6 +21,9 @@ from dragoman.serving.translating import translate, translate_aligned
 KEEP_SECONDS = 30 * 60.0
 """How long a file waits to be fetched."""
 
+PORTION = 50
+"""Maximum number of texts of a document that are translated at once, in the time of one request."""
+
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
 
@@ -80,7 +83,7 @@ async def translated_portions(
     terms: Mapping[str, str] | None = None,
     attempts: int = 1,
 ) -> AsyncGenerator[list[Answer], None]:
-    """Translate the texts of a document, and yield the answers to as many at once as a request may have.
+    """Translate the texts of a document, and yield the answers to each portion, which has the time of a request for itself.
 
     What a busy service refuses is tried again, so many attempts in all. Where there are tags, only terms that the model can write
     itself are in the translation; none is put in afterwards.
@@ -175,7 +178,7 @@ def _portions(texts: Sequence[str], settings: ServiceSettings) -> list[tuple[str
     portions: list[list[str]] = []
     characters = 0
     for text in texts:
-        full = not portions or len(portions[-1]) >= settings.max_texts
+        full = not portions or len(portions[-1]) >= min(PORTION, settings.max_texts)
         if full or characters + len(text) > settings.max_characters:
             portions.append([])
             characters = 0

@@ -97,13 +97,18 @@ class Block:
         return Written(write(None, 0, len(projection.text)), projection.mended)
 
     def _spaces(self, number: int, placed: Span, target: str) -> tuple[str, str]:
-        """Return what is to stand around a tag alone that came to an end of the translation and has spaces in the source."""
-        here = self.spans[number].start
-        apart = self.text[here - 1 : here].isspace() and self.text[here : here + 1].isspace()
-        if not placed.alone or not apart or not target:
+        """Return what is to stand around a tag alone, or what stays as it is, that has spaces in the source and lacks them here.
+
+        Within a translation, the projection has seen to tags alone.
+        """
+        own, again = self.spans[number], self.elements[number].kept is not None and placed.start == placed.end
+        apart = self.text[own.start - 1 : own.start].isspace() and self.text[own.end : own.end + 1].isspace()
+        if not (placed.alone or again) or not apart or not target:
             return "", ""
-        before = placed.start == len(target) and not target[-1].isspace()
-        return " " * before, " " * (placed.start == 0 and not target[0].isspace())
+        before = again or placed.start == len(target), target[placed.start - 1 : placed.start]
+        after = again or placed.start == 0, target[placed.start : placed.start + 1]
+        left, right = (needed and beside != "" and not beside.isspace() for needed, beside in (before, after))
+        return " " * left, " " * right
 
     def _fixed(self, target: str) -> dict[int, Range]:
         """Return where the model left what stays as it is, if that is certain."""
@@ -113,6 +118,10 @@ class Block:
             if element.kept is None or span.parent is not None or (self.text.count(own), target.count(own)) != (1, 1):
                 continue
             start, end = target.index(own), target.index(own) + len(own)
+            if target[start - 1 : start].isalnum() and own[:1].isalnum():
+                continue  # in another word
+            if target[end : end + 1].isalnum() and own[-1:].isalnum():
+                continue
             if not any(start < b and a < end for a, b in found.values()):
                 found[number] = (start, end)
         return found

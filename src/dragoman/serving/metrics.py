@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Methods that are counted by their names: a caller can invent any number of others."""
+
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the classes of durations."""
 
@@ -24,7 +27,9 @@ class Metrics:
 
     def count(self, *, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request that was answered."""
-        self._requests[("method", method), ("route", route), ("status", str(status))] += 1
+        self._requests[
+            ("method", method if method in METHODS else "other"), ("route", route), ("status", str(status))
+        ] += 1
         where: Labels = (("route", route),)
         self._seconds.setdefault(where, Counter())[bisect_left(SECONDS, seconds)] += 1
         self._totals[where] += seconds  # type: ignore[assignment]

@@ -118,6 +118,8 @@ class Models:
         self.limit = limit
         """Bytes that models may take together."""
         self._loaded: dict[str, _Loaded] = {}
+        self._arriving: dict[str, asyncio.Task[None]] = {}
+        """What loads a model, for all that wait for it, also if the one that asked first gives up."""
         self._loading = asyncio.Lock()
         self._uses = 0
 
@@ -164,13 +166,9 @@ class Models:
     @asynccontextmanager
     async def lease(self, offer: Offer) -> AsyncIterator[Engine]:
         """Give the engine of a model, which is loaded first if need be and does not leave meanwhile."""
-        loaded = self._loaded.get(offer.name)
-        if loaded is None:
-            async with self._loading:
-                loaded = self._loaded.get(offer.name) or await self._add(offer)
-                self._use(loaded)
-        else:
-            self._use(loaded)
+        while (loaded := self._loaded.get(offer.name)) is None:
+            await asyncio.shield(self._arriving.get(offer.name) or self._begin_loading(offer))
+        self._use(loaded)
         try:
             yield loaded.engine
         finally:
@@ -180,6 +178,7 @@ class Models:
 
     async def close(self) -> None:
         """End all engines once they have finished what is on their way."""
+        await asyncio.gather(*self._arriving.values(), return_exceptions=True)
         loaded, self._loaded = list(self._loaded.values()), {}
         await asyncio.gather(*(one.engine.close() for one in loaded))
 
@@ -189,21 +188,39 @@ class Models:
         loaded.users, loaded.last = loaded.users + 1, self._uses
         loaded.idle.clear()
 
-    async def _add(self, offer: Offer) -> _Loaded:
+    def _begin_loading(self, offer: Offer) -> asyncio.Task[None]:
+        """Begin to load a model."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            del self._arriving[offer.name]
+            if not task.cancelled():
+                task.exception()  # told to those that wait; there may be none
+
+        task = self._arriving[offer.name] = asyncio.create_task(self._load(offer))
+        task.add_done_callback(ended)
+        return task
+
+    async def _load(self, offer: Offer) -> None:
         """Load a model, once there is room for it. ModelError if it cannot be loaded."""
-        while self._loaded and offer.size + sum(one.size for one in self._loaded.values()) > self.limit:
+        async with self._loading:
+            await self._make_room(offer.size)
+            try:
+                worker = await asyncio.to_thread(self.load, offer)
+            except DragomanError as error:
+                raise ModelError(
+                    f"the model `{offer.name}` cannot be loaded; the log of the service says why"
+                ) from error
+            loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
+            loaded.idle.set()
+
+    async def _make_room(self, size: int) -> None:
+        """Let models leave, the one used longest ago first, each once nobody uses it."""
+        while self._loaded and size + sum(one.size for one in self._loaded.values()) > self.limit:
             name = min(self._loaded, key=lambda one: self._loaded[one].last)
             leaving = self._loaded.pop(name)
             if leaving.users:
                 await leaving.idle.wait()
             await leaving.engine.close()
-        try:
-            worker = await asyncio.to_thread(self.load, offer)
-        except DragomanError as error:
-            raise ModelError(f"the model `{offer.name}` cannot be loaded; the log of the service says why") from error
-        loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
-        loaded.idle.set()
-        return loaded
 
 
 def check_glossaries(paths: Sequence[Path], offers: Sequence[Offer], *, engine: EngineName) -> list[str]:

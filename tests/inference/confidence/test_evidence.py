@@ -41,6 +41,15 @@ def test_log_probabilities_and_entropies_are_those_of_the_distributions(trained:
         assert (one.attention.sum(1) <= 1 + 1e-6).all()
 
 
+def test_words_of_the_translation_are_those_given_also_where_the_vocabulary_lacks_them(trained: Trained) -> None:
+    translator = Translator.load(trained("transformer"))
+    (found,) = gather(
+        translator, translator.requests(["I love cats."], ["Tôi yêu 12000 ☃."]), PassSettings(erasure=False)
+    )
+    assert "12000" not in translator.target.decode(translator.target.encode("12000"))
+    assert found.target == ("Tôi", "yêu", "12000", "☃.")
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_erasure_scores_the_translation_without_each_word(trained: Trained, model: str) -> None:
     translator, found = observed(trained(model), PassSettings())

@@ -32,6 +32,17 @@ def test_words_that_were_not_translated_are_copied_but_names_are_not() -> None:
     assert copied(["a", "b"], []) == 0.0
 
 
+def test_thousands_may_be_apart_and_numbers_of_any_length() -> None:
+    for space in (" ", "\u00a0", "\u202f"):
+        grouped = f"12{space}000".split()
+        assert lost_numbers(["12,000", "euros"], [*grouped, "euros"]) == []
+        assert lost_numbers([*grouped, "euros"], ["12.000", "euros"]) == []
+    assert lost_numbers(["120", "000", "euros"], ["120,001", "euros"]) == ["120"]
+    long = "9" * 5000
+    assert lost_numbers([long], ["none"]) == [long]
+    assert numbers(["007", "000", "0013"]) == ["0013"]
+
+
 def test_numbers_are_compared_without_separators() -> None:
     assert lost_numbers(["kostet", "1.200,50", "um", "14:30", "Uhr"], ["costs", "1,200.50", "at", "14.30"]) == []
     assert lost_numbers(["Im", "Jahr", "1998,", "25", "Menschen"], ["In", "1999,", "25", "people"]) == ["1998,"]

@@ -104,6 +104,19 @@ def test_a_prefix_is_kept_and_the_search_goes_on_from_it() -> None:
     assert ended.tree.tokens(ended.tree.best) == [prefix[0], CODEC.special.eos]
 
 
+def test_a_prefix_may_repeat_what_search_may_not() -> None:
+    explorer = explorer_of("bahdanau, two gru layers")
+    alternatives = explorer.explore(TEXT).steps[0].alternatives
+    one = next(other.token for other in alternatives if other.token != CODEC.special.eos)
+    prefix = [one] * 4
+    found = explorer.explore(TEXT, prefix=prefix, no_repeat_ngram=2, minimum_length=0)
+    path = found.tree.tokens(found.tree.best)
+    assert path[:4] == prefix
+    assert path[4] != one, "what follows it keeps to the rule"
+    (chance,) = explorer.why_not(TEXT, [one], prefix=prefix, no_repeat_ngram=2, minimum_length=0).chances
+    assert chance.token == one
+
+
 def test_alternatives_are_the_likeliest_of_the_distribution() -> None:
     step = explorer_of("luong additive").explore(TEXT, alternatives=20).steps[0]
     chances = [one.log_prob for one in step.alternatives]

@@ -151,11 +151,12 @@ def without_word(codec: Codec, text: str, word: int | None) -> list[int] | None:
 
 def _scored(translator: Translator, request: EncodedRequest, scored: Hypothesis) -> Evidence:
     """Return the evidence of one forced pass."""
-    ids = [*scored.ids, translator.target.special.eos]
+    codec = translator.target
+    words, given = codec.words(codec.decode(scored.ids)), codec.words(request.request.target or "")
     return Evidence(
         tuple(translator.source.words(request.request.source)),
-        tuple(translator.target.words(translator.target.decode(scored.ids))),
-        tuple(translator.target.piece_words(ids)),
+        tuple(given if len(given) == len(words) else words),  # the vocabulary may lack characters of what was given
+        tuple(codec.piece_words([*scored.ids, codec.special.eos])),
         np.array(scored.token_log_probs),
         np.array(scored.token_entropies),
     )

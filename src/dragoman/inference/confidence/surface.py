@@ -16,6 +16,7 @@ LONGEST_REPEAT = 4
 """Longest n-gram whose repetitions are counted."""
 
 _NUMBER = re.compile("[0-9]+(?:[.,:'’\u00a0\u202f][0-9]+)*")
+_THOUSANDS = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?![0-9])")
 _SENTENCE_END = re.compile(r"[.!?:;…\"„“”«»()–—-]$")
 
 
@@ -70,18 +71,24 @@ def numbers(words: Iterable[str]) -> list[str]:
     >>> numbers("On 3 May 1998 at 14:30 it cost 1,200.50 euros".split())
     ['1998', '1430', '120050']
     """
-    found = ("".join(sign for sign in one if sign.isdigit()) for one in _NUMBER.findall(" ".join(words)))
-    return [digits for digits in found if int(digits) > SPELLED_OUT]
+    return [digits for digits in map(_digits, _NUMBER.findall(" ".join(words))) if _is_large(digits)]
 
 
 def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
-    """Return the words of the source with a number that the translation does not have.
+    """Return the words of the source with a number that the translation does not have; spaces may group its thousands.
 
     >>> lost_numbers("im Jahr 1998 um 3".split(), "in the year".split())
     ['1998']
+    >>> lost_numbers("cost 12,000 and 345 000".split(), "coûté 12 000 et 345.000".split())
+    []
     """
-    known = set(numbers(target))
-    return [word for word in source if any(number not in known for number in numbers([word]))]
+    known = {*numbers(target), *_grouped(target).values()}
+    groups = _grouped(source)
+    return [
+        word
+        for place, word in enumerate(source)
+        if groups.get(place) not in known and any(number not in known for number in numbers([word]))
+    ]
 
 
 def looks_like_a_name(word: str) -> bool:
@@ -123,6 +130,31 @@ def unmatched(words: Iterable[str], others: Sequence[str]) -> list[str]:
         for word in words
         if bare(word) not in joined and not any(_alike(bare(word), other) for other in known if len(other) >= ALIKE)
     ]
+
+
+def _digits(number: str) -> str:
+    """Return the digits of a number, without separators."""
+    return "".join(sign for sign in number if sign.isdigit())
+
+
+def _is_large(digits: str) -> bool:
+    """Tell whether a number is larger than those that are often written as words; it may have any length."""
+    found = digits.lstrip("0")
+    return len(found) > len(str(SPELLED_OUT)) or (found != "" and int(found) > SPELLED_OUT)
+
+
+def _grouped(words: Sequence[str]) -> dict[int, str]:
+    """Return the digits of each number whose thousands are apart, by the places of all of its words.
+
+    >>> _grouped("it cost 12 000 euros".split())
+    {2: '12000', 3: '12000'}
+    """
+    found: dict[int, str] = {}
+    text = " ".join(words)
+    for number in _THOUSANDS.finditer(text):
+        first = text.count(" ", 0, number.start())
+        found |= dict.fromkeys(range(first, first + 1 + number[0].count(" ")), _digits(number[0]))
+    return found
 
 
 def _alike(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dragoman.data.collate import pad
 from dragoman.decoding.beam import search_steps
-from dragoman.decoding.constraints import Constraint, forced_prefix
+from dragoman.decoding.constraints import Constraint, forced_prefix, from_length, no_repeated_ngram
 from dragoman.decoding.settings import ALONE, DecodingSettings
 from dragoman.decoding.step import feed, step_of
 from dragoman.errors import InputError
@@ -136,12 +136,14 @@ class Explorer:
             recorder = self._recorder(interventions, begun)
             given = pad([list(prefix)], special=special)
             held = type(given)(given.ids[:, : len(prefix)], given.mask[:, : len(prefix)])
-            rules: list[Constraint] = [forced_prefix(map_tensors(lambda one: one.to(begun.begin.device), held))]
-            options: dict[str, Any] = {"settings": settings, "begin": begun.begin, "special": special}
-            constraints = rules if prefix else []
-            tree = grow(
-                search_steps(recorder, begun.state, begun.maximum, constraints=constraints, **options), settings
-            )
+            rules: list[Constraint] = []
+            if prefix:
+                rules.append(forced_prefix(map_tensors(lambda one: one.to(begun.begin.device), held)))
+            if settings.no_repeat_ngram:  # which the prefix need not keep to
+                rules.append(from_length(len(prefix), no_repeated_ngram(settings.no_repeat_ngram, special)))
+            free = settings.model_copy(update={"no_repeat_ngram": 0})
+            options: dict[str, Any] = {"settings": free, "begin": begun.begin, "special": special}
+            tree = grow(search_steps(recorder, begun.state, begun.maximum, constraints=rules, **options), settings)
             return self._exploration(tree, recorder.steps, begun, alternatives=alternatives, beam=settings.beam)
 
     def require_terms(
