@@ -52,3 +52,20 @@ def test_two_outputs_are_compared(source, target):
 
 def test_an_unknown_tokeniser_is_refused(target):
     assert "no tokeniser `13b`; did you mean `13a`?" in refusal("bleu", target, target, "--tokenize", "13b")
+
+
+def test_a_comparison_uses_the_metric_that_is_printed(tmp_path: Path):
+    upper = lines(tmp_path / "upper", ["The Cat Sat On The Mat", "A Dog Ran To The Old House"])
+    worse = lines(tmp_path / "worse", ["the cat sat on a mat", "a dog ran to the new house"])
+    reference = lines(tmp_path / "reference", ["the cat sat on the mat", "a dog ran to the old house"])
+    options = ("--lowercase", "--tokenize", "char", "--json")
+    found = json.loads(dragoman("bleu", upper, reference, "--against", worse, *options).output)
+    assert found["bleu"]["score"] == found["chrf"]["score"] == 100
+    assert found["comparison"]["baseline"] + found["comparison"]["difference"] == pytest.approx(100)
+    assert "case:lc" in found["comparison"]["signature"] and "tok:char" in found["comparison"]["signature"]
+
+
+def test_standard_input_may_be_one_of_the_files(source, target):
+    found = dragoman("bleu", "-", target, "--against", source, stdin=target.read_bytes())
+    assert found.lines[0].startswith("BLEU 100.00") and found.lines[-1].startswith(f"against {source}")
+    assert "only one of the files" in refusal("bleu", "-", "-", stdin=b"x\n")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.doctor.conftest import good
 
 from dragoman.data.settings import DataSettings
-from dragoman.doctor.cleaning import LOG, Cleaning
+from dragoman.doctor.cleaning import LOG, Cleaning, check_fixable
 from dragoman.doctor.examine import examine
 from dragoman.errors import InputError
 from dragoman.settings import parse
@@ -63,6 +63,41 @@ def test_several_corpora_have_files_of_their_own(tmp_path: Path) -> None:
         examine(data, cleaner=cleaning)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"train.en", "train.fr", "train-2.en", "train-2.fr", LOG}
+
+
+def test_corpora_with_a_file_in_common_have_files_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, "a", good(20))
+    (tmp_path / "a.vi").write_text("".join(f"Đây là câu số {number}.\n" for number in range(20)), encoding="utf-8")
+    corpora = [{"source": "a.en", "target": f"a.{other}", "languages": ["en", other]} for other in ("fr", "vi")]
+    data = parse(DataSettings, {"languages": ["en", "fr", "vi"], "root": tmp_path, "train": corpora})
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"train.en", "train.fr", "train-2.en", "train-2.vi", LOG}
+    assert "câu" not in (tmp_path / "out" / "train.fr").read_text("utf-8")
+
+
+def test_documents_stay_apart(tmp_path: Path) -> None:
+    pairs = good(12)
+    corpus = write(tmp_path, "train", [*pairs[:3], ("", ""), *pairs[3:6], pairs[0], ("", ""), *pairs[6:]])
+    table = {"source": "en", "target": "fr", "root": tmp_path}
+    data = parse(DataSettings, {**table, "train": [{**corpus, "documents": "blank lines"}]})
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    for side, language in enumerate(("en", "fr")):
+        blocks = (tmp_path / "out" / f"train.{language}").read_text("utf-8").split("\n\n")
+        sides = [pair[side] for pair in pairs]
+        assert [block.split() for block in blocks] == [
+            " ".join(some).split() for some in (sides[:3], sides[3:6], sides[6:])
+        ]
+
+
+@pytest.mark.parametrize("name", ["links", "documents"])
+def test_what_is_in_a_file_beside_the_corpus_is_not_cleaned(tmp_path: Path, name: str) -> None:
+    corpus = {"source": "a.en", "target": "a.fr", name: "beside.txt"}
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": [corpus]})
+    with pytest.raises(InputError, match=f"`{name}`.*beside.txt"):
+        check_fixable(data)
 
 
 def test_nothing_is_written_over_and_nothing_is_left_behind(tmp_path: Path) -> None:

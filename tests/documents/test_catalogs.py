@@ -34,3 +34,12 @@ def test_messages_and_plurals_are_translated_and_others_stay():
     assert found[1].msgstr_plural == {0: "CAT", 1: "CATS"}
     assert found[2].msgstr == "xong"
     assert "#, c-format" in document.text(upper)
+
+
+def test_the_only_form_of_a_plural_is_that_of_many():
+    entry = 'msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\n'
+    header = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
+    assert [one.text for one in CatalogDocument(header.format(1) + entry).segments] == ["%d cats"]
+    assert [one.text for one in CatalogDocument(entry).segments] == ["%d cats"]
+    both = header.format(2) + entry + 'msgstr[1] ""\n'
+    assert [one.text for one in CatalogDocument(both).segments] == ["%d cat", "%d cats"]

@@ -40,3 +40,20 @@ def test_other_files_are_refused():
         XliffDocument(b"<a/>", "it")
     with pytest.raises(InputError, match="--to"):
         MemoryDocument(b"<tmx/>", "it", ("en", None))
+
+
+def test_what_is_not_to_be_translated_is_so_wherever_it_says_it():
+    unit = "<segment><source>a</source></segment>"
+    text = (
+        f'<xliff version="2.0"><unit translate="no">{unit}</unit><unit>{unit}</unit></xliff>',
+        f'<xliff version="2.0"><file translate="no"><unit translate="yes">{unit}</unit>{unit}</file></xliff>',
+    )
+    for one in text:
+        assert upper(XliffDocument(one.encode(), "it")).count("<target>A</target>") == 1
+    group = '<group translate="no"><trans-unit><source>b</source></trans-unit></group>'
+    assert XliffDocument(f'<xliff version="1.2">{group}</xliff>'.encode(), "it").segments == []
+    for mark in ('translate="no"', 'mtype="protected"'):
+        own = f'<xliff version="1.2"><trans-unit><source>see <mrk {mark}>key</mrk> now</source></trans-unit></xliff>'
+        document = XliffDocument(own.encode(), "it")
+        assert [one.text for one in document.segments] == ["see  now"]
+        assert f"SEE <mrk {mark}>key</mrk> NOW</target>" in upper(document)

@@ -41,6 +41,11 @@ def test_a_csv_file_may_have_the_columns_of_deepl(tmp_path: Path):
     assert read(tmp_path, "a.csv", '"a, ""b""",c|d,en,vi\nword\n') == {'a, "b"': ["c", "d"], "word": ["word"]}
 
 
+def test_a_csv_file_may_have_semicolons(tmp_path: Path):
+    assert read(tmp_path, "a.csv", "cat;mèo\nhouse;nhà|ngôi nhà\n") == {"cat": ["mèo"], "house": ["nhà", "ngôi nhà"]}
+    assert read(tmp_path, "a.csv", "a;b,c\nword\n") == {"a;b": ["c"], "word": ["word"]}
+
+
 def test_a_tbx_file_has_concepts_in_languages(tmp_path: Path):
     both = ["tòa án", "toà"]
     assert read(tmp_path, "a.tbx", TBX, "en", "vi") == {"court & jury": both, "court": both}

@@ -26,3 +26,12 @@ def test_a_translated_page_keeps_its_form():
 def test_named_no_break_spaces_stay_named():
     document = HypertextDocument("<p>a&nbsp;b")
     assert document.text([Segment("c\u00a0<d")]) == "<p>c&nbsp;&lt;d"
+
+
+def test_text_within_another_attribute_is_not_one():
+    page = """<a data-x="<img src='c.png' alt='A cat'>" title="say alt = foo">x</a><input ALT = y>"""
+    document = HypertextDocument(page)
+    assert [one.text for one in document.segments] == ["say alt = foo", "y", "x"]
+    upper = [Segment(one.text.upper(), one.spans) for one in document.segments]
+    expected = page.replace("say alt = foo", "SAY ALT = FOO").replace(">x<", ">X<").replace("ALT = y", 'ALT = "Y"')
+    assert document.text(upper) == expected

@@ -34,6 +34,10 @@ def test_headers_and_notes_are_translated_too():
     assert len(OfficeDocument(zipped(parts), "docx", "it").segments) == 6
 
 
+def test_the_main_text_may_have_another_number():
+    assert len(OfficeDocument(zipped({"word/document2.xml": WORD}), "docx", "it").segments) == 2
+
+
 def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InputError, match="not a readable zip"):
         OfficeDocument(b"PK", "docx", "it")

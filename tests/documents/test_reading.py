@@ -21,6 +21,28 @@ def test_encodings_survive(tmp_path: Path, content: bytes):
     assert document.written([None] * len(document.segments)) == content
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'<meta charset="iso-8859-1"><p>caf&eacute;', b'<meta charset="iso-8859-1"><p>CAF\xc9 &#7871;'),
+        (b"<meta charset=windows-1252><p>caf\xe9", b"<meta charset=windows-1252><p>CAF\xc9 &#7871;"),
+        (b'<?xml version="1.0" encoding="latin1"?><p>a', b'<?xml version="1.0" encoding="latin1"?><p>A &#7871;'),
+        ('<meta charset="iso-8859-1"><p>é'.encode(), '<meta charset="iso-8859-1"><p>É ế'.encode()),
+        (b'<meta charset="UTF-8"><p>a', '<meta charset="UTF-8"><p>A ế'.encode()),
+    ],
+)
+def test_a_page_is_written_as_it_says(tmp_path: Path, content: bytes, expected: bytes):
+    path = tmp_path / "a.html"
+    path.write_bytes(content)
+    document = open_document(path)
+    (own,) = document.segments
+    assert document.written([None]) == content
+    assert document.written([Segment(f"{own.text.upper()} ế")]) == expected
+    path.write_bytes(b'<meta charset="klingon"><p>a')
+    with pytest.raises(InputError, match="not KLINGON"):
+        open_document(path)
+
+
 def test_compressed_documents_are_compressed_again(tmp_path: Path):
     path = tmp_path / "a.md.gz"
     path.write_bytes(gzip.compress(b"one\n", mtime=0))

@@ -27,3 +27,13 @@ def test_a_number_names_a_column_of_a_table_without_names():
 def test_a_column_that_does_not_exist_is_refused(column, words):
     with pytest.raises(InputError, match=words):
         TableDocument(TABLE, column)
+
+
+def test_signs_within_quotes_separate_nothing_and_a_number_may_be_a_name():
+    text = '"Name; full; x","text\nof it"\na,b\n'
+    assert [one.text for one in TableDocument(text, "text\nof it").segments] == ["b"]
+    years = "2023,2024\na,b\n"
+    assert [one.text for one in TableDocument(years, "2024").segments] == ["b"]
+    assert [one.text for one in TableDocument(years, "2").segments] == ["2024", "b"]
+    with pytest.raises(InputError, match="no column"):
+        TableDocument(years, "²")

@@ -109,6 +109,10 @@ def test_short_words_stand_level_and_long_ones_upwards(word: str, turned: int, t
 def test_dollars_are_not_mathematics(tmp_path: Path) -> None:
     draw(AttentionPicture(["$5$", "\\alpha"], ["$^$"], [[[[1.0, 0.0]]]], "$_$"), tmp_path / "picture.svg")
     assert {"$5$", "\\alpha", "$^$", "$_$"} <= set(texts_of(tmp_path / "picture.svg"))
+    title = "Save 10% of $5 or 20% of $9, in $HOME/my_dir # and $PATH, for x^$ or $x^$ at least"
+    for suffix in ("svg", "png"):
+        draw(AttentionPicture(["a"], ["b"], [[[[1.0]]]], title), tmp_path / f"long.{suffix}")
+    assert "Save 10% of $5" in " ".join(texts_of(tmp_path / "long.svg"))
 
 
 def test_letters_that_no_font_has_are_refused_for_a_png_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from dragoman.cli.options import JsonObject
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 from dragoman.errors import InputError
 
+STDIN = Path("-")
+
 
 def bleu(
     hypothesis: Annotated[
@@ -36,14 +38,18 @@ def bleu(
     """Print BLEU, chrF and TER of translations in a file."""
     if explain and (as_json or against is not None):
         raise InputError("--explain shows the BLEU of one output to people; remove --json and --against, or --explain")
-    hypotheses, *sets = read_aligned(hypothesis, *references)
+    others = [*references, *([] if against is None else [against])]
+    if [hypothesis, *others].count(STDIN) > 1:
+        raise InputError("`-` is standard input, which can be only one of the files; name the others")
+    hypotheses, *sets = read_aligned(hypothesis, *others)
+    baseline = sets.pop() if against is not None else None
     if explain:
         _explain(hypotheses, sets, tokenize, lowercase=lowercase)
         return
     scores = all_scores(hypotheses, sets, tokenize=tokenize, lowercase=lowercase)
     table: dict[str, Any] = {**score_tables(scores), "sentences": len(hypotheses)}
-    if against is not None:
-        table["comparison"] = _compare(read_aligned(against, hypothesis)[0], hypotheses, sets)
+    if baseline is not None:
+        table["comparison"] = _compare(baseline, hypotheses, sets, tokenize=tokenize, lowercase=lowercase)
     if as_json:
         print(json.dumps(table))
         return
@@ -68,13 +74,13 @@ def _explain(hypotheses: list[str], references: list[list[str]], tokenize: str, 
         note(f"This is line 1 of {len(hypotheses)}; remove --explain to score all lines together.")
 
 
-def _compare(baseline: list[str], system: list[str], references: list[list[str]]) -> dict[str, Any]:
+def _compare(
+    baseline: list[str], system: list[str], references: list[list[str]], *, tokenize: str, lowercase: bool
+) -> dict[str, Any]:
     """Test whether two outputs differ in BLEU."""
     from dragoman.metrics.significance import compare
 
-    if len(baseline) != len(system):
-        raise InputError("the two outputs must have one line each for every sentence")
-    found = compare(baseline, system, references)
+    found = compare(baseline, system, references, tokenize=tokenize, lowercase=lowercase)
     return {
         "baseline": found.baseline.score,
         "difference": found.difference,

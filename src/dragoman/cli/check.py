@@ -45,10 +45,12 @@ def check(
     same by itself, and stops at errors.
     """
     from dragoman.atomic import check_output
-    from dragoman.doctor.cleaning import Cleaning
+    from dragoman.doctor.cleaning import Cleaning, check_fixable
     from dragoman.doctor.examine import examine
 
     data, limits = _data(corpus, languages, settings)
+    if fix is not None:
+        check_fixable(data)
     if report is not None:
         check_output(report)
     display = ProgressDisplay()

@@ -32,7 +32,7 @@ def all_scores(
     bleu = scores.bleu(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
     if bleu.score < HARDLY_ANY and len(hypotheses) >= ENOUGH:
         note("BLEU is almost 0: are the files in the right order and the right languages, and do their lines match?")
-    return [bleu, scores.chrf(hypotheses, references), scores.ter(hypotheses, references)]
+    return [bleu, scores.chrf(hypotheses, references, lowercase=lowercase), scores.ter(hypotheses, references)]
 
 
 def score_tables(scores: list["Score"]) -> dict[str, Any]:

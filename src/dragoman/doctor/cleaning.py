@@ -3,11 +3,13 @@
 import json
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair
+from dragoman.data.settings import DataSettings, LinesSettings
 from dragoman.doctor.check import Patient
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.encoding import mended
@@ -20,9 +22,33 @@ REMOVING = {check.name for check in CHECKS if check.removes}
 """Names of the findings whose pairs are left out."""
 
 
+def check_fixable(data: DataSettings) -> None:
+    """Raise InputError for corpora with other files whose lines would no longer belong to those of a cleaned copy."""
+    for corpus in (*data.train, *data.dev, *data.test):
+        if not isinstance(corpus, LinesSettings):
+            continue
+        for name, path in (("links", corpus.links), ("documents", corpus.documents)):
+            if isinstance(path, Path):
+                raise InputError(
+                    f"{corpus.source} has `{name}` in a file of its own, {path}, which --fix does not clean; leave `{name}` "
+                    "out of the recipe for this"
+                )
+
+
+@dataclass
+class _Copy:
+    """The files that a corpus is written to."""
+
+    patient: Patient
+    files: tuple[IO[str], IO[str]]
+    document: str | None = None
+    """That of the last pair written."""
+
+
 class Cleaning:
     """Writes each corpus that it is shown to two files in a folder, `PART.LANGUAGE` or `PART-2.LANGUAGE`, and a log.
 
+    Documents are apart by a blank line in both files (`documents: blank lines`).
     The folder must be new or empty; it appears whole, when the cleaning ends without an error.
     """
 
@@ -33,7 +59,7 @@ class Cleaning:
         self.removed: Counter[str] = Counter()
         self.mended = self.kept = 0
         self._stack = ExitStack()
-        self._files: dict[tuple[str, str], tuple[IO[str], IO[str]]] = {}
+        self._copies: list[_Copy] = []
 
     def __enter__(self) -> "Cleaning":
         self._temporary = self._stack.enter_context(replacing(self.folder))
@@ -42,8 +68,8 @@ class Cleaning:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for files in self._files.values():
-            for file in files:
+        for copy in self._copies:
+            for file in copy.files:
                 file.close()
         self._log.close()
         self._stack.__exit__(*error)  # type: ignore[arg-type]
@@ -54,7 +80,7 @@ class Cleaning:
         for name, rows in chunk.found.items():
             if name in REMOVING and (patient.part == "train" or name != Leakage.name):
                 reasons |= dict.fromkeys(rows.tolist(), name) | reasons
-        outputs = self._outputs(patient)
+        copy = self._copy(patient)
         for row, pair in enumerate(chunk.pairs):
             reason = reasons.get(row)
             texts = mended(pair.source), mended(pair.target)
@@ -66,8 +92,10 @@ class Cleaning:
                 self.mended += 1
                 self._note("mended", "characters", pair)
             self.kept += 1
-            for output, text in zip(outputs, texts, strict=True):
-                output.write(f"{text}\n")
+            blank = "\n" * (copy.document is not None and pair.document != copy.document)
+            copy.document = pair.document
+            for output, text in zip(copy.files, texts, strict=True):
+                output.write(f"{blank}{text}\n")
 
     def summary(self) -> str:
         """Say what was done."""
@@ -80,15 +108,15 @@ class Cleaning:
         entry = {"change": what, "reason": reason, "place": pair.place, "source": pair.source, "target": pair.target}
         self._log.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
-    def _outputs(self, patient: Patient) -> tuple[IO[str], IO[str]]:
-        """Return the two files of a corpus."""
-        key = patient.part, patient.name
-        if key not in self._files:
-            number = 1 + sum(part == patient.part for part, _ in self._files)
+    def _copy(self, patient: Patient) -> "_Copy":
+        """Return the copy of a corpus; two may have files or languages in common."""
+        if not self._copies or self._copies[-1].patient is not patient:
+            number = 1 + sum(copy.patient.part == patient.part for copy in self._copies)
             stem = patient.part if number == 1 else f"{patient.part}-{number}"
             sides = patient.languages if patient.languages[0] != patient.languages[1] else ("source", "target")
-            self._files[key] = (self._open(f"{stem}.{sides[0]}"), self._open(f"{stem}.{sides[1]}"))
-        return self._files[key]
+            files = self._open(f"{stem}.{sides[0]}"), self._open(f"{stem}.{sides[1]}")
+            self._copies.append(_Copy(patient, files))
+        return self._copies[-1]
 
     def _open(self, name: str) -> IO[str]:
         """Open a new file in the folder that will replace `folder`."""

@@ -11,6 +11,7 @@ from dragoman.documents.segments import Segment
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _KEYWORD = re.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*(".*")\s*$')
 _CONTINUED = re.compile(r'\s*(".*")\s*$')
+_ONE_FORM = re.compile(r"^\"Plural-Forms:\s*nplurals\s*=\s*1\b", re.MULTILINE)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
@@ -25,12 +26,13 @@ class _Place:
 
 
 class CatalogDocument:
-    """A PO file; of a message with plurals, the first form of the translation is that of the singular."""
+    """A PO file; of a message with plurals, the first form is that of the singular, unless it is the only one."""
 
     def __init__(self, text: str) -> None:
         self._lines = [line for line in _LINE.findall(text) if line]
         self._places: list[_Place] = []
         values: dict[str, str] = {}
+        has_one_form = _ONE_FORM.search(text) is not None or "msgstr[1]" not in text
         number = 0
         while number < len(self._lines):
             found = _KEYWORD.match(self._lines[number].rstrip("\r\n"))
@@ -48,7 +50,7 @@ class CatalogDocument:
                 values = {}
             values[keyword] = value
             source = values.get("msgid", "")
-            if keyword not in ("msgstr", "msgstr[0]"):
+            if keyword not in ("msgstr", "msgstr[0]") or (keyword == "msgstr[0]" and has_one_form):
                 source = values.get("msgid_plural", source)
             if keyword.startswith("msgstr") and source.strip() and not value:
                 self._places.append(_Place(literal(source), keyword, start, number))

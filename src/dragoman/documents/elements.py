@@ -51,7 +51,7 @@ def paragraph(element: Element, pairs: frozenset[str], breaks: frozenset[str] = 
                 pieces.append(Piece("text", decoded(one.raw)))
             else:
                 pieces.append(Piece("alone", Raw((one,))))
-        elif one.name in pairs and one.closing:
+        elif one.name in pairs and one.closing and not _is_protected(one):
             pieces.append(Piece("open", Raw((one.opening,)), id(one)))
             waiting.append(Piece("close", Raw((one.closing,)), id(one)))
             waiting += reversed(one.children)
@@ -75,6 +75,13 @@ def replace_all(paragraphs: Sequence[Replaceable], translations: Sequence[Segmen
             one.replace(translated)
             changed = True
     return changed
+
+
+def _is_protected(element: Element) -> bool:
+    """Tell whether the text of a mark in an XLIFF file stays as it is."""
+    return element.name == "mrk" and (
+        element.attribute("translate") == "no" or element.attribute("mtype") == "protected"
+    )
 
 
 def _lone(element: Element, breaks: frozenset[str]) -> Piece:

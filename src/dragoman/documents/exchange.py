@@ -1,7 +1,7 @@
 """XLIFF 1.2 and 2, and TMX: translations are put beside their sources."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.elements import Paragraph, mixed, paragraph
@@ -51,8 +51,8 @@ class XliffDocument:
     def _find(self) -> list[_Unit]:
         """Return what is to be translated."""
         found = []
-        for unit in self._root.elements():
-            if unit.name not in ("trans-unit", "segment") or unit.attribute("translate") == "no":
+        for unit in _translated(self._root):
+            if unit.name not in ("trans-unit", "segment"):
                 continue
             source, target = unit.child("source"), unit.child("target")
             state = (target if unit.name == "trans-unit" and target else unit).attribute("state") or ""
@@ -80,6 +80,16 @@ class XliffDocument:
             target.children, target.closing = [Token("text", content)], "</target>"
         if self._is_second:
             unit.around.opening = with_attribute(unit.around.opening, "state", "translated")
+
+
+def _translated(element: Element, *, above: bool = True) -> Iterator[Element]:
+    """Yield the elements that may be translated: `translate` holds for all elements inside that do not have it themselves."""
+    allowed = {"yes": True, "no": False}.get(element.attribute("translate") or "", above)
+    if allowed:
+        yield element
+    for child in element.children:
+        if isinstance(child, Element):
+            yield from _translated(child, above=allowed)
 
 
 class MemoryDocument:

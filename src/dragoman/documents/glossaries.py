@@ -60,11 +60,22 @@ def rows_of(text: str, form: str) -> Iterator[Row]:
     [(1, ['cat', 'mèo']), (3, ['Dragoman'])]
     """
     if form == "csv":
-        reader = csv.reader(re.split(r"\r\n|\r|\n", text), strict=True)
-        yield from ((reader.line_num, row[:2]) for row in reader if row)
+        lines = re.split(r"\r\n|\r|\n", text)
+        rows = list(_rows(lines, ","))
+        if rows and all(
+            len(row) == 1 and ";" in row[0] for _, row in rows
+        ):  # as spreadsheets write it in many countries
+            rows = list(_rows(lines, ";"))
+        yield from rows
     else:
-        lines = enumerate(re.split(r"\r\n|\r|\n", text), 1)
-        yield from ((number, line.split("\t", 1)) for number, line in lines if line.strip())
+        numbered = enumerate(re.split(r"\r\n|\r|\n", text), 1)
+        yield from ((number, line.split("\t", 1)) for number, line in numbered if line.strip())
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> Iterator[Row]:
+    """Yield the first two columns of each row of a CSV file."""
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    yield from ((reader.line_num, row[:2]) for row in reader if row)
 
 
 def _entries(rows: Sequence[Row], where: str) -> Iterator[Entry]:

@@ -1,7 +1,9 @@
 """HTML: the text between block tags is a segment, inline tags are its elements, and some attributes are segments too."""
 
 import html
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dragoman.documents.inline import Inline, Piece, gather, written
@@ -70,6 +72,35 @@ VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
 )
 """Elements without an end tag."""
+
+
+_DECLARED = re.compile(
+    rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""",
+    re.IGNORECASE,
+)
+_HEAD = 4096
+"""Number of bytes in which a page declares its encoding; browsers read 1,024."""
+
+
+def declared_charset(content: bytes) -> str | None:
+    """Return the encoding that a page declares, as browsers understand it; None for UTF-8.
+
+    A page that is UTF-8 and says otherwise is read as UTF-8, as its server may say so too.
+
+    >>> declared_charset(b'<meta charset="iso-8859-1">'), declared_charset(b'<meta charset="utf-8">')
+    ('cp1252', None)
+    """
+    found = _DECLARED.search(content[:_HEAD])
+    if found is None:
+        return None
+    name = (found[1] or found[2]).decode("ascii").lower()
+    if name.startswith("utf-16") or name.replace("-", "") == "utf8":
+        return None
+    if not content.isascii():
+        with suppress(UnicodeDecodeError):
+            content.decode("utf-8")
+            return None
+    return "cp1252" if name in ("iso-8859-1", "latin1", "ascii", "us-ascii") else name
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ _TAG = re.compile(
 _RAW = re.compile(r"<(script|style|textarea|title|xmp|noscript|iframe)\b", re.IGNORECASE)
 _ENCODING = re.compile(rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
+"""A word of a tag, and its value if it is an attribute with one."""
+
 
 @dataclass(frozen=True)
 class Token:
@@ -125,7 +128,7 @@ def attribute(opening: str, name: str) -> str | None:
     >>> attribute('<file target-language="vi">', "target-language")
     'vi'
     """
-    found = _attribute(name).search(opening)
+    found = _attribute(opening, name)
     return None if found is None else html.unescape(found[2][1:-1] if found[2][0] in "\"'" else found[2])
 
 
@@ -136,7 +139,7 @@ def with_attribute(opening: str, name: str, value: str) -> str:
     ('<target state="new"/>', '<a b="3" c="2">')
     """
     quoted = f'"{html.escape(value)}"'
-    found = _attribute(name).search(opening)
+    found = _attribute(opening, name)
     if found is not None:
         return f"{opening[: found.start(2)]}{quoted}{opening[found.end(2) :]}"
     end = len(opening) - (2 if opening.endswith("/>") else 1)
@@ -205,6 +208,7 @@ def tree(text: str) -> Element:
     return root
 
 
-def _attribute(name: str) -> re.Pattern[str]:
-    """Return the pattern of an attribute."""
-    return re.compile(rf"(\s{re.escape(name)}\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+)", re.IGNORECASE)
+def _attribute(opening: str, name: str) -> re.Match[str] | None:
+    """Return where an attribute of a tag is, not a text like one in the value of another: its name and its value."""
+    found = _ATTRIBUTE.finditer(opening, opening.find("<") + 1)
+    return next((one for one in found if one[1].lower() == name.lower() and one[2]), None)

@@ -19,7 +19,7 @@ MOST_PARTS = 20_000
 """Number of parts beyond which a file is refused."""
 
 _PARTS = {
-    "docx": r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml",
+    "docx": r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml",
     "pptx": r"ppt/(?:slides|notesSlides)/[^/]+\.xml",
     "odt": r"(?:content|styles)\.xml",
 }

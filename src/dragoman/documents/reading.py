@@ -9,7 +9,7 @@ from typing import Literal, Protocol, get_args
 
 from dragoman.documents.catalogs import CatalogDocument
 from dragoman.documents.exchange import MemoryDocument, XliffDocument
-from dragoman.documents.hypertext import HypertextDocument
+from dragoman.documents.hypertext import HypertextDocument, declared_charset
 from dragoman.documents.markdown import MarkdownDocument
 from dragoman.documents.office import OfficeDocument
 from dragoman.documents.plain import PlainDocument
@@ -53,13 +53,18 @@ class _Text(Protocol):
 class _Encoded:
     """A document that is text, in an encoding."""
 
-    def __init__(self, content: bytes, where: str, make: Callable[[str], _Text]) -> None:
-        self._encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
-        self._mark = next((mark for mark, _ in _MARKS if content.startswith(mark)), b"")
+    def __init__(
+        self, content: bytes, where: str, make: Callable[[str], _Text], *, declared: str | None = None
+    ) -> None:
+        self._mark, self._encoding = next(
+            (one for one in _MARKS if content.startswith(one[0])), (b"", declared or "utf-8")
+        )
         try:
             self._document = make(content.decode(self._encoding))
-        except UnicodeDecodeError:
-            raise InputError(f"{where} is not UTF-8; convert it first, for example with iconv") from None
+        except (UnicodeDecodeError, LookupError):
+            raise InputError(
+                f"{where} is not {self._encoding.upper()}; convert it first, for example with iconv"
+            ) from None
         self.segments: Sequence[Segment] = self._document.segments
 
     def written(self, translations: Sequence[Segment | None]) -> bytes:
@@ -67,7 +72,9 @@ class _Encoded:
         text = self._document.text(translations)
         if self._encoding == "utf-16":
             return self._mark + text.encode("utf-16-le" if self._mark == b"\xff\xfe" else "utf-16-be")
-        return self._mark + text.encode("utf-8")
+        if self._mark:
+            return self._mark + text.encode("utf-8")
+        return text.encode(self._encoding, errors="xmlcharrefreplace" if self._encoding != "utf-8" else "strict")
 
 
 class _Compressed:
@@ -125,7 +132,7 @@ def read_document(content: bytes, kind: Format, where: str, *, reading: Reading)
         case "tmx":
             return MemoryDocument(content, where, reading.languages)
         case "html":
-            return _Encoded(content, where, HypertextDocument)
+            return _Encoded(content, where, HypertextDocument, declared=declared_charset(content))
         case "md":
             return _Encoded(content, where, MarkdownDocument)
         case "po":

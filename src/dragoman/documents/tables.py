@@ -7,6 +7,9 @@ from dragoman.documents.plain import literal, rewritten
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError, shorten
 
+_FIRST = re.compile(r'(?:"(?:[^"]|"")*"|[^"\n]|")*')
+"""The first row of a table, in which quoted cells may have several lines."""
+
 
 class TableDocument:
     """A table as text. Its first row names the columns if `column` is a name; a number counts from 1, and all rows are text."""
@@ -16,11 +19,11 @@ class TableDocument:
             raise InputError(
                 f"{where} is a table; name the column to translate with --column, by its name or its number"
             )
-        first = text.split("\n", 1)[0]
+        first = re.sub(r'"(?:[^"]|"")*"', "", _FIRST.match(text)[0])  # type: ignore[index]  # it matches any text
         self._delimiter = delimiter or max(",;\t|", key=first.count)
         self._cells, rows = _cells(text, self._delimiter)
         names = [_value(self._cells[cell], self._delimiter) for cell in rows[0]] if rows else []
-        if column.isdigit():
+        if column.isdecimal() and not (column in names and int(column) > len(names)):
             place, rest = int(column) - 1, rows
         elif column in names:
             place, rest = names.index(column), rows[1:]

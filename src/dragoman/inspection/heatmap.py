@@ -1,5 +1,6 @@
 """Draw attention as in figure 3 of Bahdanau et al. (2015): a row per target word, a column per source word."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,10 @@ SIDE = 18.0
 """Maximum size of all cells together in inches, along either side; cells shrink to fit."""
 POINTS = 72
 """Points per inch."""
+TITLE_LETTER = 0.62
+"""Mean width of a bold letter, over the size of its font."""
 LONGEST_WORD = 60
 """Maximum characters of a word in a PNG or SVG."""
-LONGEST_TITLE = 1000
-"""Maximum characters of a title."""
 
 
 def draw(picture: AttentionPicture, path: Path) -> None:
@@ -65,7 +66,11 @@ def _figure(picture: AttentionPicture) -> "Figure":
         panel.set_yticks(range(rows), target_words)
     _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
     if picture.title:
-        figure.suptitle(_label(picture.title, LONGEST_TITLE), fontsize=small + 3, fontweight="bold", wrap=True)
+        wide = max(int(width * POINTS / (TITLE_LETTER * (small + 3))), 10)
+        shown = textwrap.fill(
+            _label(picture.title, 2 * wide - LONGEST_WORD // 4), wide
+        )  # matplotlib would read $ as mathematics
+        figure.suptitle(shown, fontsize=small + 3, fontweight="bold")
     return figure
 
 

@@ -36,9 +36,11 @@ def bleu(
     return scored(bleu_metric(tokenize=tokenize, lowercase=lowercase), hypotheses, references)
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, word_order: int = 0) -> Score:
+def chrf(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, word_order: int = 0, lowercase: bool = False
+) -> Score:
     """Compute corpus chrF2, or chrF2++ with `word_order` 2."""
-    return scored(chrf_metric(word_order=word_order), hypotheses, references)
+    return scored(chrf_metric(word_order=word_order, lowercase=lowercase), hypotheses, references)
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
@@ -108,11 +110,11 @@ def bleu_metric(*, tokenize: str = "13a", lowercase: bool = False) -> Any:
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
-def chrf_metric(*, word_order: int = 0) -> Any:
+def chrf_metric(*, word_order: int = 0, lowercase: bool = False) -> Any:
     """Return sacreBLEU's metric behind `chrf`."""
     from sacrebleu.metrics.chrf import CHRF
 
-    return CHRF(word_order=word_order)
+    return CHRF(word_order=word_order, lowercase=lowercase)
 
 
 def ter_metric() -> Any:

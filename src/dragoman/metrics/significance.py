@@ -1,6 +1,6 @@
 """Statistical significance of differences: confidence intervals and paired tests by sacreBLEU."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,15 +49,18 @@ def compare(
     metric: Metric = "bleu",
     test: PairedTestKind = "bootstrap",
     samples: int = 1000,
+    tokenize: str = "13a",
+    lowercase: bool = False,
 ) -> Comparison:
     """Test two outputs by paired bootstrap (Koehn 2004) or approximate randomisation (Riezler and Maxwell 2005).
 
-    `samples` counts resamples of the bootstrap, or shuffles. Raises InputError if the line counts differ. Deviation from
-    sacreBLEU: equal scores have the p-value 1 rather than 1 / (samples + 1).
+    `samples` counts resamples of the bootstrap, or shuffles; `tokenize` is that of BLEU. Raises InputError if the line counts
+    differ. Deviation from sacreBLEU: equal scores have the p-value 1 rather than 1 / (samples + 1).
     """
     check_counts(baseline, references)
     check_counts(system, references)
-    tested = _paired([baseline, system], references, metric=metric, test=test, samples=samples)
+    measured = _metric(metric, tokenize=tokenize, lowercase=lowercase)
+    tested = _paired([baseline, system], references, metric=measured, test=test, samples=samples)
     first, second = tested.results
     difference = second.score - first.score
     return Comparison(
@@ -75,7 +78,7 @@ def interval(
 ) -> Estimate:
     """Return the score of one output with its 95% bootstrap confidence interval."""
     check_counts(hypotheses, references)
-    tested = _paired([hypotheses], references, metric=metric, test="bootstrap", samples=samples)
+    tested = _paired([hypotheses], references, metric=_metric(metric), test="bootstrap", samples=samples)
     return _estimate(tested.results[0])
 
 
@@ -117,21 +120,31 @@ class _Tested:
     results: list[Any]
 
 
+def _metric(name: Metric, *, tokenize: str = "13a", lowercase: bool = False) -> Any:
+    """Return sacreBLEU's metric; TER never minds case."""
+    match name:
+        case "bleu":
+            return bleu_metric(tokenize=tokenize, lowercase=lowercase)
+        case "chrf":
+            return chrf_metric(lowercase=lowercase)
+        case "ter":
+            return ter_metric()
+
+
 def _paired(
     outputs: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     *,
-    metric: Metric,
+    metric: Any,
     test: PairedTestKind,
     samples: int,
 ) -> _Tested:
     """Run sacreBLEU's paired test."""
     from sacrebleu.significance import PairedTest
 
-    metrics: dict[Metric, Callable[[], Any]] = {"bleu": bleu_metric, "chrf": chrf_metric, "ter": ter_metric}
     signatures, results = PairedTest(
         [(str(number), list(output)) for number, output in enumerate(outputs)],
-        {metric: metrics[metric]()},
+        {"metric": metric},
         [list(reference) for reference in references],
         test_type={"bootstrap": "bs", "randomisation": "ar"}[test],
         n_samples=samples,

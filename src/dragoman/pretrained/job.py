@@ -235,16 +235,31 @@ def _recipe(
     if found.own:
         table = {"about": about, **model, **own_export.sections(found.config)}
         return _checked(parse(Recipe, table, where="the imported model"), found, languages)
-    beam = found.config.get("num_beams")
     table = {
         "about": about,
         "data": _languages(found, codecs, languages),
         "text": {"kind": "imported", "joint": description.shared},
         **model,
         "training": {"minutes": 30},
-        "decoding": {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM},
+        "decoding": _decoding(found.config),
     }
     return parse(Recipe, table, where="the imported model")
+
+
+def _decoding(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section `decoding` of an imported run: what its generation settings say.
+
+    Hugging Face's beam search divides by length ** length_penalty, and counts the first token and EOS in `max_length`.
+    """
+    beam, penalty, longest = (config.get(name) for name in ("num_beams", "length_penalty", "max_length"))
+    found: dict[str, Any] = {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM}
+    if isinstance(penalty, int | float) and penalty >= 0:
+        found |= {"length_normalisation": "average", "length_penalty": float(penalty)}
+    if isinstance(ngram := config.get("no_repeat_ngram_size"), int) and ngram > 0:
+        found["no_repeat_ngram"] = ngram
+    if isinstance(longest, int) and longest > 2:
+        found["maximum_length"] = longest - 2
+    return found
 
 
 def _checked(recipe: Recipe, found: Found, given: tuple[str | None, str | None]) -> Recipe:
