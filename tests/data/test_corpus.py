@@ -179,6 +179,12 @@ def test_a_third_file_names_documents(tmp_path: Path) -> None:
     write(tmp_path / "a.ids", "N1\t1\r\n N1 2\nN2\n")
     pairs = read(tmp_path, source="a.en", target="a.en", documents="a.ids")
     assert [pair.document for pair in pairs] == ["N1", "N1", "N2"]
+    write(tmp_path / "a.ids", "\ufeffN1\nN1\nN2\n")
+    assert [pair.document for pair in read(tmp_path, source="a.en", target="a.en", documents="a.ids")] == [
+        "N1",
+        "N1",
+        "N2",
+    ]
     write(tmp_path / "a.ids", "N1\n \nN2\n")
     with pytest.raises(CorpusError, match=r"a\.ids, line 2 names no document; write a name there"):
         read(tmp_path, source="a.en", target="a.en", documents="a.ids")

@@ -230,3 +230,41 @@ def test_the_average_is_of_the_last_weights(tmp_path: Path, monkeypatch: pytest.
     last = [load_tensors(tmp_path / "run" / "checkpoints" / f"step-0000000{step}.safetensors")[0] for step in (2, 3)]
     for name, tensor in kept.items():
         torch.testing.assert_close(tensor, (last[0][name] + last[1][name]) / 2)
+
+
+def test_a_budget_that_was_lowered_ends_with_a_validation(tmp_path: Path):
+    settings = ("training.steps=1000", "training.validate_every=1000")
+    fit(recipe("rnn", *settings), tmp_path / "run", listener=Ear({5: signal.SIGINT}))
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    progress = fit(recipe("rnn", "training.steps=5", *settings[1:]), tmp_path / "run", resume=True)
+    assert (progress.finished, progress.step, progress.best_step) == (True, 5, 5)
+    again = fit(recipe("rnn", "training.steps=5", *settings[1:]), tmp_path / "run", resume=True)
+    records = [one for one in MetricsFile(tmp_path / "run" / "metrics.jsonl").read() if "dev_loss" in one]
+    assert again.finished and [one["step"] for one in records] == [5]
+
+
+def test_an_average_is_replaced_only_by_better_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scores = iter([1.0, 2.0, 5.0, 3.0, 4.0])
+    monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})
+    settings = ("training.validate_every=1", "training.keep=2")
+    fit(recipe("rnn", "training.steps=2", "training.average=2", *settings), tmp_path / "run")
+    last, _ = load_tensors(tmp_path / "run" / "checkpoints" / "step-00000002.safetensors")
+    saved, _ = load_tensors(tmp_path / "run" / "training" / "last.safetensors")
+    assert all(torch.equal(saved[f"model.{name}"], last[name]) for name in last), "it goes on from the last weights"
+    fit(recipe("rnn", "training.steps=4", *settings), tmp_path / "run", resume=True)
+    _, about = load_tensors(tmp_path / "run" / "model.safetensors")
+    assert about["averaged"] and about["dev_bleu"] == 5.0
+
+
+def test_only_embeddings_of_the_part_that_was_given_are_frozen(trained: Trained, tmp_path: Path):
+    base, small = trained("transformer"), ("text.joint=false", "model.tied=target", "training.steps=2")
+    fit(recipe("transformer", *small), tmp_path / "base")
+    given = f"model.start_from={{encoder: {tmp_path / 'base'}}}"
+    run = tmp_path / "run"
+    fit(recipe("transformer", *small, given, "training.frozen=embeddings"), run)
+    own, _ = load_tensors(run / "model.safetensors")
+    before, _ = load_tensors(tmp_path / "base" / "model.safetensors")
+    first = open_run(run).fresh_model().state_dict()
+    name = "embedding.weight"
+    assert base.exists() and torch.equal(own[f"encoder.{name}"], before[f"encoder.{name}"])
+    assert not torch.equal(own[f"decoder.{name}"], first[f"decoder.{name}"])

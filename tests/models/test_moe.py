@@ -2,15 +2,18 @@
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
 from dragoman.attention.scores import Product
+from dragoman.errors import SettingsError
 from dragoman.interfaces import Padded
 from dragoman.laws.examples import batch, source, target
 from dragoman.layers.expert_settings import ExpertSettings
 from dragoman.models.moe import MoeDecoder, MoeEncoder, MoeSettings, build_moe
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.settings import parse
 from dragoman.training.objectives import translation_loss
 
 SIZES: dict[str, Any] = {"width": 8, "cells": 12, "expert_hidden": 6, "dropout": 0.0}
@@ -115,3 +118,8 @@ def test_tying_shares_the_target_embedding_with_the_output() -> None:
     for tied in (True, False):
         _, decoder = parts_of(model_of(tied=tied))
         assert (decoder.head.weight is decoder.embedding.weight) == tied
+
+
+def test_cells_must_be_more_than_the_width() -> None:
+    with pytest.raises(SettingsError, match=r"`model\.cells` is 16"):
+        parse(MoeSettings, {"width": 16, "cells": 16})

@@ -70,6 +70,16 @@ def test_forgetting_changes_no_sample(tokenizer: SentencePiece, monkeypatch: pyt
     assert [forgetful.sample(text, random.Random(1), 0.5) for text in TEXT] == expected
 
 
+def test_what_is_kept_of_long_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "CACHED_TOKENS", 500)
+    vocabulary = Vocabulary([*"abc", "ab", "bc", "ca"])
+    sampler = sampling.UnigramSampler(vocabulary, [-1.0] * len(vocabulary))
+    chance = random.Random(1)
+    for _ in range(50):
+        sampler("".join(chance.choices("abc", k=60)), chance, 1.0)
+        assert sum(len(ends) for word in sampler._ends.values() for ends in word) <= 500
+
+
 def dropout_distribution(pieces: tuple[str, ...], ranks: dict[str, int], rate: float) -> Counter[tuple[str, ...]]:
     """Compute the chance of each end of Provilkov et al.'s algorithm 1, going through all subsets of merges kept."""
     merges = [at for at, pair in enumerate(itertools.pairwise(pieces)) if "".join(pair) in ranks]

@@ -20,6 +20,8 @@ def test_a_section_without_a_budget_is_refused() -> None:
 def test_more_weights_to_average_than_are_kept_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"`training\.average` cannot exceed `training\.keep`"):
         parse(TrainingSettings, {"steps": 1, "keep": 3, "average": 4})
+    with pytest.raises(SettingsError, match=r"an average needs 2 or more"):
+        parse(TrainingSettings, {"steps": 1, "keep": 3, "average": 1})
 
 
 @pytest.mark.parametrize("betas", [[0.9, 1.0], [-0.1, 0.9], [0.9]])

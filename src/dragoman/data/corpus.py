@@ -147,6 +147,7 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path], report: Report)
     between_blanks = corpus.documents == "blank lines"
     blanks = 0
     for number, (source, target, *more) in enumerate(_zip_lines(paths, report), 1):
+        more = [one.removeprefix("\ufeff") if number == 1 else one for one in more]
         links = document = None
         if corpus.links is not None:
             links = _parse_links_within(more.pop(), source, target, place=f"{paths[-1]}, line {number}")

@@ -252,8 +252,19 @@ class BatchStream(Iterator[Batch]):
         if links is None or set(read) & set(self.codecs[0].marks):
             return None
         frames = self.codecs[0].frame_of(read), self.codecs[1].starts.around(written)
-        sides = zip(self.codecs, frames, (read, written), strict=True)
-        return link_tokens(links, *(_words(codec, frame, ids) for codec, frame, ids in sides))
+        sides = zip(self.codecs, frames, (read, written), range(2), strict=True)
+        return link_tokens(links, *(self._words(index, side, frame, ids) for _, frame, ids, side in sides))
+
+    def _words(self, index: int, side: int, frame: Frame, ids: list[int]) -> list[int]:
+        """Return the word of each token of a sentence, -1 for the frame around it.
+
+        An unknown token does not show whether it was a word of its own, but the text does, unless it was sampled.
+        """
+        codec, inside = self.codecs[side], frame.inside(ids)
+        owners = codec.piece_words(inside)
+        if codec.special.unk in inside and inside == codec.encode(text := self.store.text(index)[side]):
+            owners = codec.owners(text)
+        return [*(-1 for _ in frame.before), *owners, *(-1 for _ in frame.after)]
 
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
         """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
@@ -283,8 +294,3 @@ class BatchStream(Iterator[Batch]):
             if bound is None or len(ids) <= bound:
                 found[at] = np.array(ids, np.int32), target
         return found
-
-
-def _words(codec: Codec, frame: Frame, ids: list[int]) -> list[int]:
-    """Return the word of each token of a sentence, -1 for the frame around it."""
-    return [*(-1 for _ in frame.before), *codec.piece_words(frame.inside(ids)), *(-1 for _ in frame.after)]

@@ -5,7 +5,7 @@ The rule is in `jobs/choices.py`.
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.recipe import Recipe, settled
+from dragoman.runs.warm_start import base_of
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
@@ -105,7 +106,8 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     """Choose a value for everything that is `auto` in `recipe`, whose codecs `learn` learns; print the choices."""
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
-    choices = choose_text(recipe, size)
+    inherited = _inherited(recipe)
+    choices = _replaced(choose_text(recipe, size), inherited)
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:
@@ -116,19 +118,42 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
-    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device))
+    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), inherited)
     for line in table(choices, work):
         say(line)
     return Settled(settled(recipe, _values(choices)), codecs, tuple(choices))
 
 
-def _within_memory(recipe: Recipe, work: Workload, most: Callable[[Recipe], int]) -> list[Choice]:
+def _inherited(recipe: Recipe) -> dict[str, Any]:
+    """Return what is `auto` but follows from the run that the whole model starts from: its text and its sizes."""
+    base = base_of(recipe)
+    if base is None:
+        return {}
+    own = base.recipe.model_dump(mode="json")
+    paths = (path.split(".") for path in recipe.auto)
+    kept = {"dropout", "feed_forward_dropout", "sampling"}
+    return {
+        f"{section}.{name}": own[section][name]
+        for section, name in paths
+        if section in ("text", "model") and name not in kept and name in own[section]
+    }
+
+
+def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[Choice]:
+    """Return choices with the values that are inherited."""
+    reason = "that of the run that it starts from"
+    return [replace(one, value=inherited[one.path], reason=reason) if one.path in inherited else one for one in choices]
+
+
+def _within_memory(
+    recipe: Recipe, work: Workload, most: Callable[[Recipe], int], inherited: Mapping[str, Any]
+) -> list[Choice]:
     """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory."""
-    choices = choose_model(recipe, work)
+    choices = _replaced(choose_model(recipe, work), inherited)
     chosen = settled(recipe, _values(choices))
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
         return choices
-    smaller = choose_model(recipe, replace(work, batch=batch))
+    smaller = _replaced(choose_model(recipe, replace(work, batch=batch)), inherited)
     reason = "the largest that fits into the free memory"
     return [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
 

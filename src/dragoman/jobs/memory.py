@@ -79,7 +79,7 @@ def outline_of(recipe: Any, vocabularies: Vocabularies) -> Outline:
             model = build_model(recipe.model, vocabularies)
         trained = model if adapters is None else Adapters(model, adapters)
     if getattr(recipe.training, "frozen", "none") == "embeddings":
-        freeze_embeddings(model)
+        freeze_embeddings(model, recipe.model.start_from.runs)
     return Outline(model, trained)
 
 

@@ -183,7 +183,8 @@ def assemble(run: Run, listener: Listener, *, resuming: bool, encoders: Encoders
     model = model.to(device)
     adapters = None if settings is None else Adapters(model, settings)
     if recipe.training.frozen == "embeddings":
-        freeze_embeddings(model)
+        assert recipe.model.start_from is not None, "a rule says so"
+        freeze_embeddings(model, recipe.model.start_from.runs)
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
@@ -336,6 +337,7 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     if len(paths) < 2:
         return
     model, trained = trainer.model.eval(), trainer.trained
+    last = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
     fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
     value = value_of(scores, trainer.settings)
@@ -345,6 +347,10 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     trainer.listener.record(record)
     if best is None or value > best:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
+        trained.load_state_dict(last)
+        trainer.progress.best = value  # so that a longer training replaces it only by something better
+        trainer.save()
+        load_weights(run.weights, trained)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, trained)

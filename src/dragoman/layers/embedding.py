@@ -1,6 +1,7 @@
 """Token embeddings and the output layer, which may share one matrix."""
 
 import math
+from collections.abc import Collection
 
 import torch
 import torch.nn.functional as F
@@ -42,10 +43,10 @@ def move_padding(embedding: TokenEmbedding, padding: int) -> None:
         embedding.weight.data[[before, padding]] = embedding.weight.data[[padding, before]]
 
 
-def freeze_embeddings(model: nn.Module) -> None:
-    """Freeze the token embeddings of a model, and output layers that share their matrix."""
-    for module in model.modules():
-        if isinstance(module, TokenEmbedding):
+def freeze_embeddings(model: nn.Module, parts: Collection[str] = ("whole",)) -> None:
+    """Freeze the token embeddings of parts of a model (`encoder`, `decoder`, `whole`), and layers that share their matrix."""
+    for name, module in model.named_modules(remove_duplicate=False):
+        if isinstance(module, TokenEmbedding) and ("whole" in parts or name.split(".")[0] in parts):
             module.weight.requires_grad_(False)
 
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman.attention.scores import ScoreChoice, build_score
@@ -48,6 +48,15 @@ class MoeSettings(Settings):
     """Trained runs to initialise from; by default all weights are random."""
     adapters: AdapterSettings | None = None
     """Train low-rank adapters of the run `start_from.whole`, which stays as it is; by default all weights are trained."""
+
+    @model_validator(mode="after")
+    def _check_cells(self) -> "MoeSettings":
+        if self.cells <= self.width:
+            raise ValueError(
+                f"`model.cells` is {self.cells}, but the output of so many cells is projected to `model.width`, {self.width}; it "
+                "must be larger"
+            )
+        return self
 
     @property
     def capabilities(self) -> Capabilities:

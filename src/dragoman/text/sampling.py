@@ -109,14 +109,20 @@ class UnigramSampler:
         self._unknown = min(scores) - UNKNOWN_PENALTY
         self._longest = max(len(piece) for piece in vocabulary)
         self._ends: dict[tuple[str, float], list[list[_LastPiece]]] = {}
+        self._kept = 0
+        """Pieces in `_ends`."""
 
     def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
         """Sample the ids of `word`."""
         ends = self._ends.get((word, rate))
         if ends is None:
-            if len(self._ends) > CACHED_TOKENS // 16:
+            ends = self._filter(word, rate)
+            size = sum(map(len, ends))
+            if self._kept + size > CACHED_TOKENS:
                 self._ends.clear()
-            ends = self._ends[word, rate] = self._filter(word, rate)
+                self._kept = 0
+            self._ends[word, rate] = ends
+            self._kept += size
         ids, end = [], len(word)
         while end:
             chance = rng.random()

@@ -63,6 +63,10 @@ class MetricsFile:
         write_recorded(self.path.parent, self.path, "".join(json.dumps(record) + "\n" for record in kept), grows=True)
         return damaged
 
+    def validated(self, step: int) -> bool:
+        """Tell whether the weights of a step were measured on dev."""
+        return any(one["step"] == step and "dev_loss" in one and "averaged" not in one for one in self.read())
+
     def read(self) -> list[dict[str, Any]]:
         """Return the records, without damaged lines such as a last line truncated by a crash."""
         return self._parsed()[0] if self.path.exists() else []

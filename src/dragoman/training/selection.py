@@ -115,6 +115,6 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
             ) from None
         check_fits(model, tensors, kept)
         files.save(files.weights, tensors, metadata)
-        return f"{files.weights} was damaged and has been replaced by {kept}, which contains the same weights."
+        return f"{files.weights} was damaged and has been replaced by {kept}, the weights of the best validation."
     check_fits(model, tensors, files.weights)
     return None

@@ -226,6 +226,8 @@ class TrainingSettings(OptimisationSettings):
 
     @model_validator(mode="after")
     def _check_average(self) -> "TrainingSettings":
+        if self.average == 1:
+            raise ValueError("`training.average` is 1, but an average needs 2 or more weights; set 0 for none")
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self

@@ -203,6 +203,8 @@ class Trainer:
             self.share() >= 1 or out_of_patience(self.progress, self.settings, say=self.listener.say)
         )
         if self.world.is_first:
+            if self.share() >= 1 and not self.metrics.validated(self.progress.step):  # the budget was lowered
+                self.progress.due, self.progress.finished = True, False
             self._recover()
         self._tell()
 
