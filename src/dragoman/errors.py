@@ -75,6 +75,15 @@ class LostProcessError(TrainingError):
     """One of several processes that train together has ended, so the others must start again."""
 
 
+def number_of(count: int, one: str, more: str | None = None) -> str:
+    """Return a number of things in words.
+
+    >>> number_of(1, "pair"), number_of(2000, "pair")
+    ('1 pair', '2,000 pairs')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
 def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:
     """Return a value as an error quotes it: text truncated to `limit` characters; anything else as its repr.
 

@@ -28,3 +28,12 @@ def test_a_file_that_is_there_is_not_written_over(trained: Trained, source: Path
     (tmp_path / "text.vi").write_text("mine")
     sentence = refusal("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi")
     assert sentence.startswith(f"{tmp_path / 'text.vi'} already exists; choose another file with --out")
+
+
+def test_a_byte_order_mark_is_not_translated(trained: Trained, source: Path, tmp_path: Path) -> None:
+    run, marked = trained("rnn"), tmp_path / "marked.en"
+    marked.write_bytes(b"\xef\xbb\xbf" + source.read_bytes())
+    for path in (source, marked):
+        dragoman("bulk", run, "--source", path, "--out", path.with_suffix(".vi"), "--beam", "2")
+    assert (tmp_path / "marked.vi").read_bytes() == (tmp_path / "text.vi").read_bytes()
+    assert "is a directory" in refusal("bulk", run, "--source", tmp_path, "--out", tmp_path / "out.vi")

@@ -144,3 +144,19 @@ def test_lines_are_written_whole(tmp_path: Path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\)"):
         write_lines(tmp_path / "none" / "out", ["one"])
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path, give):
+    (tmp_path / "a").write_text("\ufeffone\n\ufefftwo\n", encoding="utf-8")
+    assert read_sentences(tmp_path / "a") == ["one", "\ufefftwo"]
+    give("\ufeffone\ntwo\n".encode())
+    assert [line for chunk in standard_input(9) for line in chunk] == ["one", "two"]
+
+
+def test_files_are_swapped_only_where_both_are_wrong():
+    with pytest.raises(InputError, match="swap the files"):
+        check_languages(("en", "fr"), Path("a.fr"), Path("a.en"))
+    for source, target in ((Path("a.fr"), None), (Path("a.fr"), Path("a.fr")), (Path("a.en"), Path("b.en"))):
+        with pytest.raises(InputError, match="another run") as caught:
+            check_languages(("en", "fr"), source, target)
+        assert "swap" not in str(caught.value)

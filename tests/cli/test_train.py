@@ -69,3 +69,5 @@ def test_nothing_can_be_resumed_where_nothing_is(tmp_path: Path):
     assert f"there is no run {tmp_path / 'run'} to resume" in refusal(*command)
     (tmp_path / "run").mkdir()
     assert "is not a complete run: manifest.json is missing" in refusal(*command)
+    assert "there is no run folder" in refusal("train", tmp_path / "none", "--resume")
+    assert "is not a complete run" in refusal("train", tmp_path / "run", "--resume")

@@ -63,7 +63,7 @@ def test_a_memory_that_cannot_be_written_is_done_without(tmp_path: Path) -> None
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check `data\.root`"):
+    with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check its path, and `data\.root`"):
         Checksums().of(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="is a directory; give the path of a file"):
         Checksums().of(tmp_path)

@@ -71,7 +71,7 @@ def test_a_pair_of_an_earlier_corpus_is_a_duplicate_too() -> None:
 def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
     _, summary = kept([("a", "b")] * 2 + [("", "x")] * 4 + [("a b c d e", "a")], SETTINGS)
     assert str(summary).splitlines() == [
-        "1 pairs kept, 6 left out",
+        "1 pair kept, 6 left out",
         "  4 with an empty side: line 3; line 4; line 5, ...",
         "  1 seen before: line 2",
         "  1 with more than 4 words: line 7",

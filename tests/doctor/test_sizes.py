@@ -29,7 +29,7 @@ def test_little_data_is_a_warning(examined: Examined) -> None:
     found = examined(good(300), good(100, first=5000), every=True)
     words = {one.name: one.what for one in found if one.severity == "warning"}
     assert words["too-few-to-decide"] == "has 100 pairs: BLEU varies by about 4 points by chance"
-    assert "300 pairs together, too few" in words["too-little-data"]
+    assert "has 300 pairs, too few" in words["too-little-data"]
     enough = examined(good(2500), good(200, first=5000), every=True)
     assert not {"too-few-to-decide", "too-little-data"} & {one.name for one in enough}
 

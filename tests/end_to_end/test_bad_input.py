@@ -53,7 +53,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("model.kind=transfomer", "`model.kind` cannot be `transfomer`; did you mean `transformer`?"),
         ("model.cell=gur", "`model.cell` cannot be `gur`"),
         ("model.dropout=1.5", "`model.dropout` is 1.5, but input should be less than 1"),
-        ("training.steps=null", "`training` needs a budget: set `training.steps`"),
+        ("training.steps=null", "`training` needs a budget: set one of `training.steps`"),
         ("training.average=9", "`training.average` cannot exceed `training.keep`"),
         ("data.train=[]", "`data.train` names no corpus; add one"),
         (
@@ -67,7 +67,7 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
         ("text.size=5000", "text.size is 5000, but this text allows a vocabulary of at most"),
         ("text.size=8", "text.size is 8, but the characters of this text and the special tokens alone are"),
         ("data.filters.max_words=2", "no sentence pairs are left to train on; check `data.filters`"),
-        ("data.root=none", "there is no file none/train.en; check `data.root` and the path of the corpus"),
+        ("data.root=none", "there is no file none/train.en; check its path, and `data.root` if a recipe names it"),
         ("data.train.0.source=.", "is a directory; give the path of a file"),
         ("data.dev.0.target=none.fr", "there is no file"),
         ("data.dev.0.target=.", "is a directory; give the path of a file"),

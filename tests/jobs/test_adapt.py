@@ -144,6 +144,7 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
         "adapt", base, *more, "--method", "adapters", "--set", "model.adapters.rank=16"
     )
     assert "`droput`" in refusal("adapt", base, *more, "--set", "model.droput=1")
+    assert "`text.size: 1000` has no effect" in refusal("adapt", base, *more, "--set", "text.size=1000")
     wrong = dragoman("adapt", base, *more, "--mix", "nan")
     assert wrong.code == 2 and "nan is not a share from 0 to 0.9" in wrong.errors
     assert "to resume; remove --resume" in refusal("adapt", base, *more, "--resume")

@@ -92,7 +92,7 @@ def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable
     pairs = check_data(own, tmp_path / "cache", print)
     assert pairs == check_data(own, tmp_path / "cache", print) == 2500
     heard: list[str] = []
-    check_vocabularies(own, (codec, codec), pairs, say=heard.append)
+    check_vocabularies(own, (codec, codec), pairs, sized=True, say=heard.append)
     assert [one.partition(" ")[2].partition(" has")[0].partition(" does")[0] for one in heard] == [
         "the vocabulary of the source",
         "the vocabulary of the source",
@@ -100,5 +100,17 @@ def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable
         "the vocabulary of the target",
     ]
     heard.clear()
-    check_vocabularies(own, (codec, codec), 0, say=heard.append)
+    check_vocabularies(own, (codec, codec), pairs, sized=False, say=heard.append)
+    assert len(heard) == 2 and not any("text.size`, 0" in one or "smaller" in one for one in heard)
+    heard.clear()
+    check_vocabularies(own, (codec, codec), 0, sized=True, say=heard.append)
     assert heard == []
+
+
+def test_a_fault_that_stops_readers_cannot_be_passed_over(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    own = made()
+    place = own.data.place(own.data.train[0].paths[0], own.data.train[0])
+    place.write_text(place.read_text(encoding="utf-8") + "One more.\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="must match line by line") as caught:
+        check_data(own, tmp_path / "cache", print)
+    assert "data.check=false" not in str(caught.value)

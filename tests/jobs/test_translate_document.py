@@ -68,7 +68,7 @@ def test_a_file_is_written_and_the_progress_reported(tmp_path: Path):
     summary = translate_document(Swapper(), path, output, report=lambda done, total: seen.append((done, total)))
     assert output.read_text(encoding="utf-8") == "<p><b>TWO</b> ONE</p>"
     assert seen == [(0, 1), (1, 1)]
-    assert str(summary) == "1 different sentences in 1 segments were translated."
+    assert str(summary) == "Translated 1 different sentence in 1 segment."
 
 
 def test_a_dialogue_in_a_subtitle_keeps_its_lines(tmp_path: Path):

@@ -13,15 +13,13 @@ def test_any_one_budget_is_enough(budget: dict[str, float]) -> None:
 
 
 def test_a_section_without_a_budget_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"`training` needs a budget: set `training\.steps`"):
+    with pytest.raises(SettingsError, match=r"`training` needs a budget: set one of `training\.steps`"):
         parse(TrainingSettings, {})
 
 
 def test_more_weights_to_average_than_are_kept_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"`training\.average` cannot exceed `training\.keep`"):
         parse(TrainingSettings, {"steps": 1, "keep": 3, "average": 4})
-    with pytest.raises(SettingsError, match=r"an average needs 2 or more"):
-        parse(TrainingSettings, {"steps": 1, "keep": 3, "average": 1})
 
 
 @pytest.mark.parametrize("betas", [[0.9, 1.0], [-0.1, 0.9], [0.9]])

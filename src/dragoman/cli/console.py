@@ -25,7 +25,9 @@ SILENT_SECONDS = 1.0
 """Seconds after which an activity is reported on a terminal."""
 
 
-TRANSLATIONS_SAVED = "The finished translations are saved. Run the same command with --resume to continue."
+TRANSLATIONS_SAVED = (
+    "The translations are saved up to the last complete chunk. Run the same command with --resume to continue."
+)
 """What is said when the translation of a corpus is interrupted."""
 
 

@@ -106,9 +106,7 @@ def translate_file(
                 document.output,
                 reading=Reading(document.format, document.column, (to.source, to.target)),
                 to=to,
-                report=lambda done, total: display.show(
-                    f"{done:,} of {total:,} sentences translated", share=done / max(total, 1)
-                ),
+                report=lambda done, total: show_texts(display, done, total),
             )
         finally:
             display.close()
@@ -120,3 +118,10 @@ def translate_file(
             table |= {"memory": remembers.hits, "near": near}
             table |= {"prefixes": remembers.prefixes} if computing.near is not None else {}
         print(json.dumps(table, ensure_ascii=False))
+
+
+def show_texts(display: ProgressDisplay, done: int, total: int) -> None:
+    """Show how many texts of a document are translated; that none is, only where it can be replaced."""
+    if done or display.live is not None:
+        text = f"{done:,} of {total:,} sentences translated"
+        display.show(text, share=done / max(total, 1), final=done == total)

@@ -24,7 +24,16 @@ def read_sentences(path: Path) -> list[str]:
     """Return the lines of a text file (plain, .gz, .xz or .zst), or of standard input for `-`."""
     if str(path) == "-":
         return [line for chunk in standard_input(1 << 16) for line in chunk]
-    return list(read_lines(path))
+    return [without_mark(line, number) for number, line in enumerate(read_lines(path), 1)]
+
+
+def without_mark(line: str, number: int) -> str:
+    """Return a line without the byte order mark with which some programs begin a text.
+
+    >>> without_mark("\ufeffI love cats.", 1)
+    'I love cats.'
+    """
+    return line.removeprefix("\ufeff") if number == 1 else line
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
@@ -47,9 +56,12 @@ def check_languages(languages: tuple[str | None, str | None], source: Path | Non
     Traceback (most recent call last):
     dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
     """
-    for path, own, other in ((source, *languages), (target, *reversed(languages))):
-        if path is not None and own != other and language_of(Path(path)) == other:
-            raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; swap the files")
+    sides = ((source, *languages), (target, *reversed(languages)))
+    wrong = [(path, other) for path, own, other in sides if path and own != other and language_of(Path(path)) == other]
+    if wrong:
+        path, other = wrong[0]
+        advice = "swap the files" if len(wrong) == 2 else "give a file in the language of this run, or another run"
+        raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; {advice}")
 
 
 def _translates(source: str | None, target: str | None) -> str:
@@ -79,7 +91,7 @@ def standard_input(most: int) -> Iterator[list[str]]:
                 continue
             number += 1
             try:
-                chunk.append(_decode(line, number))
+                chunk.append(without_mark(_decode(line, number), number))
             except InputError:
                 if chunk:
                     yield chunk  # the lines before are answered whenever they came

@@ -87,11 +87,13 @@ def size(count: float) -> str:
 
 def _chosen(made: "Plan") -> Iterator[str]:
     """Yield what `auto` has chosen."""
+    from dragoman.runs.recipe import written_value
+
     if made.chosen:
         yield from ("", "Chosen by `auto`")
     for choice in made.chosen:
         value = choice.value
-        text = f"layer {value['layer']}, head {value['head']}" if isinstance(value, dict) else str(value)
+        text = f"layer {value['layer']}, head {value['head']}" if isinstance(value, dict) else written_value(value)
         yield f"  {choice.path:28} {text:16} {choice.reason}".rstrip()
 
 

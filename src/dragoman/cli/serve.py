@@ -53,7 +53,7 @@ def serve(
     from dragoman.serving.settings import ServiceSettings
     from dragoman.settings import override, parse
 
-    chosen = parse(ServiceSettings, override({}, settings or []), "the settings of the service")
+    chosen = parse(ServiceSettings, override({}, settings or []), "the service")
     offers = read_offers(runs, engine="torch" if glossary and engine == "auto" else engine, device=device)
     terms = {} if not glossary else {"glossary": check_glossaries(glossary, offers, engine=engine)}
     service = make_service(offers, loader(engine=engine, device=device, **terms), chosen)

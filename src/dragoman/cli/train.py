@@ -1,5 +1,6 @@
 """`dragoman train`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -29,11 +30,15 @@ def train(
     """Train a translator or a language model. Ctrl-C saves; --resume continues where it stopped."""
     from dragoman.jobs.train import fit
     from dragoman.models.build import purpose_of
-    from dragoman.runs.recipe import load_recipe
+    from dragoman.runs.folder import read_manifest
+    from dragoman.runs.recipe import load_recipe, shipped
 
     folder = out or Path("runs") / Path(recipe).stem
     name: str | Path = recipe
-    if resume and Path(recipe).is_dir():
+    if resume and out is None and recipe not in shipped() and not Path(recipe).is_file():
+        read_manifest(Path(recipe))
+        folder, name = Path(recipe), Path(recipe) / "recipe.yaml"
+    elif resume and Path(recipe).is_dir():
         folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
     loaded = load_recipe(name, settings or [])
     if ray is None:
@@ -54,7 +59,7 @@ def train(
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
         f"{loaded.training.metric} at step {progress.best_step:,}. "
-        f"Use it with: dragoman {purpose_of(loaded.model)} {folder}{several} < FILE"
+        f"Use it with: dragoman {purpose_of(loaded.model)} {shlex.quote(str(folder))}{several} < FILE"
     )
     note_test_scores(folder)
     print_path(folder)

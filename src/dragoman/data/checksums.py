@@ -34,11 +34,14 @@ class Checksums:
                 known = [status.st_size, status.st_mtime_ns, file_checksum(path)]
                 self._known[str(path.resolve())] = known
         except FileNotFoundError:
-            raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
+            raise CorpusError(
+                f"there is no file {path}; check its path, and `data.root` if a recipe names it"
+            ) from None
         except IsADirectoryError:
             raise CorpusError(f"{path} is a directory; give the path of a file") from None
         except OSError as error:
-            raise CorpusError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+            advice = "check its permissions" if isinstance(error, PermissionError) else "check its path"
+            raise CorpusError(f"{path} cannot be read ({error.strerror}); {advice}") from None
         return str(known[2])
 
     def save(self) -> None:

@@ -89,7 +89,8 @@ def _read_part(corpus: CorpusSettings, data: DataSettings, report: Report) -> It
         if kept == corpus.first:
             break
     if count == 0:
-        raise CorpusError(f"{corpus.name} contains no sentence pairs; give a corpus that does")
+        name = str(data.place(corpus.paths[0], corpus)) if corpus.paths else corpus.name
+        raise CorpusError(f"{name} contains no sentence pairs; give a corpus that does")
 
 
 def first_of_each_direction(pairs: Iterable[Pair], count: int) -> list[Pair]:

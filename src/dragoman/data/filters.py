@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import FilterSettings
+from dragoman.errors import number_of
 from dragoman.text.normalize import normalize
 
 PLACES = 3
@@ -47,7 +48,7 @@ class FilterSummary:
         return cls(table["kept"], Counter(table["dropped"]), table["places"], table["warnings"])
 
     def __str__(self) -> str:
-        lines = [f"{self.kept:,} pairs kept, {self.dropped.total():,} left out"]
+        lines = [f"{number_of(self.kept, 'pair')} kept, {self.dropped.total():,} left out"]
         for reason, count in self.dropped.most_common():
             more = ", ..." if count > PLACES else ""
             lines.append(f"  {count:,} {reason}: {'; '.join(self.places[reason])}{more}")

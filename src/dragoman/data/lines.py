@@ -51,7 +51,7 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
         with _open(path) as stream:
             yield from _split(_chunks(stream, path.suffix), path)
     except FileNotFoundError:
-        raise CorpusError(f"there is no file {path}; check `data.root` and the path of the corpus") from None
+        raise CorpusError(f"there is no file {path}; check its path, and `data.root` if a recipe names it") from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a directory; give the path of a file") from None
     except PermissionError:

@@ -1,7 +1,7 @@
 """Corpora and lines of the wrong size: too long for the model, too few to learn from or to decide."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from dragoman.data.findings import Finding
 from dragoman.data.settings import FilterSettings
 from dragoman.doctor.check import Check, LineCheck, Patient, Tally
 from dragoman.doctor.chunk import Chunk, Rows, Side
+from dragoman.errors import number_of
 
 FEW_FOR_TEST = 200
 """A dev or test corpus with fewer pairs decides little."""
@@ -88,7 +89,7 @@ class TooFew(Check):
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if there are few."""
         if self.patient.part != "train" and self.seen < FEW_FOR_TEST:
-            what = f"has {self.seen} pairs: BLEU varies by about {INTERVAL / self.seen**0.5:.0f} points by chance"
+            what = f"has {number_of(self.seen, 'pair')}: BLEU varies by about {INTERVAL / self.seen**0.5:.0f} points by chance"
             yield self.finding(Tally(self.seen), what=what)
 
 
@@ -99,26 +100,29 @@ class Training:
     limits: Limits
     pairs: int = 0
     words: int = 0
-    file: str = ""
+    files: dict[str, None] = field(default_factory=dict)
+    """The first file of each corpus, in order."""
 
     def add(self, patient: Patient, chunk: Chunk) -> None:
         """Count the pairs and target words of a chunk."""
-        self.file = self.file or patient.files[0]
+        self.files[patient.files[0]] = None
         self.pairs += len(chunk)
         self.words += int(chunk.target.words.sum())
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if there is too little."""
-        weights = self.limits.weights
+        weights, file = self.limits.weights, next(iter(self.files), "")
+        several = len(self.files) > 1
+        who, together = ("and all other training corpora have", " together") if several else ("has", "")
         if 0 < self.pairs < FEW_FOR_TRAINING:
-            what = f"and all other training corpora have {self.pairs:,} pairs together, too few for a translator"
-            yield Finding(TooLittle.name, "warning", what, TooLittle.advice, self.file, count=self.pairs)
+            what = f"{who} {number_of(self.pairs, 'pair')}{together}, too few for a translator"
+            yield Finding(TooLittle.name, "warning", what, TooLittle.advice, file, count=self.pairs)
         elif weights is not None and weights > WEIGHTS_PER_WORD * self.words > 0:
             what = (
-                f"and all other training corpora have {self.words:,} target words together, too few for a model of "
+                f"{who} {self.words:,} target words{together}, too few for a model of "
                 f"{weights:,} weights, which will learn them by heart"
             )
-            yield Finding(TooLittle.name, "warning", what, TooLittle.advice, self.file, count=self.pairs)
+            yield Finding(TooLittle.name, "warning", what, TooLittle.advice, file, count=self.pairs)
 
 
 class TooLittle(TooFew):

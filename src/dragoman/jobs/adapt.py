@@ -43,7 +43,7 @@ from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import check_rows
+from dragoman.runs.warm_start import check_rows, codecs_for
 from dragoman.settings import override, parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
@@ -226,8 +226,9 @@ def _check_folder(out: Path) -> None:
 
 
 def _check_model(out: Path, recipe: Recipe, base: Run) -> None:
-    """Raise SettingsError for adapters that do not fit the model, before hours of work rather than after."""
+    """Raise SettingsError for settings of text or adapters that do not fit the model, before hours of work rather than after."""
     check_rows(recipe)
+    codecs_for(recipe, lambda: ())
     model, adapters = new_run(out, recipe, (base.source, base.target), metadata={}).fresh_model(), recipe.model.adapters
     if adapters is not None:
         Adapters(model, adapters)

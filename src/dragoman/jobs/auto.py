@@ -14,6 +14,7 @@ import torch
 
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
+from dragoman.errors import number_of
 from dragoman.interfaces import Batch
 from dragoman.jobs.choices import FILLED, PASSES, Choice, Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, random_sentences
@@ -22,7 +23,7 @@ from dragoman.machine.threads import threads_restored
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
-from dragoman.runs.recipe import Recipe, settled
+from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
@@ -171,7 +172,8 @@ def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
 def table(choices: Sequence[Choice], work: Workload) -> Iterator[str]:
     """Yield the lines of a table of choices that depend on the corpus, the budget or the machine."""
     speed = "" if work.speed is None else f", {work.speed:,.0f} tokens/s on this machine"
-    yield f"Chosen by `auto` for {work.pairs:,} pairs, {work.passes:.3g} passes over them in the budget{speed}:"
+    pairs = number_of(work.pairs, "pair")
+    yield f"Chosen by `auto` for {pairs}, {work.passes:.3g} passes over the corpus in the budget{speed}:"
     for choice in choices:
         if choice.reason:
             yield f"  {choice.path:28} {_short(choice.value):12} {choice.reason}"
@@ -185,7 +187,7 @@ def _short(value: Any) -> str:
     """
     if isinstance(value, dict):
         value = "{} {}".format(*next(iter(value.items())))
-    return str(value)
+    return written_value(value)
 
 
 def _values(choices: Iterable[Choice]) -> dict[str, Any]:

@@ -55,6 +55,8 @@ def translate_file(
     if out.exists():
         raise RunError(f"{out} already exists; choose another file with --out, or delete it")
     check_output(out)
+    if source.is_dir():
+        raise InputError(f"{source} is a directory; give the path of a text with one sentence per line")
     if not source.is_file():
         raise InputError(f"there is no file {source}; give the path of a text with one sentence per line")
     translator.check_dictionary(translator.settings)
@@ -85,7 +87,8 @@ def only_best(found: Translation, pair: Pair) -> list[Translation]:
 
 def _pairs(source: Path) -> Iterator[Pair]:
     """Yield the lines of a file as sentences without translations; blank ones separate documents."""
-    for number, line in enumerate(read_lines(source), 1):
+    for number, read in enumerate(read_lines(source), 1):
+        line = read.removeprefix("\ufeff") if number == 1 else read
         yield Pair(line, "", f"{source}, line {number}", document=str(source) if line.strip() else None)
 
 

@@ -18,7 +18,7 @@ from dragoman.doctor.examine import VERSION, Verdict, examine
 from dragoman.doctor.languages import identifier_missing
 from dragoman.doctor.pairs import BlankPair, BlankSide
 from dragoman.doctor.sizes import Limits
-from dragoman.doctor.vocabulary import TEXTS, vocabulary_findings
+from dragoman.doctor.vocabulary import NAMES, TEXTS, vocabulary_findings
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.jobs.checks import smallest_outline
 from dragoman.jobs.parts import model_of
@@ -29,6 +29,10 @@ from dragoman.text.codec import Codec
 CLOSER = "look closer with `dragoman check RECIPE --report page.html`"
 TOLD_LATER = (BlankSide.name, BlankPair.name)
 """Findings that training reports itself, when it leaves these pairs out."""
+REFUSED_BY_READERS = frozenset(["line-counts", "invalid-utf8", "missing-columns", "unreadable-object"])
+"""Findings that stop training whether or not the corpora are examined."""
+OF_SIZE = NAMES[1:]
+"""Findings whose advice is another size of the vocabulary."""
 
 
 def limits_of(recipe: Recipe) -> Limits:
@@ -74,16 +78,21 @@ def check_data(recipe: Recipe, cache: Path, say: Callable[[str], object]) -> int
     if errors:
         others = "; ".join(f"{finding.place} {finding.what}" for finding in errors[1:])
         more = f" (and {len(errors) - 1} more: {others})" if others else ""
-        raise CorpusError(f"{errors[0].sentence}{more}; {CLOSER}, or train all the same with `--set data.check=false`")
+        anyway = ", or train all the same with `--set data.check=false`"
+        readable = not any(one.name in REFUSED_BY_READERS for one in errors)
+        raise CorpusError(f"{errors[0].sentence}{more}; {CLOSER}{anyway * readable}")
     if _warn(known.findings, say):
         say(f"{CLOSER[0].upper()}{CLOSER[1:]}.")
     return known.pairs
 
 
 def check_vocabularies(
-    recipe: Recipe, codecs: tuple[Codec, Codec], pairs: int, *, say: Callable[[str], object]
+    recipe: Recipe, codecs: tuple[Codec, Codec], pairs: int, *, sized: bool, say: Callable[[str], object]
 ) -> None:
-    """Judge the vocabularies of a new run, if it has its own, by so many training pairs; `say` gets the warnings."""
+    """Judge the vocabularies of a new run, if it has its own, by so many training pairs; `say` gets the warnings.
+
+    `sized` says whether the user has chosen their size, which only then is judged.
+    """
     if not pairs or recipe.text.kind == "imported":
         return
     trained, dev = (
@@ -92,7 +101,8 @@ def check_vocabularies(
     )
     for codec, side in zip(codecs, ("source", "target"), strict=True):
         texts, others = ([getattr(pair, side) for pair in some] for some in (trained, dev))
-        _warn(vocabulary_findings(codec, side, trained=texts, pairs=pairs, dev=others), say)
+        found = vocabulary_findings(codec, side, trained=texts, pairs=pairs, dev=others)
+        _warn((one for one in found if sized or one.name not in OF_SIZE), say)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
         return codecs if codecs is not None else learn_both(recipe, listener)
 
+    sized = "text.size" not in recipe.auto and recipe.model.start_from is None
     if recipe.auto:
         chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
         recipe, codecs = chosen.recipe, chosen.codecs
@@ -76,7 +77,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
         listener.say(sentence)
     codecs = learn(recipe)
     _check_codecs(recipe, codecs)
-    check_vocabularies(recipe, codecs, examined, say=listener.say)
+    check_vocabularies(recipe, codecs, examined, sized=sized, say=listener.say)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
         device = choose_device(recipe.training.device)

@@ -12,7 +12,7 @@ from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
 from dragoman.documents.transfer import Transferred, is_written, transfer
-from dragoman.errors import InputError
+from dragoman.errors import InputError, number_of
 from dragoman.inference.translation import TermCounts, Translation
 
 CHUNK = 256
@@ -63,11 +63,12 @@ class Summary:
     """The terms of the glossary, counted once for each different sentence."""
 
     def __str__(self) -> str:
-        text = f"{self.sentences:,} different sentences in {self.segments:,} segments were translated."
+        text = f"Translated {number_of(self.sentences, 'different sentence')} in {number_of(self.segments, 'segment')}."
         if self.placeholders or self.tags:
-            text += f" {self.placeholders:,} placeholders or numbers and {self.tags:,} tags were mended."
+            mended = number_of(self.placeholders, "placeholder or number", "placeholders or numbers")
+            text += f" Mended {mended} and {number_of(self.tags, 'tag')}."
         if self.left:
-            text += f" {self.left:,} segments could not be mended and were left as they were."
+            text += f" Left as in the source, for want of mending: {number_of(self.left, 'segment')}."
         if self.terms.matched:
             text += f" {self.terms}"
         return text

@@ -151,6 +151,15 @@ def settled(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     return parse(Recipe, table)
 
 
+def written_value(value: object) -> str:
+    """Return a value as recipes and `--set` write it.
+
+    >>> written_value(None), written_value(True), written_value(0.1)
+    ('null', 'true', '0.1')
+    """
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def written(recipe: Recipe) -> str:
     """Return `recipe` as YAML, with `auto` where settings will be chosen; read again, it leaves the same to be chosen."""
     table = recipe.model_dump(mode="json")

@@ -137,7 +137,7 @@ class OptimisationSettings(Settings):
     @model_validator(mode="after")
     def _check(self) -> "OptimisationSettings":
         if all(getattr(self, budget) is None for budget in BUDGETS):
-            raise ValueError(f"`training` needs a budget: set `training.{'`, `training.'.join(BUDGETS)}`")
+            raise ValueError(f"`training` needs a budget: set one of `training.{'`, `training.'.join(BUDGETS)}`")
         if any(first.after >= second.after for first, second in pairwise(self.phases)):
             raise ValueError("`training.phases` must start one after the other; put them in order of `after`")
         for number in range(len(self.phases) + 1):
@@ -222,12 +222,11 @@ class TrainingSettings(OptimisationSettings):
     keep: int = Field(5, ge=0)
     """Keep the weights of the last N validations, for averaging."""
     average: int = Field(0, ge=0)
-    """At the end, also evaluate the average of the last N kept weights (2 or more), and use it if it is better on dev."""
+    """At the end, also evaluate the average of the last N kept weights (2 or more; 0 and 1 average nothing), and use it if it is
+    better on dev."""
 
     @model_validator(mode="after")
     def _check_average(self) -> "TrainingSettings":
-        if self.average == 1:
-            raise ValueError("`training.average` is 1, but an average needs 2 or more weights; set 0 for none")
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self
