@@ -108,7 +108,7 @@ def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable
 
 
 def test_a_fault_that_stops_readers_cannot_be_passed_over(made: Callable[..., Recipe], tmp_path: Path) -> None:
-    own = made()
+    own = made([(f"one {at}", f"un {at}") for at in range(50)])
     place = own.data.place(own.data.train[0].paths[0], own.data.train[0])
     place.write_text(place.read_text(encoding="utf-8") + "One more.\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="must match line by line") as caught:
