@@ -111,6 +111,6 @@ def test_a_fault_that_stops_readers_cannot_be_passed_over(made: Callable[..., Re
     own = made([(f"one {at}", f"un {at}") for at in range(50)])
     place = own.data.place(own.data.train[0].paths[0], own.data.train[0])
     place.write_text(place.read_text(encoding="utf-8") + "One more.\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match="must match line by line") as caught:
+    with pytest.raises(CorpusError, match="1 tab-separated column") as caught:
         check_data(own, tmp_path / "cache", print)
     assert "data.check=false" not in str(caught.value)
