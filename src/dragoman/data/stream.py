@@ -252,10 +252,10 @@ class BatchStream(Iterator[Batch]):
         if links is None or set(read) & set(self.codecs[0].marks):
             return None
         frames = self.codecs[0].frame_of(read), self.codecs[1].starts.around(written)
-        sides = zip(self.codecs, frames, (read, written), range(2), strict=True)
-        return link_tokens(links, *(self._words(index, side, frame, ids) for _, frame, ids, side in sides))
+        sides = zip(frames, (read, written), range(2), strict=True)
+        return link_tokens(links, *(self._words(index, side, frame, ids=ids) for frame, ids, side in sides))
 
-    def _words(self, index: int, side: int, frame: Frame, ids: list[int]) -> list[int]:
+    def _words(self, index: int, side: int, frame: Frame, *, ids: list[int]) -> list[int]:
         """Return the word of each token of a sentence, -1 for the frame around it.
 
         An unknown token does not show whether it was a word of its own, but the text does, unless it was sampled.

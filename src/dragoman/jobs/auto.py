@@ -119,7 +119,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
-    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), inherited)
+    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), inherited=inherited)
     for line in table(choices, work):
         say(line)
     return Settled(settled(recipe, _values(choices)), codecs, tuple(choices))
@@ -147,7 +147,7 @@ def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[C
 
 
 def _within_memory(
-    recipe: Recipe, work: Workload, most: Callable[[Recipe], int], inherited: Mapping[str, Any]
+    recipe: Recipe, work: Workload, most: Callable[[Recipe], int], *, inherited: Mapping[str, Any]
 ) -> list[Choice]:
     """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory."""
     choices = _replaced(choose_model(recipe, work), inherited)

@@ -78,7 +78,7 @@ def outline_of(recipe: Any, vocabularies: Vocabularies) -> Outline:
         else:
             model = build_model(recipe.model, vocabularies)
         trained = model if adapters is None else Adapters(model, adapters)
-    if getattr(recipe.training, "frozen", "none") == "embeddings":
+    if getattr(recipe.training, "frozen", "none") == "embeddings" and recipe.model.start_from is not None:
         freeze_embeddings(model, recipe.model.start_from.runs)
     return Outline(model, trained)
 

@@ -123,7 +123,7 @@ class DeepLDocuments:
         self.waiting[identifier] = one
         call = Call((), source, target)
         portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
-        one.work = asyncio.create_task(_translate(one, request, document, portions))
+        one.work = asyncio.create_task(_translate(one, request, document, portions=portions))
         return JSONResponse({"document_id": identifier, "document_key": one.key})
 
     async def status(self, request: Request, document_id: str) -> Response:
@@ -175,7 +175,7 @@ class DeepLDocuments:
 
 
 async def _translate(
-    one: Waiting, request: Request, document: Upload, portions: AsyncGenerator[list[Answer], None]
+    one: Waiting, request: Request, document: Upload, *, portions: AsyncGenerator[list[Answer], None]
 ) -> None:
     """Translate a document; what the service cannot do, through no fault of the caller, is not counted."""
     one.begun = True
