@@ -143,3 +143,8 @@ def test_samples_end_where_the_vocabulary_has_its_eos() -> None:
     )
     assert {token for ids in found.ids for one in ids for token in one} == {1, 2}
     assert len({len(one) for ids in found.ids for one in ids}) > 1
+
+
+def test_the_lowest_temperature_takes_the_likeliest() -> None:
+    shaped = shape(torch.tensor([[0.2, 0.5, 0.3]]).log(), DecodingSettings(method="sample", temperature=1e-40))
+    assert shaped.exp().tolist() == [[0.0, 1.0, 0.0]]

@@ -36,10 +36,7 @@ from dragoman.settings import parse
             "decoding: `rerank` and `coverage_penalty` both choose among the hypotheses; set `rerank: []` or "
             "`coverage_penalty: 0`",
         ),
-        (
-            {"temperature": 1e-40},
-            "decoding: `temperature` is 1e-40, but input should be greater than or equal to 0.001",
-        ),
+        ({"temperature": 0}, "decoding: `temperature` is 0, but input should be greater than 0"),
         ({"length_penalty": 5000}, "decoding: `length_penalty` is 5000, but input should be less than or equal to 100"),
     ],
 )

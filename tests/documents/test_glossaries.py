@@ -44,6 +44,8 @@ def test_a_csv_file_may_have_the_columns_of_deepl(tmp_path: Path):
 def test_a_csv_file_may_have_semicolons(tmp_path: Path):
     assert read(tmp_path, "a.csv", "cat;mèo\nhouse;nhà|ngôi nhà\n") == {"cat": ["mèo"], "house": ["nhà", "ngôi nhà"]}
     assert read(tmp_path, "a.csv", "a;b,c\nword\n") == {"a;b": ["c"], "word": ["word"]}
+    assert read(tmp_path, "a.csv", '"cat; dog";"mèo"\nword\n') == {"cat; dog": ["mèo"], "word": ["word"]}
+    assert read(tmp_path, "a.csv", "Hello, world;Xin chào\ncat;mèo\n") == {"Hello, world": ["Xin chào"], "cat": ["mèo"]}
 
 
 def test_a_tbx_file_has_concepts_in_languages(tmp_path: Path):

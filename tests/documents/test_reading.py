@@ -29,6 +29,14 @@ def test_encodings_survive(tmp_path: Path, content: bytes):
         (b'<?xml version="1.0" encoding="latin1"?><p>a', b'<?xml version="1.0" encoding="latin1"?><p>A &#7871;'),
         ('<meta charset="iso-8859-1"><p>é'.encode(), '<meta charset="iso-8859-1"><p>É ế'.encode()),
         (b'<meta charset="UTF-8"><p>a', '<meta charset="UTF-8"><p>A ế'.encode()),
+        (b'<meta charset="undefined"><p>a', '<meta charset="undefined"><p>A ế'.encode()),
+        (b"<meta charset=unicode_escape><p>\\x41", "<meta charset=unicode_escape><p>\\X41 ế".encode()),
+        (b"<meta content='set charset=big5'><p>a", "<meta content='set charset=big5'><p>A ế".encode()),
+        (b"<!--<meta charset=big5>--><p>a", "<!--<meta charset=big5>--><p>A ế".encode()),
+        (
+            b"<meta http-equiv=Content-Type content='text/html; charset=gb2312'><p>\x81\x40",
+            b"<meta http-equiv=Content-Type content='text/html; charset=gb2312'><p>\x81\x40 &#7871;",
+        ),
     ],
 )
 def test_a_page_is_written_as_it_says(tmp_path: Path, content: bytes, expected: bytes):
@@ -38,9 +46,6 @@ def test_a_page_is_written_as_it_says(tmp_path: Path, content: bytes, expected: 
     (own,) = document.segments
     assert document.written([None]) == content
     assert document.written([Segment(f"{own.text.upper()} ế")]) == expected
-    path.write_bytes(b'<meta charset="klingon"><p>a')
-    with pytest.raises(InputError, match="not KLINGON"):
-        open_document(path)
 
 
 def test_compressed_documents_are_compressed_again(tmp_path: Path):

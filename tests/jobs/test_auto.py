@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.tiny import RECIPE, left_to_auto, recipe_file
+from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
 
 from dragoman.errors import TextError
 from dragoman.jobs import auto
@@ -230,3 +230,14 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
             say=print,
         )
     assert sizes == [500]
+
+
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path: Path, kind: str) -> None:
+    base = open_run(trained(kind))
+    given = [f"model={{kind: auto, start_from: {{whole: {base.folder}}}}}", "text.size=auto"]
+    fit(left_to_auto(*given, "training.minutes=0.01", "training.precision=float32"), tmp_path / "run")
+    found = open_run(tmp_path / "run").recipe
+    assert found.text.size == base.recipe.text.size
+    own, other = found.model.model_dump(), base.recipe.model.model_dump()
+    assert own["kind"] == kind and {name for name in own if own[name] != other[name]} <= {"start_from", "dropout"}

@@ -113,12 +113,12 @@ def test_generation_settings_are_kept(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "marian")
     place = folder / "generation_config.json"
     known = json.loads(place.read_text(encoding="utf-8"))
-    own = {"num_beams": 4, "length_penalty": 0.7, "no_repeat_ngram_size": 3, "max_length": 20}
+    own = {"num_beams": 4, "length_penalty": 0.7, "no_repeat_ngram_size": 3, "max_length": 30}
     place.write_text(json.dumps(known | own), encoding="utf-8")
     import_model(folder, tmp_path / "run", languages=("en", "vi"))
     found = open_run(tmp_path / "run").recipe.decoding
     assert (found.beam, found.length_normalisation, found.length_penalty) == (4, "average", 0.7)
-    assert (found.no_repeat_ngram, found.maximum_length) == (3, 18)
+    assert (found.no_repeat_ngram, found.maximum_length) == (3, 28)
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(imported: Models) -> None:

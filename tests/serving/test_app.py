@@ -55,6 +55,11 @@ def test_other_origins_may_call_only_if_they_are_named() -> None:
     assert "access-control-allow-origin" not in client().get("/docs", headers=origin).headers
     allowed = client(origins=("https://example.org",)).get("/docs", headers=origin).headers
     assert allowed["access-control-allow-origin"] == "https://example.org"
+    page = client(origins=("https://example.org",), max_body_mb=0.000001)
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-api-key,content-type"}
+    assert page.options("/v1/translate", headers=origin | asks).status_code == 200
+    refused = page.post("/v1/translate", json={"text": "hello" * 9, "target": "vi"}, headers=origin)
+    assert refused.status_code == 413 and refused.headers["access-control-allow-origin"] == "https://example.org"
 
 
 def test_routers_find_service_and_gate_and_leave_facts_for_the_log(capsys: pytest.CaptureFixture[str]) -> None:

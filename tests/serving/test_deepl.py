@@ -153,6 +153,8 @@ def test_keys_are_asked_for_counted_and_refused_beyond_their_quota(service: Phra
         client.headers["Authorization"] = f"DeepL-Auth-Key {key}"
         service.failures = [OverloadedError("full", retry_after=3)]
         assert asked(client, text=["red house"], source_lang="EN")[0] == 429
+        for wrong in ({"target_lang": "XX"}, {"formality": "more"}, {"model_type": "x"}, {"glossary_id": "x"}):
+            assert asked(client, text=["hello"], **{"source_lang": "EN", **wrong})[0] in (400, 404)
         assert said(client, "hello") == "xin chào"
         assert client.get("/v2/usage").json() == {"character_count": 5, "character_limit": 10}
         assert asked(client, text=["red house"], source_lang="EN") == (

@@ -1,7 +1,6 @@
 """DeepL's routes for documents: uploaded, asked after, fetched once."""
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,21 +85,23 @@ def test_what_the_service_cannot_do_is_told_and_not_counted(monkeypatch: pytest.
 
         before = used()
         assert problem(ModelError("the model is gone")) == "the model is gone"
-        assert used() == before
         assert "the log of the service says where" in problem(IndexError("a bug"))
+        assert used() == before
     assert '"kind": "IndexError"' in capsys.readouterr().err
 
 
 def test_documents_that_nobody_fetches_are_forgotten_and_make_room():
     clock = [0.0]
     documents = DeepLDocuments(DeepLGlossaries(Glossaries(open_store(MEMORY))), now=lambda: clock[0])
-    work: Any = SimpleNamespace(cancel=lambda: clock.append(1.0))
-    documents.waiting["OLD"] = Waiting("key", "owner", "a.txt", 9, 60.0, KEEP_BYTES // 2, work=work)
+    documents.waiting["OLD"] = old = Waiting("key", "owner", "a.txt", 9, 60.0, KEEP_BYTES // 2)
     with pytest.raises(OverloadedError, match="too many documents"):
         documents._make_room(1)
     clock[0] = 61.0
+    with pytest.raises(OverloadedError, match="too many documents"):
+        documents._make_room(1)  # it is still being translated
+    old.content = b"x"
     documents._make_room(1)
-    assert documents.waiting == {} and len(clock) == 2
+    assert documents.waiting == {}
 
 
 def test_a_document_is_opened_only_for_a_key_that_is_known(monkeypatch: pytest.MonkeyPatch):

@@ -28,3 +28,11 @@ def test_a_single_language_needs_no_looking(monkeypatch: pytest.MonkeyPatch) -> 
     assert Detector(["en"]).detect("hello") == [Detection("en", 1.0)]
     with pytest.raises(ServiceError, match="pip install"):
         Detector(["en", "vi"]).detect("hello")
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [("pb", "Eu gosto muito do meu gato e da minha casa."), ("zt", "我喜歡我的貓和我的房子")]
+)
+def test_other_codes_of_a_language_are_known(code: str, text: str) -> None:
+    pytest.importorskip("py3langid")
+    assert Detector(["en", code]).detect(text)[0].language == code

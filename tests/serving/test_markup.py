@@ -43,6 +43,12 @@ def translated(markup: str, rules: TagRules, *, links: bool = True) -> str:
             "<!DOCTYPE html>\n<title>Y X</title><script>a b</script>",
         ),
         ("R&amp;D &lt; x", HTML, "X &lt; R&amp;D"),
+        ('<p data-translate="no">x y</p>', HTML, '<p data-translate="no">Y X</p>'),
+        (
+            '<a href="/?translate=no" data-class="notranslate">x y</a>',
+            HTML,
+            '<a href="/?translate=no" data-class="notranslate">Y X</a>',
+        ),
         ("a <i>b <u>c</u></i> d", HTML, "D <i><u>C</u> B</i> A"),
         ('Hello <x id="1"></x> world', XML, 'WORLD HELLO <x id="1"></x>'),
         ("<a><b>one two</b><b>three</b></a>", XML, "<a><b>TWO ONE</b><b>THREE</b></a>"),
@@ -123,3 +129,8 @@ def test_an_answer_that_does_not_tell_its_sentences_is_aligned_by_position():
     assert alignment_of("a b", Answer("x y", "en", "vi", "m")).links == {(0, 0), (1, 1)}
     odd = Answer("x y", "en", "vi", "m", sentences=(Sentence("a", "z", 0, 0, alignment=((0, 0),)),))
     assert alignment_of("a b", odd).links == {(0, 0), (1, 1)}
+
+
+def test_white_space_of_preformatted_text_is_read():
+    assert read_markup("<pre>one two\n  three</pre>", HTML).texts == ["one two\n  three"]
+    assert read_markup("<p>one two\n  three 5&nbsp;km</p>", HTML).texts == ["one two three 5\xa0km"]

@@ -126,6 +126,24 @@ def test_a_model_arrives_although_those_that_asked_for_it_gave_up() -> None:
     assert loads == ["a"]
 
 
+def test_two_models_for_one_place_both_answer() -> None:
+    loaded: list[str] = []
+    offers = [offer(name, ("en", "vi"), size=10) for name in "ab"]
+
+    async def visit(offered: Models, one: Offer) -> str:
+        async with offered.lease(one) as engine:
+            return (await engine.translate([job("xy")]))[0].best.text
+
+    async def use() -> None:
+        offered = models(loaded, *offers, memory_mb=1e-5)
+        found = await asyncio.wait_for(asyncio.gather(*(visit(offered, one) for one in offers * 3)), 20)
+        assert found == ["yx"] * 6
+        await offered.close()
+
+    asyncio.run(use())
+    assert sorted(loaded) == ["a", "b"]
+
+
 def test_a_model_that_must_leave_ends_although_the_one_that_asked_for_its_place_gave_up() -> None:
     offers = [offer(name, ("en", "vi"), size=10) for name in "ab"]
 

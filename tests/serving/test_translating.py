@@ -92,3 +92,11 @@ def test_only_languages_that_are_translated_are_detected():
     service = Phrases()
     assert [one.language for one in asyncio.run(detect(service, ["hello"], "de"))] == ["en", "de"]
     assert asyncio.run(likely_source(service, ["!"], "vi")) == "en"
+
+
+def test_blocks_of_one_text_are_several_calls_where_they_are_many():
+    service = Phrases()
+    text = "<table>" + "<tr><td>hello</td></tr>" * 7 + "</table>"
+    found = asyncio.run(translate_marked(service, Call((text,), "en", "vi"), TagRules(is_html=True), most=3))
+    assert found[0].text == text.replace("hello", "xin chào")
+    assert max(len(call.texts) for call in service.calls) == 3

@@ -31,12 +31,17 @@ def train(
     from dragoman.jobs.train import fit
     from dragoman.models.build import purpose_of
     from dragoman.runs.folder import read_manifest
-    from dragoman.runs.recipe import load_recipe, shipped
+    from dragoman.runs.recipe import load_recipe
 
     folder = out or Path("runs") / Path(recipe).stem
     name: str | Path = recipe
-    if resume and out is None and recipe not in shipped() and not Path(recipe).is_file():
-        read_manifest(Path(recipe))
+    named = Path(recipe)
+    if (
+        resume
+        and out is None
+        and (named.is_dir() or (not named.exists() and len(named.parts) > 1 and not named.suffix))
+    ):
+        read_manifest(named)
         folder, name = Path(recipe), Path(recipe) / "recipe.yaml"
     elif resume and Path(recipe).is_dir():
         folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"

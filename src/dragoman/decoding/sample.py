@@ -111,7 +111,8 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> F
     >>> shape(even, SearchSettings(method="sample", top_p=0.6)).exp()
     tensor([[0.6250, 0.3750, 0.0000]])
     """
-    shaped = (log_probs / settings.temperature).log_softmax(-1)
+    below = log_probs - log_probs.amax(-1, keepdim=True)  # so that the likeliest stays finite at any temperature
+    shaped = (below / settings.temperature).log_softmax(-1)
     if 0 < settings.top_k < shaped.shape[-1]:
         least = shaped.topk(settings.top_k).values[:, -1:]
         shaped = shaped.masked_fill(shaped < least, -torch.inf).log_softmax(-1)

@@ -14,6 +14,9 @@ RERANK_WEIGHT = 0.5
 ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which a run searches alone: no other run reranks."""
 
+LARGEST_PENALTY = 100.0
+"""Largest length penalty: beyond, powers of lengths are too large for numbers."""
+
 
 class SearchSettings(Settings):
     """Settings of search and sampling that serve translators and language models. Lengths count the tokens that are written,
@@ -32,7 +35,7 @@ class SearchSettings(Settings):
     length_normalisation: Literal["wu", "average", "none"] = "wu"
     """Length normalisation: log-probabilities are divided by ((5 + length) / 6) ** length_penalty (Wu et al. 2016, equation 14),
     length ** length_penalty, or 1. The length includes EOS."""
-    length_penalty: float = Field(default=1.0, ge=0, le=100)
+    length_penalty: float = Field(default=1.0, ge=0, le=LARGEST_PENALTY)
     """The exponent above; larger values favour longer translations."""
     minimum_length: int = Field(default=0, ge=0)
     """Minimum number of tokens in a translation."""
@@ -44,7 +47,7 @@ class SearchSettings(Settings):
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
-    temperature: float = Field(default=1.0, ge=1e-3)
+    temperature: float = Field(default=1.0, gt=0)
     """Sampling only: logits are divided by it; values below 1 favour probable tokens."""
     top_k: int = Field(default=0, ge=0)
     """Sampling only: sample from the k most probable tokens; 0 means all."""

@@ -61,21 +61,26 @@ def rows_of(text: str, form: str) -> Iterator[Row]:
     """
     if form == "csv":
         lines = re.split(r"\r\n|\r|\n", text)
-        rows = list(_rows(lines, ","))
-        if rows and all(
-            len(row) == 1 and ";" in row[0] for _, row in rows
-        ):  # as spreadsheets write it in many countries
-            rows = list(_rows(lines, ";"))
-        yield from rows
+        yield from max((_rows(lines, sign) for sign in ",;"), key=_pairs)  # spreadsheets write ; in many countries
     else:
         numbered = enumerate(re.split(r"\r\n|\r|\n", text), 1)
         yield from ((number, line.split("\t", 1)) for number, line in numbered if line.strip())
 
 
-def _rows(lines: Sequence[str], delimiter: str) -> Iterator[Row]:
-    """Yield the first two columns of each row of a CSV file."""
+def _rows(lines: Sequence[str], delimiter: str) -> list[Row]:
+    """Return the first two columns of each row of a CSV file. csv.Error for commas alone, if it is none."""
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
-    yield from ((reader.line_num, row[:2]) for row in reader if row)
+    try:
+        return [(reader.line_num, row[:2]) for row in reader if row]
+    except csv.Error:
+        if delimiter == "," and not _pairs(_rows(lines, ";")):
+            raise
+        return []
+
+
+def _pairs(rows: Sequence[Row]) -> int:
+    """Return how many rows have a translation."""
+    return sum(len(row) > 1 for _, row in rows)
 
 
 def _entries(rows: Sequence[Row], where: str) -> Iterator[Entry]:

@@ -1,5 +1,6 @@
 """HTML: the text between block tags is a segment, inline tags are its elements, and some attributes are segments too."""
 
+import codecs
 import html
 import re
 from collections.abc import Sequence
@@ -74,33 +75,52 @@ VOID = frozenset(
 """Elements without an end tag."""
 
 
-_DECLARED = re.compile(
-    rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""",
-    re.IGNORECASE,
-)
+_META = re.compile(r"<meta\s[^>]*>", re.IGNORECASE)
+_IN_CONTENT = re.compile(r"charset\s*=\s*([\w.:-]+)", re.IGNORECASE)
+_IN_XML = re.compile(r"\A\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)")
 _HEAD = 4096
 """Number of bytes in which a page declares its encoding; browsers read 1,024."""
+_AS_BROWSERS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "ascii", "us-ascii"), "cp1252"),
+    "gb2312": "gbk",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+}
+"""Encodings that browsers take for larger ones."""
+_OF_PYTHON = frozenset(["unicode_escape", "raw_unicode_escape", "utf_7", "idna", "punycode", "undefined"])
+"""Codecs that are no encodings of pages."""
+_PRINTABLE = bytes(range(32, 127))
 
 
 def declared_charset(content: bytes) -> str | None:
-    """Return the encoding that a page declares, as browsers understand it; None for UTF-8.
+    """Return the encoding that a page declares, as browsers understand it; None for UTF-8, and for what is no encoding.
 
     A page that is UTF-8 and says otherwise is read as UTF-8, as its server may say so too.
 
     >>> declared_charset(b'<meta charset="iso-8859-1">'), declared_charset(b'<meta charset="utf-8">')
     ('cp1252', None)
     """
-    found = _DECLARED.search(content[:_HEAD])
-    if found is None:
+    head = re.sub(r"<!--.*?(-->|\Z)", "", content[:_HEAD].decode("latin-1"), flags=re.DOTALL)
+    named = [found[1] for found in [_IN_XML.match(head)] if found]
+    for tag in _META.findall(head):
+        own = attribute(tag, "charset")
+        if own is None and (attribute(tag, "http-equiv") or "").lower() == "content-type":
+            inside = _IN_CONTENT.search(attribute(tag, "content") or "")
+            own = None if inside is None else inside[1]
+        named += [] if own is None else [own]
+    if not named:
         return None
-    name = (found[1] or found[2]).decode("ascii").lower()
-    if name.startswith("utf-16") or name.replace("-", "") == "utf8":
-        return None
+    name = _AS_BROWSERS.get(named[0].strip().lower(), named[0].strip().lower())
     if not content.isascii():
         with suppress(UnicodeDecodeError):
             content.decode("utf-8")
             return None
-    return "cp1252" if name in ("iso-8859-1", "latin1", "ascii", "us-ascii") else name
+    with suppress(UnicodeError, LookupError):
+        if codecs.lookup(name).name.replace("-", "_") not in _OF_PYTHON and _PRINTABLE.decode(
+            name
+        ) == _PRINTABLE.decode("ascii"):
+            return name if codecs.lookup(name).name != "utf-8" else None
+    return None
 
 
 @dataclass(frozen=True)

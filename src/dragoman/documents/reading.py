@@ -61,7 +61,7 @@ class _Encoded:
         )
         try:
             self._document = make(content.decode(self._encoding))
-        except (UnicodeDecodeError, LookupError):
+        except UnicodeDecodeError:
             raise InputError(
                 f"{where} is not {self._encoding.upper()}; convert it first, for example with iconv"
             ) from None

@@ -23,6 +23,7 @@ from dragoman.machine.threads import threads_restored
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of
 from dragoman.settings import parse
@@ -45,6 +46,8 @@ TIMED = 3
 """Steps that are timed, after one that is not."""
 LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
+START = ("start_from", "adapters")
+"""Settings of a model that are never those of the run that it starts from."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
 
@@ -107,8 +110,9 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     """Choose a value for everything that is `auto` in `recipe`, whose codecs `learn` learns; print the choices."""
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
-    inherited = _inherited(recipe)
-    choices = _replaced(choose_text(recipe, size), inherited)
+    base = base_of(recipe)
+    text = {} if base is None else base.recipe.text.model_dump(mode="json")
+    choices = _replaced(choose_text(recipe, size), {f"text.{name}": text[name] for name in ("size",) if name in text})
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:
@@ -119,25 +123,23 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
-    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), inherited=inherited)
+    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
     for line in table(choices, work):
         say(line)
     return Settled(settled(recipe, _values(choices)), codecs, tuple(choices))
 
 
-def _inherited(recipe: Recipe) -> dict[str, Any]:
-    """Return what is `auto` but follows from the run that the whole model starts from: its text and its sizes."""
-    base = base_of(recipe)
+def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
+    """Choose all but the section `text`; what follows from the run that the whole model starts from is that run's."""
     if base is None:
-        return {}
-    own = base.recipe.model_dump(mode="json")
-    paths = (path.split(".") for path in recipe.auto)
-    kept = {"dropout", "feed_forward_dropout", "sampling"}
-    return {
-        f"{section}.{name}": own[section][name]
-        for section, name in paths
-        if section in ("text", "model") and name not in kept and name in own[section]
-    }
+        return choose_model(recipe, work)
+    own = base.recipe.model.model_dump(mode="json")
+    if "model.kind" not in recipe.auto:
+        kept = {f"model.{name}": value for name, value in own.items() if "dropout" not in name}
+        return _replaced(choose_model(recipe, work), kept)
+    trained = recipe.with_model(base.recipe.model)
+    sizes = [Choice(f"model.{name}", value, "") for name, value in own.items() if name not in START]
+    return [*_replaced(sizes, {"model.kind": own["kind"]}), *choose_model(trained, work)]
 
 
 def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[Choice]:
@@ -146,15 +148,13 @@ def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[C
     return [replace(one, value=inherited[one.path], reason=reason) if one.path in inherited else one for one in choices]
 
 
-def _within_memory(
-    recipe: Recipe, work: Workload, most: Callable[[Recipe], int], *, inherited: Mapping[str, Any]
-) -> list[Choice]:
+def _within_memory(recipe: Recipe, work: Workload, most: Callable[[Recipe], int], *, base: Run | None) -> list[Choice]:
     """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory."""
-    choices = _replaced(choose_model(recipe, work), inherited)
+    choices = _choose(recipe, work, base)
     chosen = settled(recipe, _values(choices))
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
         return choices
-    smaller = _replaced(choose_model(recipe, replace(work, batch=batch)), inherited)
+    smaller = _choose(recipe, replace(work, batch=batch), base)
     reason = "the largest that fits into the free memory"
     return [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
 

@@ -347,10 +347,11 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     trainer.listener.record(record)
     if best is None or value > best:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
-        trained.load_state_dict(last)
         trainer.progress.best = value  # so that a longer training replaces it only by something better
-        trainer.save()
-        load_weights(run.weights, trained)
+        if trainer.shards is None:  # saving shards needs all processes, which have ended
+            trained.load_state_dict(last)
+            trainer.save()
+            load_weights(run.weights, trained)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, trained)

@@ -15,6 +15,7 @@ from dragoman.atomic import replacing
 from dragoman.conversion.job import sample
 from dragoman.data.checksums import Checksums
 from dragoman.data.ledger import record
+from dragoman.decoding.settings import LARGEST_PENALTY
 from dragoman.errors import ExportError, ImportModelError, RunError
 from dragoman.machine.processes import for_one_process
 from dragoman.models.transformer_settings import TransformerSettings
@@ -37,6 +38,9 @@ EXPORTED = "exported"
 """Entry of a manifest on the export that a run was made from."""
 BEAM = 5
 """Size of the beam, where a model does not say it."""
+
+DEFAULT_LENGTH = 20
+"""`max_length` of models that were saved without one."""
 
 
 @dataclass(frozen=True)
@@ -241,24 +245,25 @@ def _recipe(
         "text": {"kind": "imported", "joint": description.shared},
         **model,
         "training": {"minutes": 30},
-        "decoding": _decoding(found.config),
+        "decoding": _decoding(found.config, begun=2 if codecs[1].starts else 1),
     }
     return parse(Recipe, table, where="the imported model")
 
 
-def _decoding(config: Mapping[str, Any]) -> dict[str, Any]:
+def _decoding(config: Mapping[str, Any], *, begun: int) -> dict[str, Any]:
     """Return the section `decoding` of an imported run: what its generation settings say.
 
-    Hugging Face's beam search divides by length ** length_penalty, and counts the first token and EOS in `max_length`.
+    Hugging Face's beam search divides by length ** length_penalty, and counts the tokens that a target begins with (`begun`) and
+    EOS in `max_length`, whose old default says nothing about a model.
     """
     beam, penalty, longest = (config.get(name) for name in ("num_beams", "length_penalty", "max_length"))
     found: dict[str, Any] = {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM}
-    if isinstance(penalty, int | float) and penalty >= 0:
+    if isinstance(penalty, int | float) and 0 <= penalty <= LARGEST_PENALTY:
         found |= {"length_normalisation": "average", "length_penalty": float(penalty)}
     if isinstance(ngram := config.get("no_repeat_ngram_size"), int) and ngram > 0:
         found["no_repeat_ngram"] = ngram
-    if isinstance(longest, int) and longest > 2:
-        found["maximum_length"] = longest - 2
+    if isinstance(longest, int) and longest > begun + 1 and longest != DEFAULT_LENGTH:
+        found["maximum_length"] = longest - begun - 1
     return found
 
 

@@ -87,6 +87,12 @@ class Recipe(Settings):
         """Return all tags that training sources may have, marks of annotations among them."""
         return (*self.data.tag_pieces, *(MARKS if self.text.glossary is not None else ()))
 
+    def with_model(self, model: ModelChoice) -> "Recipe":
+        """Return the recipe with a model in which nothing is `auto`."""
+        changed = self.model_copy(update={"model": model})
+        changed._auto = tuple(path for path in self.auto if not path.startswith("model."))
+        return changed
+
     @model_validator(mode="wrap")
     @classmethod
     def _take_auto(cls, table: Any, check: Callable[[Any], "Recipe"]) -> "Recipe":

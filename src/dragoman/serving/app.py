@@ -55,11 +55,16 @@ def create_app(
     for router in routers:
         app.include_router(router)
     app.add_api_route("/docs", _docs, include_in_schema=False)
-    if settings.origins:
-        methods, headers = ["GET", "POST"], ["Authorization", "Content-Type", "X-Request-Id"]
-        app.add_middleware(CORSMiddleware, allow_origins=settings.origins, allow_methods=methods, allow_headers=headers)
     own = app.state
     app.add_middleware(Doorway, settings=settings, metrics=own.metrics, log=own.log, gate=own.gate)
+    if settings.origins:  # around the doorway, whose refusals a page must be able to read too
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-Id"],
+            expose_headers=["Retry-After", "X-Request-Id", "X-Trace-ID"],
+        )
     return app
 
 

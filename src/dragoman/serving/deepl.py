@@ -85,19 +85,19 @@ class DeepL:
             source, target = languages(fields, service)
             check_unused(fields)
             rules = _rules(fields)
+            keep = switch(fields, "preserve_formatting", False) and rules is None
+            billed = switch(fields, "show_billed_characters", True)
+            model = choice(fields, "model_type", MODELS)
+            version = choice(fields, "tag_handling_version", ("v1", "v2"), default="v2")
             options = Options(split=_split(fields, rules), context=fields.text("context"))
             terms = await self.glossaries.chosen(request, fields, source=source, target=target)
 
             async def ask(call: Call) -> list[Translated]:
                 if rules is None:
                     return await translate(service, call, terms)
-                return await translate_marked(service, call, rules, terms=terms)
+                return await translate_marked(service, call, rules, terms=terms, most=settings.max_texts)
 
             results = await by_language(service, Call(tuple(texts), source, target, options), ask)
-        keep = switch(fields, "preserve_formatting", False) and rules is None
-        billed = switch(fields, "show_billed_characters", True)
-        model = choice(fields, "model_type", MODELS)
-        version = choice(fields, "tag_handling_version", ("v1", "v2"), default="v2")
         answers: list[dict[str, Any]] = [
             {
                 "detected_source_language": source_code(source or one.source),

@@ -27,6 +27,7 @@ from dragoman.serving.deepl_routes import (
 )
 from dragoman.serving.doorway import FAULT
 from dragoman.serving.files import (
+    ATTEMPTS,
     KEEP_BYTES,
     KEEP_SECONDS,
     READERS,
@@ -41,9 +42,6 @@ from dragoman.serving.interface import Answer, Call, OverloadedError, ServiceErr
 from dragoman.serving.log import Log
 from dragoman.serving.openapi import FORM, JSON, MULTIPART, body
 from dragoman.serving.translating import admitted, likely_source, refunded
-
-ATTEMPTS = 50
-"""How often a portion of a document is tried while the service is busy."""
 
 
 @dataclass
@@ -60,6 +58,15 @@ class Waiting:
     content: bytes | None = None
     problem: str | None = None
     work: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether it can be fetched, or why not."""
+        return self.content is not None or self.problem is not None
+
+    def wait(self, until: float) -> None:
+        """Wait to be fetched from now on."""
+        self.until = until
 
 
 class DeepLDocuments:
@@ -124,6 +131,7 @@ class DeepLDocuments:
         call = Call((), source, target)
         portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
         one.work = asyncio.create_task(_translate(one, request, document, portions=portions))
+        one.work.add_done_callback(lambda _: one.wait(self.now() + KEEP_SECONDS))
         return JSONResponse({"document_id": identifier, "document_key": one.key})
 
     async def status(self, request: Request, document_id: str) -> Response:
@@ -167,11 +175,10 @@ class DeepLDocuments:
             raise OverloadedError("too many documents wait to be fetched", retry_after=60.0)
 
     def _forget_old(self) -> None:
-        """Forget documents that nobody fetched in time."""
-        for identifier in [identifier for identifier, one in self.waiting.items() if one.until < self.now()]:
-            work = self.waiting.pop(identifier).work
-            if work is not None:
-                work.cancel()
+        """Forget documents that nobody fetched in time; those in progress have all they need."""
+        now = self.now()
+        for identifier in [name for name, one in self.waiting.items() if one.is_done and one.until < now]:
+            del self.waiting[identifier]
 
 
 async def _translate(

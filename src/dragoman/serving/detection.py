@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Any
 
 from dragoman.serving.interface import Detection, ServiceError
+from dragoman.serving.languages import same_language
 
 LONGEST = 2000
 """So many characters of a text are looked at."""
@@ -71,9 +72,9 @@ class Detector:
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         known = set(identifier.labels)
         for language in self.languages:
-            code = language.lower().replace("_", "-").split("-")[0]
-            code = THREE_LETTERS.get(code, code)
-            if code in known:
+            bases = [name.split("-")[0] for name in same_language(language.lower().replace("_", "-"))]
+            code = next((one for base in bases if (one := THREE_LETTERS.get(base, base)) in known), None)
+            if code is not None:
                 self._codes.setdefault(code, language)
         if not self._codes:
             raise ServiceError("none of the source languages can be detected; name the source language")

@@ -12,14 +12,20 @@ from starlette.exceptions import HTTPException
 from dragoman.serving.app import note, service_of, settings_of
 from dragoman.serving.events import event, streamed
 from dragoman.serving.fields import read_fields
-from dragoman.serving.files import READERS, Downloads, Reader, Upload, safe_name, suffix_of, translated_portions
+from dragoman.serving.files import (
+    ATTEMPTS,
+    READERS,
+    Downloads,
+    Reader,
+    Upload,
+    safe_name,
+    suffix_of,
+    translated_portions,
+)
 from dragoman.serving.forms import REFUSED, DocumentForm, ProblemForm
 from dragoman.serving.interface import Answer, Call, ServiceError
 from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
 from dragoman.serving.translating import admit, refunded, resolved
-
-ATTEMPTS = 50
-"""How often a portion is tried while the service is busy."""
 
 
 def translated_name(name: str, target: str) -> str:

@@ -24,6 +24,9 @@ KEEP_SECONDS = 30 * 60.0
 PORTION = 50
 """Maximum number of texts of a document that are translated at once, in the time of one request."""
 
+ATTEMPTS = 50
+"""How often a portion is tried while the service is busy."""
+
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
 
@@ -159,9 +162,13 @@ def safe_name(name: str) -> str:
 
     >>> safe_name("../../etc/pass wd.txt"), safe_name("C:\\\\x\\\\báo cáo.TXT"), safe_name("..")
     ('pass_wd.txt', 'b_o_c_o.TXT', 'file')
+    >>> safe_name("Отчёт.docx"), safe_name(".txt")
+    ('file.docx', 'txt')
     """
     last = re.split(r"[/\\]", name)[-1]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", last).strip("._")[-100:] or "file"
+    stem, _, suffix = last.rpartition(".") if "." in last.lstrip(".") else (last, "", "")
+    stem, suffix = (re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("._") for part in (stem, suffix))
+    return f"{stem[-90:] or 'file'}.{suffix[-9:]}" if suffix else stem[-100:] or "file"
 
 
 def suffix_of(name: str) -> str:

@@ -50,6 +50,17 @@ def find_language(code: str, known: Iterable[str]) -> str | None:
     return next((by_name[one] for one in (asked, *same) if one in by_name), None)
 
 
+def same_language(code: str) -> tuple[str, ...]:
+    """Return a code in small letters, that of its language without region, and all others of the same language.
+
+    >>> same_language("pb"), same_language("vi-vn")
+    (('pb', 'pt-br'), ('vi-vn', 'vi'))
+    """
+    base = code.split("-")[0]
+    others = [one for group in _SAME if {code, base} & {*group} for one in group]
+    return tuple(dict.fromkeys([code, base, *others]))
+
+
 def find_variant(code: str, known: Iterable[str]) -> str | None:
     """Return the known code that a client means, or that of the language of which it means a variant.
 

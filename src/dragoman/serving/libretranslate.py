@@ -15,7 +15,15 @@ from dragoman.errors import DragomanError
 from dragoman.serving import libretranslate_shapes as shapes
 from dragoman.serving.app import as_service_error, gate_of, retry_headers, service_of, settings_of
 from dragoman.serving.fields import Fields, read_fields
-from dragoman.serving.files import READERS, Downloads, Reader, suffix_of, translated_portions, write_translated
+from dragoman.serving.files import (
+    ATTEMPTS,
+    READERS,
+    Downloads,
+    Reader,
+    suffix_of,
+    translated_portions,
+    write_translated,
+)
 from dragoman.serving.formatting import formatted_like, has_words
 from dragoman.serving.gate import KeyGate, MissingKeyError, QuotaError, WrongKeyError
 from dragoman.serving.interface import (
@@ -126,7 +134,7 @@ class LibreTranslate:
             detection = None if source else await _detection(service, texts, target)
             call = Call(tuple(texts), source or (detection.language if detection else None), target)
             if form == "html":
-                found = await translate_marked(service, call, TagRules(is_html=True))
+                found = await translate_marked(service, call, TagRules(is_html=True), most=settings.max_texts)
             else:
                 call = Call(call.texts, call.source, target, Options(n_best=1 + count))
                 found = [_formatted(text, one) for text, one in zip(texts, await translate(service, call), strict=True)]
@@ -152,8 +160,8 @@ class LibreTranslate:
         known = service_of(request).languages()
         return JSONResponse(
             [
-                {"code": code, "name": language_name(code), "targets": sorted({*known[code], code})}
-                for code in sorted(known)
+                {"code": code, "name": language_name(code), "targets": sorted({*known.get(code, ()), code})}
+                for code in sorted({*known, *(code for targets in known.values() for code in targets)})
             ]
         )
 
@@ -178,7 +186,8 @@ class LibreTranslate:
                 detection = await _detection(service, texts[:100], target)
                 source = detection.language if detection else UNKNOWN
             call = Call((), source, target)
-            content = await write_translated(document, translated_portions(service, document, call, settings=settings))
+            portions = translated_portions(service, document, call, settings=settings, attempts=ATTEMPTS)
+            content = await write_translated(document, portions)
         ticket = self.downloads.keep(file.name, content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=ticket))})
 
@@ -246,8 +255,9 @@ def _languages(fields: Fields, service: Service) -> tuple[str | None, str]:
             raise ServiceError(f"Invalid request: missing {name} parameter")
     known = service.languages()
     asked, wanted = fields.text("source"), fields.text("target")
-    source = find_language(asked, known)
-    target = find_language(wanted, {*known, *(code for targets in known.values() for code in targets)})
+    every = {*known, *(code for targets in known.values() for code in targets)}
+    target = find_language(wanted, every)
+    source = find_language(asked, known) or (target if find_language(asked, every) == target else None)
     if source is None and asked.lower() != AUTO:
         raise ServiceError(f"{asked} is not supported")
     if target is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dragoman.documents.alignment import Alignment, Range, align, join
-from dragoman.documents.markup import escaped
+from dragoman.documents.markup import attribute, escaped
 from dragoman.documents.projection import Span, project
 from dragoman.serving.formatting import has_words
 from dragoman.serving.interface import Answer
@@ -31,8 +31,10 @@ INLINE = _words(
 UNTRANSLATED = _words("code kbd samp var script style textarea math svg")
 """Elements of HTML whose text stays as it is."""
 
-_KEPT = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*(\"[^\"]*|'[^']*|)\bnotranslate\b", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
+PREFORMATTED = _words("pre listing")
+"""Elements of HTML whose white space stays as it is."""
+
+_SPACE = re.compile(r"[ \t\r\n\f]+")
 _LINES = re.compile(r"[ \t]*(?:\r?\n[ \t]*)+")
 
 
@@ -197,6 +199,12 @@ def alignment_of(text: str, answer: Answer) -> Alignment:
     return join(parts, [*gaps, text[done:]])
 
 
+def _says_no(tag: str) -> bool:
+    """Tell whether a tag of HTML asks that what it is around stays as it is."""
+    classes = (attribute(tag, "class") or "").lower().split()
+    return (attribute(tag, "translate") or "").lower() == "no" or "notranslate" in classes
+
+
 class _Reader:
     """Reads the pieces of a text with tags."""
 
@@ -237,11 +245,18 @@ class _Reader:
                 around.append(number)
         return parents
 
+    def is_preformatted(self, number: int) -> bool:
+        """Tell whether a piece is in an element whose white space stays as it is."""
+        around = self.parents[number]
+        while around is not None and self.pieces[around].name not in PREFORMATTED:
+            around = self.parents[around]
+        return around is not None
+
     def is_kept(self, piece: Piece) -> bool:
         """Tell whether a piece opens an element whose text stays as it is."""
         if piece.kind != "open":
             return False
-        own = self.rules.is_html and (piece.name in UNTRANSLATED or _KEPT.search(piece.raw) is not None)
+        own = self.rules.is_html and (piece.name in UNTRANSLATED or _says_no(piece.raw))
         return own or piece.name in self.rules.ignored
 
     def _splits(self, number: int) -> bool:
@@ -283,6 +298,7 @@ class _BlockMaker:
         self.text = ""
         self.spans: list[Span] = []
         self.elements: list[Element] = []
+        self.is_preformatted = reader.is_preformatted(numbers[0])
 
     def made(self) -> tuple[Block, tuple[str, str]]:
         """Return the block, and the white space before and after it."""
@@ -342,7 +358,7 @@ class _BlockMaker:
         """Return text as the model reads it."""
         text = decoded(raw)
         if self.reader.rules.is_html:
-            return _SPACE.sub(" ", text)
+            return text if self.is_preformatted else _SPACE.sub(" ", text)
         return _LINES.sub(" ", text) if self.reader.rules.joins_lines else text
 
     def _add(self, element: Element, open_: Sequence[int], *, alone: bool = False, length: int = 0) -> None:

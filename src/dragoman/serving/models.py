@@ -4,6 +4,7 @@ Where weights together exceed `ServiceSettings.memory_mb`, the model used longes
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -120,6 +121,8 @@ class Models:
         self._loaded: dict[str, _Loaded] = {}
         self._arriving: dict[str, asyncio.Task[None]] = {}
         """What loads a model, for all that wait for it, also if the one that asked first gives up."""
+        self._wanted = Counter[str]()
+        """How many wait for each model."""
         self._loading = asyncio.Lock()
         self._uses = 0
 
@@ -166,9 +169,13 @@ class Models:
     @asynccontextmanager
     async def lease(self, offer: Offer) -> AsyncIterator[Engine]:
         """Give the engine of a model, which is loaded first if need be and does not leave meanwhile."""
-        while (loaded := self._loaded.get(offer.name)) is None:
-            await asyncio.shield(self._arriving.get(offer.name) or self._begin_loading(offer))
-        self._use(loaded)
+        self._wanted[offer.name] += 1
+        try:
+            while (loaded := self._loaded.get(offer.name)) is None:
+                await asyncio.shield(self._arriving.get(offer.name) or self._begin_loading(offer))
+            self._use(loaded)
+        finally:
+            self._wanted[offer.name] -= 1
         try:
             yield loaded.engine
         finally:
@@ -217,6 +224,8 @@ class Models:
         """Let models leave, the one used longest ago first, each once nobody uses it."""
         while self._loaded and size + sum(one.size for one in self._loaded.values()) > self.limit:
             name = min(self._loaded, key=lambda one: self._loaded[one].last)
+            while self._wanted[name]:  # it has just arrived, and those that waited use it first
+                await asyncio.sleep(0)
             leaving = self._loaded.pop(name)
             if leaving.users:
                 await leaving.idle.wait()

@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html.entities import html5
 from typing import Literal
 
 from dragoman.documents.hypertext import VOID
@@ -41,8 +42,15 @@ def decoded(text: str) -> str:
 
     >>> decoded("R&amp;D &lt; 5&nbsp;&euro; &x &copy=1")
     'R&D < 5\\xa0€ &x &copy=1'
+    >>> decoded("&copyfoo;")
+    '&copyfoo;'
     """
-    return _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    return _ENTITY.sub(lambda found: _character(found[0]), text)
+
+
+def _character(entity: str) -> str:
+    """Return what an entity stands for; one that HTML does not know, as it is, also where its beginning is known."""
+    return html.unescape(entity) if entity[1] == "#" else html5.get(entity[1:], entity)
 
 
 def tags_of(markup: str, *, is_html: bool) -> list[str]:

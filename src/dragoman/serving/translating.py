@@ -26,9 +26,6 @@ from dragoman.serving.markup import TagRules, Written, alignment_of, read_markup
 from dragoman.serving.settings import ServiceSettings
 from dragoman.text.glossary import Glossary
 
-BUSY = (429, 500, 503, 504)
-"""Statuses of refusals that are not the caller's fault, so nothing is charged."""
-
 UNKNOWN = "en"
 """The language that a text without letters is said to be in, as LibreTranslate does."""
 
@@ -71,12 +68,11 @@ async def admit(request: Request, texts: Sequence[str], characters: int) -> None
 
 @asynccontextmanager
 async def refunded(request: Request, characters: int) -> AsyncIterator[None]:
-    """Take back what the gate counted for a request if the service cannot answer it, through no fault of its caller."""
+    """Take back what the gate counted for a request if it gets no translation, whoever's fault that is."""
     try:
         yield
-    except ServiceError as error:
-        if error.status in BUSY:
-            await gate_of(request).refund(request, characters)
+    except Exception:
+        await gate_of(request).refund(request, characters)
         raise
 
 
@@ -177,14 +173,17 @@ async def _with_terms(texts: Sequence[str], answers: Sequence[Answer], terms: Ma
 
 
 async def translate_marked(
-    service: Service, call: Call, rules: TagRules, *, terms: Mapping[str, str] | None = None
+    service: Service, call: Call, rules: TagRules, *, terms: Mapping[str, str] | None = None, most: int = 1000
 ) -> list[Translated]:
-    """Translate texts with tags, all of their blocks in one call."""
+    """Translate texts with tags, up to `most` of their blocks in one call."""
     marked = [read_markup(text, rules) for text in call.texts]
     texts = tuple(text for one in marked for text in one.texts)
     if not texts or call.source == call.target:
         return [Translated(text, call.source or UNKNOWN) for text in call.texts]
-    answers = await translate_aligned(service, replace(call, texts=texts), terms)
+    portions = [texts[start : start + most] for start in range(0, len(texts), most)]
+    answers = [
+        answer for some in portions for answer in await translate_aligned(service, replace(call, texts=some), terms)
+    ]
     alignments = await _with_terms(texts, answers, terms or {})
     results, done = [], 0
     for one in marked:

@@ -37,7 +37,8 @@ def test_thousands_may_be_apart_and_numbers_of_any_length() -> None:
         grouped = f"12{space}000".split()
         assert lost_numbers(["12,000", "euros"], [*grouped, "euros"]) == []
         assert lost_numbers([*grouped, "euros"], ["12.000", "euros"]) == []
-    assert lost_numbers(["120", "000", "euros"], ["120,001", "euros"]) == ["120"]
+    assert lost_numbers(["120", "000", "euros"], ["120,001", "euros"]) == ["120", "000"]
+    assert lost_numbers(["12", "000", "euros"], ["12", "001", "euros"]) == ["12", "000"]
     long = "9" * 5000
     assert lost_numbers([long], ["none"]) == [long]
     assert numbers(["007", "000", "0013"]) == ["0013"]

@@ -14,7 +14,6 @@ from dragoman.inference.confidence.surface import (
     capitalised,
     copied,
     lost_numbers,
-    numbers,
     repetition,
     unmatched,
 )
@@ -44,7 +43,7 @@ def sentence_features(evidence: Evidence, languages: tuple[str, str]) -> dict[st
         "repetition": repetition(source, target),
         "copied": copied(source, target),
         "numbers lost": len(lost_numbers(source, target)) / max(len(source), 1),
-        "numbers added": len(set(numbers(target)) - set(numbers(source))) / max(len(target), 1),
+        "numbers added": len(lost_numbers(target, source)) / max(len(target), 1),
         "names added": len(added_names(evidence, languages)) / max(len(target), 1),
     }
     if evidence.attention is not None:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 SPELLED_OUT = 12
@@ -82,13 +82,15 @@ def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
     >>> lost_numbers("cost 12,000 and 345 000".split(), "coûté 12 000 et 345.000".split())
     []
     """
-    known = {*numbers(target), *_grouped(target).values()}
-    groups = _grouped(source)
-    return [
-        word
-        for place, word in enumerate(source)
-        if groups.get(place) not in known and any(number not in known for number in numbers([word]))
-    ]
+    known, groups = {*numbers(target), *_grouped(target).values()}, _grouped(source)
+    return [word for place, word in enumerate(source) if _is_lost(word, groups.get(place), known)]
+
+
+def _is_lost(word: str, group: str | None, known: Collection[str]) -> bool:
+    """Tell whether a word has a number, or is part of one in `group`, that is not known."""
+    if group is None:
+        return any(number not in known for number in numbers([word]))
+    return group not in known and _digits(word) not in known
 
 
 def looks_like_a_name(word: str) -> bool:
