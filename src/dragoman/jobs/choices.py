@@ -20,8 +20,8 @@ FILLED = 0.85
 RECURRENT_TOKENS = 7e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-It was far ahead at 2.6 million and still is at 6.7 (an hour of a core; there the Transformer is interpolated); with the search that is
-chosen for it, it has at 6.7 million what a Transformer has at 8.3.
+It was far ahead at 2.6 million and still is at 6.7, an hour of a core (there the Transformer is interpolated): with the search
+that is chosen for it, it then has what a Transformer has at 8.3.
 """
 RECURRENT_PACE = 1.8
 """How many times as many tokens as a Transformer the recurrent model sees in a time: about 2 on one core, 1.6 to 1.9 on two."""
