@@ -122,6 +122,7 @@ def test_as_many_workers_train_as_there_is_room_for(tmp_path: Path) -> None:
 def test_ray_ends_with_the_sentence_of_the_first_worker(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "transformer", "data.train=[{source: none.en, target: none.vi}]")
     job = start("train", path, "--out", tmp_path / "run", "--ray", "2", folder=tmp_path)
-    assert job.wait(3600) == 2
+    job.communicate(timeout=3600)
+    assert job.returncode == 2
     assert "none.en" in (tmp_path / "errors.txt").read_text().splitlines()[-1]
     assert not (tmp_path / "run").exists()
