@@ -220,7 +220,7 @@ def test_in_a_browser_a_finger_scrolls_over_the_table_and_drags_a_weight_once_it
         swipe(45, 600)
         page.locator("td.forced").wait_for()
         assert float(page.locator("td.forced").inner_text()) == pytest.approx(before[2] + 0.3, abs=0.02)
-        assert page.evaluate("() => scrollY") == top
+        assert page.evaluate("() => scrollY") <= top, "it has not scrolled, though the page may be shorter now"
 
 
 @pytest.mark.slow
