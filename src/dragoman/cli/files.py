@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.atomic import write_output
 from dragoman.cli.console import note
-from dragoman.data.lines import LONGEST_LINE, read_lines
+from dragoman.data.lines import LONGEST_LINE, read_lines, without_mark
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,15 +25,6 @@ def read_sentences(path: Path) -> list[str]:
     if str(path) == "-":
         return [line for chunk in standard_input(1 << 16) for line in chunk]
     return [without_mark(line, number) for number, line in enumerate(read_lines(path), 1)]
-
-
-def without_mark(line: str, number: int) -> str:
-    """Return a line without the byte order mark with which some programs begin a text.
-
-    >>> without_mark("\ufeffI love cats.", 1)
-    'I love cats.'
-    """
-    return line.removeprefix("\ufeff") if number == 1 else line
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:

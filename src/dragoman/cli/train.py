@@ -36,15 +36,10 @@ def train(
     folder = out or Path("runs") / Path(recipe).stem
     name: str | Path = recipe
     named = Path(recipe)
-    if (
-        resume
-        and out is None
-        and (named.is_dir() or (not named.exists() and len(named.parts) > 1 and not named.suffix))
-    ):
+    like_a_folder = len(named.parts) > 1 and not named.suffix
+    if resume and (named.is_dir() or (like_a_folder and not named.exists())):
         read_manifest(named)
-        folder, name = Path(recipe), Path(recipe) / "recipe.yaml"
-    elif resume and Path(recipe).is_dir():
-        folder, name = out or Path(recipe), Path(recipe) / "recipe.yaml"
+        folder, name = out or named, named / "recipe.yaml"
     loaded = load_recipe(name, settings or [])
     if ray is None:
         progress = watch_training(

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.data.directions import Direction
 from dragoman.data.findings import Finding, LineFault, Report, refuse
-from dragoman.data.lines import read_lines
+from dragoman.data.lines import read_lines, without_mark
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
     CorpusSettings,
@@ -148,7 +148,7 @@ def _read_parallel(corpus: LinesSettings, paths: Sequence[Path], report: Report)
     between_blanks = corpus.documents == "blank lines"
     blanks = 0
     for number, (source, target, *more) in enumerate(_zip_lines(paths, report), 1):
-        more = [one.removeprefix("\ufeff") if number == 1 else one for one in more]
+        more = [without_mark(one, number) for one in more]
         links = document = None
         if corpus.links is not None:
             links = _parse_links_within(more.pop(), source, target, place=f"{paths[-1]}, line {number}")

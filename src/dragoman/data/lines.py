@@ -141,3 +141,12 @@ def _split(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
             begun, size = [others[-1]], len(others[-1])
     if size:
         yield b"".join(begun)
+
+
+def without_mark(line: str, number: int) -> str:
+    """Return the line of a number without the byte order mark with which some programs begin a text.
+
+    >>> without_mark("\\ufeffI love cats.", 1)
+    'I love cats.'
+    """
+    return line.removeprefix("\ufeff") if number == 1 else line

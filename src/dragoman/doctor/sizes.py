@@ -100,19 +100,21 @@ class Training:
     limits: Limits
     pairs: int = 0
     words: int = 0
-    files: dict[str, None] = field(default_factory=dict)
-    """The first file of each corpus, in order."""
+    corpora: list[Patient] = field(default_factory=list)
 
     def add(self, patient: Patient, chunk: Chunk) -> None:
         """Count the pairs and target words of a chunk."""
-        self.files[patient.files[0]] = None
+        if not self.corpora or self.corpora[-1] is not patient:
+            self.corpora.append(patient)
         self.pairs += len(chunk)
         self.words += int(chunk.target.words.sum())
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if there is too little."""
-        weights, file = self.limits.weights, next(iter(self.files), "")
-        several = len(self.files) > 1
+        if not self.corpora:
+            return
+        weights, file = self.limits.weights, self.corpora[0].files[0]
+        several = len(self.corpora) > 1
         who, together = ("and all other training corpora have", " together") if several else ("has", "")
         if 0 < self.pairs < FEW_FOR_TRAINING:
             what = f"{who} {number_of(self.pairs, 'pair')}{together}, too few for a translator"

@@ -60,22 +60,29 @@ def rows_of(text: str, form: str) -> Iterator[Row]:
     [(1, ['cat', 'mèo']), (3, ['Dragoman'])]
     """
     if form == "csv":
-        lines = re.split(r"\r\n|\r|\n", text)
-        yield from max((_rows(lines, sign) for sign in ",;"), key=_pairs)  # spreadsheets write ; in many countries
+        yield from _csv_rows(re.split(r"\r\n|\r|\n", text))
     else:
-        numbered = enumerate(re.split(r"\r\n|\r|\n", text), 1)
-        yield from ((number, line.split("\t", 1)) for number, line in numbered if line.strip())
+        lines = enumerate(re.split(r"\r\n|\r|\n", text), 1)
+        yield from ((number, line.split("\t", 1)) for number, line in lines if line.strip())
 
 
-def _rows(lines: Sequence[str], delimiter: str) -> list[Row]:
-    """Return the first two columns of each row of a CSV file. csv.Error for commas alone, if it is none."""
-    reader = csv.reader(lines, strict=True, delimiter=delimiter)
-    try:
-        return [(reader.line_num, row[:2]) for row in reader if row]
-    except csv.Error:
-        if delimiter == "," and not _pairs(_rows(lines, ";")):
-            raise
-        return []
+def _csv_rows(lines: Sequence[str]) -> list[Row]:
+    """Return the first two columns of each row, divided by the sign that finds more translations; csv.Error if it is no CSV.
+
+    Spreadsheets write semicolons in many countries.
+    """
+    readings: list[list[Row]] = []
+    faults: dict[str, csv.Error] = {}
+    for sign in ",;":
+        reader = csv.reader(lines, strict=True, delimiter=sign)
+        try:
+            readings.append([(reader.line_num, row[:2]) for row in reader if row])
+        except csv.Error as error:
+            faults[sign] = error
+    best = max(readings, key=_pairs, default=[])
+    if "," in faults and not _pairs(best):
+        raise faults[","]
+    return best
 
 
 def _pairs(rows: Sequence[Row]) -> int:

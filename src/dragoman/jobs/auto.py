@@ -111,8 +111,8 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
     base = base_of(recipe)
-    text = {} if base is None else base.recipe.text.model_dump(mode="json")
-    choices = _replaced(choose_text(recipe, size), {f"text.{name}": text[name] for name in ("size",) if name in text})
+    kept = getattr(base.recipe.text, "size", None) if base is not None else None
+    choices = _replaced(choose_text(recipe, size), {} if kept is None else {"text.size": kept})
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:

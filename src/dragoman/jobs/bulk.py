@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.atomic import check_output
 from dragoman.data.corpus import Pair
-from dragoman.data.lines import read_lines
+from dragoman.data.lines import read_lines, without_mark
 from dragoman.errors import InputError, RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
@@ -88,7 +88,7 @@ def only_best(found: Translation, pair: Pair) -> list[Translation]:
 def _pairs(source: Path) -> Iterator[Pair]:
     """Yield the lines of a file as sentences without translations; blank ones separate documents."""
     for number, read in enumerate(read_lines(source), 1):
-        line = read.removeprefix("\ufeff") if number == 1 else read
+        line = without_mark(read, number)
         yield Pair(line, "", f"{source}, line {number}", document=str(source) if line.strip() else None)
 
 

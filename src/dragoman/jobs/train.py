@@ -55,6 +55,7 @@ from dragoman.training.selection import check_learned, value_of
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splitting import DEPENDS
+from dragoman.training.state import save_progress
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
 from dragoman.training.world import World, joined
@@ -337,7 +338,6 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     if len(paths) < 2:
         return
     model, trained = trainer.model.eval(), trainer.trained
-    last = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
     fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
     value = value_of(scores, trainer.settings)
@@ -348,10 +348,7 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     if best is None or value > best:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         trainer.progress.best = value  # so that a longer training replaces it only by something better
-        if trainer.shards is None:  # saving shards needs all processes, which have ended
-            trained.load_state_dict(last)
-            trainer.save()
-            load_weights(run.weights, trained)
+        save_progress(run.files, trainer.progress)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, trained)

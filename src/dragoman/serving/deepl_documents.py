@@ -64,10 +64,6 @@ class Waiting:
         """Tell whether it can be fetched, or why not."""
         return self.content is not None or self.problem is not None
 
-    def wait(self, until: float) -> None:
-        """Wait to be fetched from now on."""
-        self.until = until
-
 
 class DeepLDocuments:
     """The routes, with the documents in memory."""
@@ -130,8 +126,7 @@ class DeepLDocuments:
         self.waiting[identifier] = one
         call = Call((), source, target)
         portions = translated_portions(service, document, call, settings=settings, terms=terms, attempts=ATTEMPTS)
-        one.work = asyncio.create_task(_translate(one, request, document, portions=portions))
-        one.work.add_done_callback(lambda _: one.wait(self.now() + KEEP_SECONDS))
+        one.work = asyncio.create_task(self._translate(one, request, document, portions=portions))
         return JSONResponse({"document_id": identifier, "document_key": one.key})
 
     async def status(self, request: Request, document_id: str) -> Response:
@@ -180,19 +175,20 @@ class DeepLDocuments:
         for identifier in [name for name, one in self.waiting.items() if one.is_done and one.until < now]:
             del self.waiting[identifier]
 
-
-async def _translate(
-    one: Waiting, request: Request, document: Upload, *, portions: AsyncGenerator[list[Answer], None]
-) -> None:
-    """Translate a document; what the service cannot do, through no fault of the caller, is not counted."""
-    one.begun = True
-    try:
-        async with refunded(request, one.characters):
-            one.content = await write_translated(document, portions)
-        one.size += len(one.content)
-    except DragomanError as error:
-        one.problem = str(note_refusal(request, error))
-    except Exception as error:
-        log: Log = request.app.state.log
-        log.fault(error, id=request.state.request_id)
-        one.problem = FAULT
+    async def _translate(
+        self, one: Waiting, request: Request, document: Upload, *, portions: AsyncGenerator[list[Answer], None]
+    ) -> None:
+        """Translate a document, which waits to be fetched from then on; what has no translation is not counted."""
+        one.begun = True
+        try:
+            async with refunded(request, one.characters):
+                one.content = await write_translated(document, portions)
+            one.size += len(one.content)
+        except DragomanError as error:
+            one.problem = str(note_refusal(request, error))
+        except Exception as error:
+            log: Log = request.app.state.log
+            log.fault(error, id=request.state.request_id)
+            one.problem = FAULT
+        finally:
+            one.until = self.now() + KEEP_SECONDS

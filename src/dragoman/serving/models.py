@@ -197,28 +197,22 @@ class Models:
 
     def _begin_loading(self, offer: Offer) -> asyncio.Task[None]:
         """Begin to load a model."""
-
-        def ended(task: asyncio.Task[None]) -> None:
-            del self._arriving[offer.name]
-            if not task.cancelled():
-                task.exception()  # told to those that wait; there may be none
-
         task = self._arriving[offer.name] = asyncio.create_task(self._load(offer))
-        task.add_done_callback(ended)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those that wait, if any do
         return task
 
     async def _load(self, offer: Offer) -> None:
         """Load a model, once there is room for it. ModelError if it cannot be loaded."""
-        async with self._loading:
-            await self._make_room(offer.size)
-            try:
+        try:
+            async with self._loading:
+                await self._make_room(offer.size)
                 worker = await asyncio.to_thread(self.load, offer)
-            except DragomanError as error:
-                raise ModelError(
-                    f"the model `{offer.name}` cannot be loaded; the log of the service says why"
-                ) from error
-            loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
-            loaded.idle.set()
+                loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
+                loaded.idle.set()
+        except DragomanError as error:
+            raise ModelError(f"the model `{offer.name}` cannot be loaded; the log of the service says why") from error
+        finally:
+            del self._arriving[offer.name]
 
     async def _make_room(self, size: int) -> None:
         """Let models leave, the one used longest ago first, each once nobody uses it."""

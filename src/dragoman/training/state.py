@@ -48,6 +48,12 @@ def save_state(
     files.metrics.record()
 
 
+def save_progress(files: RunFiles, progress: Progress) -> None:
+    """Write another progress into the file that `save_state` wrote; the rest stays."""
+    tensors, metadata = files.load(files.last)
+    files.save(files.last, tensors, metadata | {"progress": progress.to_json()})
+
+
 def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progress, dict[str, Tensor]]:
     """Give a model the weights that `save_state` wrote and a stream its position; return the progress, and all tensors.
 
