@@ -161,7 +161,7 @@ class LibreTranslate:
         return JSONResponse(
             [
                 {"code": code, "name": language_name(code), "targets": sorted({*known.get(code, ()), code})}
-                for code in sorted({*known, *(code for targets in known.values() for code in targets)})
+                for code in sorted(_every(known))
             ]
         )
 
@@ -255,9 +255,8 @@ def _languages(fields: Fields, service: Service) -> tuple[str | None, str]:
             raise ServiceError(f"Invalid request: missing {name} parameter")
     known = service.languages()
     asked, wanted = fields.text("source"), fields.text("target")
-    every = {*known, *(code for targets in known.values() for code in targets)}
-    target = find_language(wanted, every)
-    source = find_language(asked, known) or (target if find_language(asked, every) == target else None)
+    target = find_language(wanted, _every(known))
+    source = find_language(asked, known) or (target if find_language(asked, _every(known)) == target else None)
     if source is None and asked.lower() != AUTO:
         raise ServiceError(f"{asked} is not supported")
     if target is None:
@@ -265,6 +264,11 @@ def _languages(fields: Fields, service: Service) -> tuple[str | None, str]:
     if source not in (None, target) and target not in known[source]:
         raise _unavailable(source, target)
     return source, target
+
+
+def _every(known: Mapping[str, frozenset[str]]) -> set[str]:
+    """Return all languages, of sources and of translations."""
+    return {*known}.union(*known.values())
 
 
 def _unavailable(source: str, target: str) -> ServiceError:
