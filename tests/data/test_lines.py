@@ -83,6 +83,9 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> No
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check its path, and `data\.root`"):
         next(read_lines(tmp_path / "nowhere"))
+    (tmp_path / "nowhere.xz").touch()
+    with pytest.raises(CorpusError, match=r"nowhere\.xz is there: name that in `data`, or unpack it"):
+        next(read_lines(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("name", ["folder", "folder.gz", "folder.xz", "folder.zst"])

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from dragoman.atomic import write_output
 from dragoman.cli.console import note
-from dragoman.data.lines import LONGEST_LINE, read_lines, without_mark
+from dragoman.data.lines import COMPRESSED, LONGEST_LINE, read_lines, without_mark
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
     from dragoman.inference.translator import Translator
-
-COMPRESSED = (".gz", ".xz", ".zst")
 
 
 def read_sentences(path: Path) -> list[str]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dragoman.atomic import write_text
+from dragoman.data.lines import no_file
 from dragoman.errors import CorpusError
 from dragoman.json_files import load_json, parse_json
 from dragoman.regular_files import open_file
@@ -34,9 +35,7 @@ class Checksums:
                 known = [status.st_size, status.st_mtime_ns, file_checksum(path)]
                 self._known[str(path.resolve())] = known
         except FileNotFoundError:
-            raise CorpusError(
-                f"there is no file {path}; check its path, and `data.root` if a recipe names it"
-            ) from None
+            raise no_file(path) from None
         except IsADirectoryError:
             raise CorpusError(f"{path} is a directory; give the path of a file") from None
         except OSError as error:

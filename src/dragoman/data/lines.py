@@ -19,6 +19,9 @@ ZSTD_READ_SIZE = 1 << 10
 MOST_MEMORY = 1 << 28
 """Bytes that decompressing a file may take: `xz -9` asks for 65 MiB, `zstd --ultra -22` for 128 MiB."""
 
+COMPRESSED = (".gz", ".xz", ".zst")
+"""Ends of the names of compressed files that are read."""
+
 LONGEST_EXAMPLE = 500
 """Maximum characters of an example of a line that cannot be read."""
 NOT_UTF8 = "convert the file to UTF-8"
@@ -51,7 +54,7 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
         with _open(path) as stream:
             yield from _split(_chunks(stream, path.suffix), path)
     except FileNotFoundError:
-        raise CorpusError(f"there is no file {path}; check its path, and `data.root` if a recipe names it") from None
+        raise no_file(path) from None
     except IsADirectoryError:
         raise CorpusError(f"{path} is a directory; give the path of a file") from None
     except PermissionError:
@@ -67,6 +70,15 @@ def _read_bytes(path: Path) -> Iterator[bytes]:
         ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from None
+
+
+def no_file(path: Path) -> CorpusError:
+    """Return the error for a file that does not exist, with the name of a compressed one that does."""
+    packed = next((one for one in COMPRESSED if path.with_name(path.name + one).exists()), None)
+    advice = "check its path, and `data.root` if a recipe names it"
+    if packed is not None:
+        advice = f"{path.name}{packed} is there: name that in `data`, or unpack it"
+    return CorpusError(f"there is no file {path}; {advice}")
 
 
 def _open(path: Path) -> BufferedIOBase:

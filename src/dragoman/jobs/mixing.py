@@ -12,6 +12,7 @@ from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.directions import Directions
 from dragoman.data.ledger import check, write_recorded
+from dragoman.data.lines import COMPRESSED
 from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, DamagedError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
@@ -21,7 +22,7 @@ from dragoman.settings import parse
 
 FOLDER = "mixed"
 """Folder of an adapted run with its general pairs, its dev sets and its test sets."""
-SUFFIXES = ("", ".gz", ".xz", ".zst")
+SUFFIXES = ("", *COMPRESSED)
 """Endings of files that are read."""
 DEV, TEST = 250, 1000
 """Maximum number of sentences of each dev set and of each test set."""
