@@ -20,6 +20,8 @@ SIDE = 18.0
 """Maximum size of all cells together in inches, along either side; cells shrink to fit."""
 POINTS = 72
 """Points per inch."""
+TITLE_LINES = 5
+"""Lines of a title, beyond which its middle is elided."""
 TITLE_LETTER = 0.62
 """Mean width of a bold letter, over the size of its font."""
 LONGEST_WORD = 60
@@ -48,8 +50,9 @@ def _figure(picture: AttentionPicture) -> "Figure":
     font = min(11.0, 0.72 * cell * POINTS)
     width = max(2.2, cell * columns * picture.heads + _margin(target_words, font)) + 1.2
     small = 7 + width / 4
-    title = 2 * (small + 3) / POINTS if picture.title else 0.0
-    height = max(1.8, cell * rows * picture.layers + _margin(source_words, font)) + 0.4 + title
+    title = _lines(picture.title, int(width * POINTS / (TITLE_LETTER * (small + 3))))
+    height = max(1.8, cell * rows * picture.layers + _margin(source_words, font)) + 0.4
+    height += 1.2 * len(title) * (small + 3) / POINTS
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(picture.layers, picture.heads, squeeze=False)
     for layer, heads in enumerate(picture.weights):
@@ -65,13 +68,18 @@ def _figure(picture: AttentionPicture) -> "Figure":
     for panel in panels[:, 0]:
         panel.set_yticks(range(rows), target_words)
     _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
-    if picture.title:
-        wide = max(int(width * POINTS / (TITLE_LETTER * (small + 3))), 10)
-        shown = textwrap.fill(
-            _label(picture.title, 2 * wide - LONGEST_WORD // 4), wide
-        )  # matplotlib would read $ as mathematics
-        figure.suptitle(shown, fontsize=small + 3, fontweight="bold")
+    if title:
+        figure.suptitle("\n".join(title), fontsize=small + 3, fontweight="bold")
     return figure
+
+
+def _lines(title: str, width: int) -> list[str]:
+    """Divide a title into lines of so many letters, a few at most; matplotlib would take dollars for mathematics to do so.
+
+    >>> _lines("one two three", 7)
+    ['one two', 'three']
+    """
+    return textwrap.wrap(_label(title, (TITLE_LINES - 1) * width), max(width, 10))
 
 
 def _label(text: str, longest: int = LONGEST_WORD) -> str:
