@@ -41,7 +41,7 @@ def test_every_parameter_of_a_score_learns(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["dot", "scaled_dot"])
 def test_sizes_that_cannot_be_multiplied_are_refused(name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"`{name}`.* 4 .* 6.*`general`"):
+    with pytest.raises(SettingsError, match=rf"`{name}`.* 4 .* 6.*`scaled_general`"):
         score_of(name, key_dim=6)
 
 

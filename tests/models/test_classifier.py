@@ -15,7 +15,7 @@ DOCUMENTS = [[7, 8, 9, EOS, 5, 6], [4], [12, 11, EOS, 10, EOS, 9, 8, 7, 6], [5, 
 KINDS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
     "lstm, two layers": {"cell": "lstm", "layers": 2},
-    **{score: {"score": score} for score in ("dot", "scaled_dot", "general", "concat", "cosine")},
+    **{score: {"score": score} for score in ("dot", "scaled_dot", "general", "scaled_general", "concat", "cosine")},
     "sparsemax": {"weights": "sparsemax"},
     "entmax15": {"weights": "entmax15"},
 }

@@ -84,6 +84,11 @@ def general(matrix: Matrix) -> Callable[[Vector, Vector], float]:
     return lambda s, h: dot(s, times(matrix, h))
 
 
+def scaled_general(matrix: Matrix) -> Callable[[Vector, Vector], float]:
+    """s^T W h / sqrt(d), d the size of s: the general score, scaled like the dot product."""
+    return lambda s, h: scaled_dot(s, times(matrix, h))
+
+
 def scaled_dot(s: Vector, h: Vector) -> float:
     """s^T h / sqrt(d): Vaswani et al. 2017, equation 1."""
     return dot(s, h) / math.sqrt(len(s))

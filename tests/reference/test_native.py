@@ -101,7 +101,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("score", ["additive", "concat", "dot", "scaled_dot", "general"])
+@pytest.mark.parametrize("score", ["additive", "concat", "dot", "scaled_dot", "general", "scaled_general"])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_loss_and_gradients_are_those_of_autograd(decoder: str, cell: str, score: str, dtype: torch.dtype) -> None:

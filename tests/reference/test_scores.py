@@ -10,7 +10,7 @@ from tests.reference import loops
 
 from dragoman.attention import masks
 from dragoman.attention.multi_head import MultiHead
-from dragoman.attention.scores import Additive, Concat, Cosine, General, Product, Score, build_score
+from dragoman.attention.scores import Additive, Concat, Cosine, General, Product, ScaledGeneral, Score, build_score
 from dragoman.attention.single_head import SingleHead
 
 KEYS = 5
@@ -33,6 +33,8 @@ def equation(score: Score) -> Callable[[loops.Vector, loops.Vector], float]:
             )
         case Product():
             return loops.product(score.query.weight.tolist(), score.key.weight.tolist(), score.energy.tolist())
+        case ScaledGeneral():
+            return loops.scaled_general(score.key.weight.tolist())
         case General():
             return loops.general(score.key.weight.tolist())
         case Cosine():
@@ -60,12 +62,14 @@ def check_every_content_based_score(name: Any, query_dim: int = 4, key_dim: int 
             torch.testing.assert_close(attended.context[row, place], torch.tensor(context), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine"])
+@pytest.mark.parametrize(
+    "name", ["additive", "dot", "scaled_dot", "general", "scaled_general", "concat", "product", "cosine"]
+)
 def test_content_based_attention_is_its_equation(name: Any) -> None:
     check_every_content_based_score(name)
 
 
-@pytest.mark.parametrize("name", ["additive", "general", "concat", "product"])
+@pytest.mark.parametrize("name", ["additive", "general", "scaled_general", "concat", "product"])
 def test_queries_and_keys_may_differ_in_size(name: Any) -> None:
     check_every_content_based_score(name, query_dim=3, key_dim=7)
 

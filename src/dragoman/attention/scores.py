@@ -6,6 +6,7 @@
 | `dot`          | s^T h                                 | Luong et al. 2015, equation 8             |
 | `scaled_dot`   | s^T h / sqrt(d)                       | Vaswani et al. 2017, equation 1           |
 | `general`      | s^T W h                               | Luong et al. 2015, equation 8             |
+| `scaled_general` | s^T W h / sqrt(d)                   | Luong et al. 2015, scaled as `scaled_dot` |
 | `concat`       | v^T tanh(W [s; h])                    | Luong et al. 2015, equation 8             |
 | `product`      | v^T (tanh(W_q s) * tanh(W_k h))       | Shazeer et al. 2017, appendix G           |
 | `cosine`       | beta cos(s, h), beta > 0 learned      | Graves et al. 2014, equations 5 and 6     |
@@ -25,9 +26,13 @@ from torch import Tensor, nn
 from dragoman.errors import InputError, SettingsError
 from dragoman.plugins import get, or_plugin
 
-ScoreName = Literal["additive", "dot", "scaled_dot", "general", "concat", "product", "cosine", "location"]
-CONTENT_BASED: tuple[ScoreName, ...] = ("additive", "dot", "scaled_dot", "general", "concat", "product", "cosine")
+ScoreName = Literal[
+    "additive", "dot", "scaled_dot", "general", "scaled_general", "concat", "product", "cosine", "location"
+]
+CONTENT_BASED: tuple[ScoreName, ...] = tuple(name for name in get_args(ScoreName) if name != "location")
 """Scores that ignore the positions of the keys."""
+BILINEAR: tuple[ScoreName, ...] = ("scaled_dot", "dot", "general", "scaled_general")
+"""Scores that a matrix over the queries turns into one another, so that whatever knows one of them can express all."""
 ScoreChoice = Annotated[ScoreName, *or_plugin("score")]
 """A setting: a built-in score, or one from a plugin."""
 
@@ -131,6 +136,24 @@ class General(Multiplying):
     def prepare(self, keys: Float[Tensor, "*batch key key_dim"]) -> Float[Tensor, "*batch key prepared"]:
         """Multiply the keys by W."""
         return self.key(keys)
+
+
+class ScaledGeneral(General):
+    """s^T W h / sqrt(d), d the size of queries: Luong's `general` with the scale of Vaswani et al. 2017, equation 1.
+
+    Scores and what a step of Adam changes in them are sqrt(d) times smaller, so that their softmax does not saturate before it
+    has learned where to look.
+    """
+
+    formula = "sᵀ W h / √d"
+
+    def parts(self, query_dim: int) -> ScoreParts:
+        """Return the scale: W is in the prepared keys."""
+        return ScoreParts(scale=1 / math.sqrt(query_dim))
+
+    def project(self, queries: Float[Tensor, "*batch query query_dim"]) -> Float[Tensor, "*batch query _"]:
+        """Divide queries by the square root of their size."""
+        return queries / math.sqrt(queries.shape[-1])
 
 
 class Additive(Score):
@@ -295,7 +318,7 @@ def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positio
     if name in ("dot", "scaled_dot") and query_dim != key_dim:
         raise SettingsError(
             f"the score `{name}` multiplies queries of size {query_dim} by keys of size {key_dim}, which must be equal; "
-            "choose equal sizes, or the score `general`"
+            "choose equal sizes, or the score `scaled_general`"
         )
     match name:
         case "additive":
@@ -306,6 +329,8 @@ def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positio
             return ScaledDot()
         case "general":
             return General(query_dim, key_dim)
+        case "scaled_general":
+            return ScaledGeneral(query_dim, key_dim)
         case "concat":
             return Concat(query_dim, key_dim, hidden)
         case "product":

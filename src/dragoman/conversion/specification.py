@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import FARTHEST, REACH, T5, Shaw
-from dragoman.attention.scores import Dot, General
+from dragoman.attention.scores import BILINEAR, Dot, General, ScaledGeneral
 from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
 from dragoman.layers.positions import LearnedPositions, SinusoidalPositions
@@ -44,12 +44,12 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield f"a model of the kind `{settings.kind}`"
         return
     for side, score in (("self", settings.self_score), ("cross", settings.cross_score)):
-        if score not in ("scaled_dot", "dot", "general"):
+        if score not in BILINEAR:
             yield f"the score `model.{side}_score: {score}`"
     if settings.relative == "shaw" and settings.self_score != "scaled_dot":
         yield f"`model.relative: shaw` with `model.self_score: {settings.self_score}`"
-    if settings.relative == "rotary" and settings.self_score == "general":
-        yield "`model.relative: rotary` with `model.self_score: general`"
+    if settings.relative == "rotary" and settings.self_score in ("general", "scaled_general"):
+        yield f"`model.relative: rotary` with `model.self_score: {settings.self_score}`"
     if settings.autoregression != "attention":
         yield f"`model.autoregression: {settings.autoregression}`"
     if settings.lexical:
@@ -188,7 +188,7 @@ def scaled_queries(attention: MultiHead) -> tuple[Tensor, Tensor | None]:
     if isinstance(attention.score, Dot):
         turn = root * torch.eye(heads.shape[1], dtype=torch.float64)
     elif isinstance(attention.score, General):  # s (W h) = (W^T s) h, for each head
-        turn = attention.score.key.weight.double().T * root
+        turn = attention.score.key.weight.double().T * (1 if isinstance(attention.score, ScaledGeneral) else root)
     else:
         return attention.query.weight, given
     weight = torch.einsum("ij,hjk->hik", turn, heads).flatten(0, 1)

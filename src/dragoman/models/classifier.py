@@ -32,7 +32,7 @@ class ClassifierSettings(Settings):
     """Size of each direction of the recurrent layers, at both levels."""
     layers: int = Field(1, ge=1, le=1000)
     """Recurrent layers at each level."""
-    score: Literal["additive", "dot", "scaled_dot", "general", "concat", "cosine"] = "additive"
+    score: Literal["additive", "dot", "scaled_dot", "general", "scaled_general", "concat", "cosine"] = "additive"
     """How words and sentences are scored; additive is the paper's."""
     attention: int = Field(100, ge=1)
     """Hidden size of the scores additive and concat."""

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import device
 
 from dragoman.atomic import give_usual_mode, replacing
+from dragoman.attention.scores import BILINEAR
 from dragoman.conversion.job import sample
 from dragoman.conversion.specification import POSITIONS
 from dragoman.data.ledger import record
@@ -48,8 +49,8 @@ EXPRESSED: Mapping[str, tuple[Any, ...]] = {
     "experts": (None,),
     "positions": ("sinusoidal", "sinusoidal_halves"),
     "relative": ("none",),
-    "self_score": ("scaled_dot", "dot", "general"),
-    "cross_score": ("scaled_dot", "dot", "general"),
+    "self_score": BILINEAR,
+    "cross_score": BILINEAR,
     "self_weights": ("softmax",),
     "cross_weights": ("softmax",),
     "window": (None,),
