@@ -8,20 +8,34 @@ from starlette.requests import Request
 from dragoman.serving.fields import Fields, NotJsonError, read_fields
 from dragoman.serving.interface import TooLargeError
 
+FORM = "application/x-www-form-urlencoded"
 
-def read(body: bytes, kind: str = "application/json", *, query: str = "", most_mb: float = 1.0) -> Fields:
+
+def read(
+    body: bytes, kind: str = "application/json", *, query: str = "", most_mb: float = 1.0, method: str = "POST"
+) -> Fields:
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
 
     headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
-    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query.encode(), "app": None}
+    scope = {"type": "http", "method": method, "headers": headers, "query_string": query.encode(), "app": None}
     return asyncio.run(read_fields(Request(scope, receive), most_mb))
 
 
 def test_fields_of_the_body_come_before_those_of_the_address():
     assert read(b'{"a": 1}', query="a=2&b=3&b=4").values == {"a": 1, "b": ["3", "4"]}
-    assert read(b"a=%C3%A9&a=", "application/x-www-form-urlencoded").values == {"a": ["é", ""]}
-    assert read(b"a=%FF", "application/x-www-form-urlencoded").values == {}
+    assert read(b"a=%C3%A9&a=", FORM).values == {"a": ["é", ""]}
+    assert read(b"a=%FF", "application/octet-stream", query="b=1").values == {"b": "1"}
+
+
+def test_a_request_without_a_body_may_say_that_it_is_json():
+    assert read(b"", method="GET", query="type=target").values == {"type": "target"}
+
+
+@pytest.mark.parametrize("body", [b"q=caf%E9&source=en", b"q=caf\xe9", b"a=b&" * 10_001])
+def test_a_form_that_cannot_be_read_is_not_taken_for_an_empty_one(body: bytes):
+    with pytest.raises(NotJsonError, match=r"UTF-8.*10000 fields"):
+        read(body, FORM)
 
 
 def test_texts_are_texts():

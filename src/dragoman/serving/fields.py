@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from dragoman.json_files import parse_json
 from dragoman.serving.interface import ServiceError, TooLargeError
+from dragoman.serving.openapi import FORM
 
 MIB = 1 << 20
 MOST_FIELDS = 10_000
@@ -61,11 +62,15 @@ async def read_fields(request: Request, most_mb: float) -> Fields:
         _refuse_large(int(request.headers.get("content-length") or 0), most_mb)
         return await _read_multipart(request, queried)
     body = await _body(request, most_mb)
-    if kind.endswith("json"):
+    if kind.endswith("json") and (
+        body or request.method != "GET"
+    ):  # some name the kind of a body that they do not send
         return Fields({**queried, **_read_json(body)})
     try:
         form = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
+        if kind == FORM:
+            raise NotJsonError(f"Invalid form: send UTF-8, percent-encoded, and at most {MOST_FIELDS} fields") from None
         form = []
     return Fields({**queried, **_table(form)})
 
