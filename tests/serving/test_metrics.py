@@ -19,6 +19,16 @@ def test_requests_are_counted_by_route_and_status_and_their_times_added_up() -> 
     assert 'dragoman_model_batches{model="b"} 3' in lines
 
 
+def test_figures_of_a_busy_service_are_exact() -> None:
+    metrics = Metrics()
+    metrics.add("characters", 123_456_789)
+    metrics.count(route="/translate", method="POST", status=200, seconds=1_234_567.25)
+    lines = metrics.text({"a": {"sentences": 7_654_321}}).splitlines()
+    assert "dragoman_characters_total 123456789" in lines
+    assert 'dragoman_request_seconds_sum{route="/translate"} 1234567.25' in lines
+    assert 'dragoman_model_sentences{model="a"} 7654321' in lines
+
+
 def test_invented_methods_are_one() -> None:
     metrics = Metrics()
     for number in range(9):

@@ -76,4 +76,4 @@ def _line(name: str, labels: Labels, value: float) -> str:
     """
     escaped = [(key, text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for key, text in labels]
     inside = ",".join(f'{key}="{text}"' for key, text in escaped)
-    return f"{name}{{{inside}}} {value:g}" if inside else f"{name} {value:g}"
+    return f"{name}{{{inside}}} {value}" if inside else f"{name} {value}"
