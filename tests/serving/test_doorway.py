@@ -80,6 +80,32 @@ def test_a_large_body_is_refused_however_it_comes(
     assert json.loads(client.sent[1]["body"])["error"]["code"] == "too_large"
 
 
+def test_only_some_large_bodies_arrive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.doorway.SMALL", 100)
+
+    slow = [Client(b"x" * 900, path="/translate") for _ in range(13)]
+    for client in slow:
+        client.messages[0]["more_body"] = True
+    small, large, later = Client(b"y" * 90, b"y" * 9), Client(b"y" * 900, b"y"), Client(b"y" * 900, b"y")
+
+    async def arrive() -> int:
+        doorway = Doorway(echo, ServiceSettings(max_body_mb=0.001), metrics=Metrics(), log=Log())
+        waiting = [asyncio.create_task(doorway(one.scope, one.receive, one.send)) for one in slow]
+        await asyncio.sleep(0)
+        await doorway(small.scope, small.receive, small.send)
+        await doorway(large.scope, large.receive, large.send)
+        for client in slow:
+            client.left.set()
+        await asyncio.gather(*waiting)
+        await doorway(later.scope, later.receive, later.send)
+        return doorway.arriving
+
+    assert asyncio.run(arrive()) == 0
+    assert [len(client.sent) for client in slow] == [0] * 12 + [2] and slow[12].status == 429
+    assert (small.status, large.status, later.status) == (200, 429, 200)
+    assert int(large.header(b"retry-after") or 0) >= 1
+
+
 def test_too_many_requests_are_refused_with_a_time_to_come_again() -> None:
     metrics = Metrics()
     metrics.in_progress = 3

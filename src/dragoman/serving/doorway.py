@@ -1,7 +1,8 @@
 """What every request passes, whatever its shape: a number, limits of size and count, the log, and the end if its client leaves.
 
-The whole body is read before anything is done with it, but not that of a caller whose key is missing or wrong. If the client goes
-away afterwards, the route is cancelled, and with it the translation.
+The whole body is read before anything is done with it, but not that of a caller whose key is missing or wrong. A key may be in a
+body, so anybody may send one; only some large ones arrive at a time. If the client goes away afterwards, the route is cancelled,
+and with it the translation.
 """
 
 import asyncio
@@ -31,6 +32,10 @@ REFUSAL = "refusal"
 """Where in the state of a request its route finds why it must be refused; the body was not read then."""
 OWN = "/v1/"
 """How the paths of Dragoman's own routes begin. Their callers have no key in the body."""
+SMALL = 1 << 16
+"""Size of a body that may always arrive."""
+LARGE_AT_ONCE = 10
+"""So many of the largest bodies may arrive at the same time, or more of smaller ones."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
@@ -55,6 +60,8 @@ class Doorway:
         self.metrics = metrics
         self.log = log
         self.gate = gate or OpenGate()
+        self.arriving = 0
+        """Bytes of large bodies that are being read."""
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Let one request through, or refuse it."""
@@ -111,6 +118,7 @@ class Doorway:
         if declared.isdigit() and int(declared) > limit:
             raise _too_large(int(declared), limit)
         body = bytearray()
+        counted = 0
         try:
             async with asyncio.timeout(self.settings.timeout_s):
                 while True:
@@ -122,8 +130,14 @@ class Doorway:
                         raise _too_large(len(body), limit)
                     if not message.get("more_body"):
                         return bytes(body)
+                    more = max(0, len(body) - SMALL) - counted
+                    self.arriving, counted = self.arriving + more, counted + more
+                    if self.arriving > LARGE_AT_ONCE * limit:
+                        raise OverloadedError("too many large requests arrive at the same time; try again later")
         except TimeoutError:
             raise TooSlowError(f"the request did not arrive within {self.settings.timeout_s:g} seconds") from None
+        finally:
+            self.arriving -= counted
 
     async def _let_in(self, scope: MutableMapping[str, Any], body: bytes, receive: Receive, *, visit: "_Visit") -> None:
         """Run the application, and cancel it if the client leaves."""
