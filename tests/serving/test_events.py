@@ -41,3 +41,9 @@ def test_the_fault_behind_an_error_is_logged(capsys: pytest.CaptureFixture[str])
     except ModelError as error:
         sent(error)
     assert "the disk is gone" in capsys.readouterr().err
+
+
+def test_proxies_are_told_to_pass_events_on_at_once() -> None:
+    request: Any = SimpleNamespace(scope={}, state=SimpleNamespace(request_id="7"), app=SimpleNamespace(state=STATE))
+    headers = streamed(request, some(InputError("no"))).headers
+    assert (headers["x-accel-buffering"], headers["cache-control"]) == ("no", "no-store")

@@ -25,7 +25,7 @@ def event(name: str, data: dict[str, Any]) -> str:
 
 def streamed(request: Request, events: AsyncGenerator[str, None]) -> StreamingResponse:
     """Return an answer of events; an error among them is the last one, named `error`."""
-    headers = {"Cache-Control": "no-store"}
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would hold events back
     return StreamingResponse(_until_refused(request, events), media_type=EVENTS, headers=headers)
 
 
