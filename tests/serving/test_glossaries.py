@@ -2,9 +2,10 @@
 
 import pytest
 
-from dragoman.documents.alignment import align
+from dragoman.documents.alignment import Alignment, align
 from dragoman.serving.glossaries import Glossaries, GlossaryError, NoGlossaryError, read_terms, with_terms, write_terms
 from dragoman.serving.store import MEMORY, open_store
+from dragoman.text.glossary import Glossary as Terms
 
 
 def test_a_glossary_belongs_to_its_owner():
@@ -44,8 +45,11 @@ def test_entries_are_written_as_they_are_read():
 
 
 def test_terms_replace_the_words_linked_to_them():
+    def put(pair: Alignment, **terms: str) -> str:
+        return with_terms(pair, Terms.in_any_case(terms)).target
+
     pair = align("see the cat, now", "xem con, nay", [(0, 0), (2, 1), (3, 2)])
-    assert with_terms(pair, {"Cat": "mèo"}).target == "xem mèo, nay"
-    assert with_terms(pair, {"dog": "chó", "the": "cái"}).target == pair.target
-    assert with_terms(pair, {"cat": "con"}).target == pair.target
-    assert with_terms(align(" Cat ", " x y ", [(0, 0)]), {"cat": "mèo"}).target == " mèo "
+    assert put(pair, Cat="mèo") == "xem mèo, nay"
+    assert put(pair, dog="chó", the="cái") == pair.target
+    assert put(pair, cat="con") == pair.target
+    assert put(align(" Cat ", " x y ", [(0, 0)]), cat="mèo") == " mèo "

@@ -47,6 +47,14 @@ def test_texts_without_words_are_not_asked_for_and_terms_are_applied():
     assert asyncio.run(translate(service, Call(("x",), "en", "en")))[0].text == "x"
 
 
+def test_a_glossary_is_read_once_and_not_for_each_text(monkeypatch: pytest.MonkeyPatch):
+    made, read = [], Glossary.in_any_case
+    monkeypatch.setattr(Glossary, "in_any_case", lambda terms: made.append(terms) or read(terms))
+    call = Call(("red house",) * 20, "en", "vi")
+    assert asyncio.run(translate(Phrases(), call, {"house": "tòa nhà"}))[19].text == "tòa nhà đỏ"
+    assert len(made) <= 2
+
+
 def test_blocks_of_all_texts_are_one_call():
     service = Phrases()
     texts = ("<p>red</p><p>house</p>", "<br>", "hello")

@@ -138,22 +138,24 @@ def write_terms(terms: Mapping[str, str]) -> str:
     return "\n".join(f"{source}\t{target}" for source, target in terms.items())
 
 
-def with_terms(alignment: Alignment, terms: Mapping[str, str]) -> Alignment:
-    """Return a translation with the terms of a glossary: a term that it lacks replaces the words linked to its source.
+def with_terms(alignment: Alignment, terms: Terms) -> Alignment:
+    """Return a translation with terms: one that it lacks replaces the words linked to its source; a source that is a term, all.
 
     A term whose source has no linked words stays out.
 
     >>> pair = align("the red house", "căn nhà đỏ", [(0, 0), (1, 2), (2, 1)])
-    >>> with_terms(pair, {"house": "tòa nhà", "Red": "đỏ"}).target
+    >>> with_terms(pair, Terms.in_any_case({"house": "tòa nhà", "Red": "đỏ"})).target
     'căn tòa nhà đỏ'
     """
-    whole = {term.casefold(): target for term, target in terms.items()}.get(alignment.source.strip().casefold())
-    if whole is not None:
-        before = alignment.source[: len(alignment.source) - len(alignment.source.lstrip())]
-        return align(alignment.source, before + whole + alignment.source[len(alignment.source.rstrip()) :])
+    matches = terms.matches(alignment.source)
+    before = len(alignment.source) - len(alignment.source.lstrip())
+    after = len(alignment.source.rstrip())
+    if [(found.start, found.end) for found in matches] == [(before, after)]:
+        whole = matches[0].entry.targets[0].text
+        return align(alignment.source, alignment.source[:before] + whole + alignment.source[after:])
     edits: list[Edit] = []
     words = Words.of(alignment.target)
-    for found in Terms.in_any_case(terms).matches(alignment.source):
+    for found in matches:
         own = (found.start, found.end)
         place = _linked(alignment, own)
         if place is None or found.entry.used(words) or _meets(place, [(one.start, one.end) for one in edits]):

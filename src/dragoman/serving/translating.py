@@ -168,8 +168,12 @@ async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None
 
 async def _with_terms(texts: Sequence[str], answers: Sequence[Answer], terms: Mapping[str, str]) -> list[Alignment]:
     """Return translations with terms, for which a thread looks: that takes time, and others wait for the event loop."""
-    pairs = list(zip(texts, answers, strict=True))
-    return await asyncio.to_thread(lambda: [with_terms(alignment_of(text, answer), terms) for text, answer in pairs])
+
+    def look() -> list[Alignment]:
+        glossary = Glossary.in_any_case(terms)
+        return [with_terms(alignment_of(text, answer), glossary) for text, answer in zip(texts, answers, strict=True)]
+
+    return await asyncio.to_thread(look)
 
 
 async def translate_marked(
