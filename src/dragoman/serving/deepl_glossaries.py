@@ -1,5 +1,7 @@
 """DeepL's routes for glossaries."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +24,10 @@ MOST_AT_ONCE = 5
 
 
 class DeepLGlossaries:
-    """The routes, and the glossaries that a request to translate names."""
+    """The routes, and the glossaries that a request to translate names.
+
+    A thread reads and writes them: the database may be far away or busy, and others wait for the event loop.
+    """
 
     def __init__(self, glossaries: Glossaries) -> None:
         self.glossaries = glossaries
@@ -52,13 +57,7 @@ class DeepLGlossaries:
         gate = gate_of(request)
         key = await gate.known(request) if isinstance(gate, KeyGate) else None
         owner = key.identifier if key else ""
-        terms: dict[str, str] = {}
-        for identifier in named:
-            known = self.glossaries.find(owner, identifier)
-            if (source_code(known.source), source_code(known.target)) != (source_code(source), source_code(target)):
-                raise ServiceError("The glossary does not match the source_lang and target_lang of the request")
-            terms = {**self.glossaries.terms(owner, identifier), **terms}
-        return terms
+        return await asyncio.to_thread(self._terms, owner, named, (source, target))
 
     async def pairs(self, request: Request) -> Response:
         """List the language pairs of which there may be glossaries: those that are translated."""
@@ -77,18 +76,19 @@ class DeepLGlossaries:
             raise ServiceError("Missing or invalid argument: name")
         source, target = self._pair(request, fields)
         form = choice(fields, "entries_format", ("tsv", "csv"), default="tsv")
-        terms = read_terms(fields.text("entries"), form)
-        made = self.glossaries.create(owner, name, source=source, target=target, terms=terms)
+        terms = await asyncio.to_thread(read_terms, fields.text("entries"), form)
+        made = await asyncio.to_thread(self.glossaries.create, owner, name, source=source, target=target, terms=terms)
         return JSONResponse(_shown(made), 201)
 
     async def all(self, request: Request) -> Response:
         """List the glossaries of a key."""
         owner = await owner_of(request)
-        return JSONResponse({"glossaries": [_shown(one) for one in self.glossaries.of(owner)]})
+        return JSONResponse({"glossaries": [_shown(one) for one in await asyncio.to_thread(self.glossaries.of, owner)]})
 
     async def one(self, request: Request, glossary_id: str) -> Response:
         """Tell about a glossary."""
-        return JSONResponse(_shown(self.glossaries.find(await owner_of(request), glossary_id)))
+        owner = await owner_of(request)
+        return JSONResponse(_shown(await asyncio.to_thread(self.glossaries.find, owner, glossary_id)))
 
     async def entries(self, request: Request, glossary_id: str) -> Response:
         """List the entries of a glossary, one on each line."""
@@ -96,14 +96,24 @@ class DeepLGlossaries:
         accepted = request.headers.get("accept", "*/*")
         if not any(kind in accepted for kind in (TSV, "*/*", "text/*")):
             return JSONResponse({"message": "No supported media type specified in Accept header"}, 415)
-        terms = self.glossaries.terms(owner, glossary_id)
+        terms = await asyncio.to_thread(self.glossaries.terms, owner, glossary_id)
         text = "\n".join(f"{source}\t{target}" for source, target in terms.items())
         return Response(text, media_type=TSV)
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
         """Delete a glossary."""
-        self.glossaries.delete(await owner_of(request), glossary_id)
+        await asyncio.to_thread(self.glossaries.delete, await owner_of(request), glossary_id)
         return Response(status_code=204)
+
+    def _terms(self, owner: str, named: Sequence[str], pair: tuple[str, str]) -> dict[str, str]:
+        """Return the entries of some glossaries, those of the first before others. ServiceError if one is for other languages."""
+        terms: dict[str, str] = {}
+        for identifier in named:
+            known = self.glossaries.find(owner, identifier)
+            if (source_code(known.source), source_code(known.target)) != tuple(map(source_code, pair)):
+                raise ServiceError("The glossary does not match the source_lang and target_lang of the request")
+            terms = {**self.glossaries.terms(owner, identifier), **terms}
+        return terms
 
     def _pair(self, request: Request, fields: Fields) -> tuple[str, str]:
         """Return the languages of a new glossary."""
