@@ -1,6 +1,7 @@
 """Files that are translated: what stays as it was, and how long results wait."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.documents.generated import make
@@ -14,6 +15,7 @@ from dragoman.serving.files import (
     PORTION,
     READERS,
     Downloads,
+    Upload,
     translated_portions,
     write_translated,
 )
@@ -49,6 +51,16 @@ def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():
     asyncio.run(write_translated(document, translated_portions(service, document, CALL, settings=settings)))
     assert [len(call.texts) for call in service.calls] == [3, 3, 1]
     assert translated(READERS[".html"](b"<p>red <i>house</i></p>", "a.html")).decode() == "<p><i>nhà</i> đỏ</p>"
+
+
+def test_others_do_not_wait_while_a_document_is_written(monkeypatch: pytest.MonkeyPatch):
+    def written(document: Upload, answers: Any) -> bytes:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return b"written"
+
+    monkeypatch.setattr(Upload, "written", written)
+    assert translated(READERS[".txt"](b"hello", "a.txt")) == b"written"
 
 
 @pytest.mark.parametrize("kind", ["html", "md", "docx", "odt", "pptx", "srt", "vtt"])

@@ -106,7 +106,8 @@ async def translated_portions(
 
 async def write_translated(document: Upload, portions: AsyncGenerator[list[Answer], None]) -> bytes:
     """Return the content of a document with the translations of all of its portions."""
-    return document.written([answer async for portion in portions for answer in portion])
+    answers = [answer async for portion in portions for answer in portion]
+    return await asyncio.to_thread(document.written, answers)
 
 
 async def _translated(service: Service, call: Call, terms: Mapping[str, str] | None, *, aligns: bool) -> list[Answer]:
