@@ -2,8 +2,11 @@
 
 import pytest
 
+from dragoman.documents.alignment import align
 from dragoman.documents.exchange import MemoryDocument, XliffDocument
+from dragoman.documents.markup import decode_xml
 from dragoman.documents.segments import Segment
+from dragoman.documents.transfer import transfer
 from dragoman.errors import InputError
 
 
@@ -57,3 +60,27 @@ def test_what_is_not_to_be_translated_is_so_wherever_it_says_it():
         document = XliffDocument(own.encode(), "it")
         assert [one.text for one in document.segments] == ["see  now"]
         assert f"SEE <mrk {mark}>key</mrk> NOW</target>" in upper(document)
+
+
+@pytest.mark.parametrize(
+    ("version", "codes"),
+    [
+        ("1.2", ('<bpt id="3">b</bpt>', '<g id="9">', '<ept id="3">b</ept>', "</g>")),
+        ("2.0", ('<sc id="3"/>', '<mrk id="m" type="term">', '<ec startRef="3"/>', "</mrk>")),
+    ],
+)
+def test_codes_that_overlap_elements_leave_them_whole(version: str, codes: tuple[str, ...]):
+    begin, opening, end, closing = codes
+    source = f"A {begin}long {opening}story {end}about{closing} dogs"
+    unit = "trans-unit" if version == "1.2" else "segment"
+    text = f'<xliff version="{version}"><{unit}><source>{source}</source></{unit}></xliff>'
+    document = XliffDocument(text.encode(), "it")
+    (segment,) = document.segments
+    words = segment.text.split()
+    links = [(len(words) - 1 - n, n) for n in range(len(words))]
+    made = transfer(segment, align(segment.text, " ".join(reversed(words)), links))
+    assert made is not None
+    content = document.written([made.segment])
+    decode_xml(content, "it")
+    target = content.decode().partition("<target")[2]
+    assert f"{opening}about story" in target and target.index(begin) < target.index(end)

@@ -1,8 +1,12 @@
 """Runs of equal form are one text; fields and links surround theirs."""
 
-from dragoman.documents.markup import tree
+import pytest
+
+from dragoman.documents.alignment import align
+from dragoman.documents.markup import decode_xml, tree
 from dragoman.documents.runs_of_text import run_paragraph
 from dragoman.documents.segments import Segment
+from dragoman.documents.transfer import transfer
 
 BOLD = "<w:rPr><w:b/></w:rPr>"
 
@@ -86,3 +90,58 @@ def test_a_content_control_surrounds_its_content():
     element, found = read(f"<w:sdt><w:sdtPr/><w:sdtContent>{run('<w:t>Mai</w:t>')}</w:sdtContent></w:sdt>")
     found.replace(found.inline.segment)
     assert found.inline.segment.text == "Mai" and "<w:sdtPr/><w:sdtContent>" in element.raw()
+
+
+def translated(inside: str) -> str:
+    """Return what a paragraph becomes whose words are turned round; it must be well-formed."""
+    element, found = read(inside)
+    segment = found.inline.segment
+    words = segment.text.split()
+    links = [(len(words) - 1 - n, n) for n in range(len(words))]
+    made = transfer(segment, align(segment.text, " ".join(reversed(words)), links))
+    assert made is not None
+    found.replace(made.segment)
+    decode_xml(element.raw().replace("<w:p>", '<w:p xmlns:w="w">', 1).encode(), "it")
+    return element.raw()
+
+
+def in_order(raw: str, *parts: str) -> bool:
+    """Tell whether text has some parts in this order."""
+    places = [raw.index(part) for part in parts]
+    return places == sorted(places)
+
+
+@pytest.mark.parametrize("form", ["", BOLD])
+def test_a_field_may_begin_and_end_in_different_forms(form: str):
+    codes = [run(f'<w:fldChar w:fldCharType="{kind}"/>', form) for kind in ("begin", "separate", "end")]
+    code = codes[0] + run("<w:instrText>REF</w:instrText>") + codes[1]
+    result = run("<w:t>big </w:t>", BOLD) + run("<w:t>red</w:t>")
+    raw = translated(run("<w:t>See the </w:t>") + code + result + codes[2] + run("<w:t> house</w:t>"))
+    assert in_order(raw, "house", "begin", "REF", "separate", "red", "big", '"end"', "the See")
+
+
+def test_a_field_may_overlap_tracked_changes():
+    begin, end = field("REF", "|").split("|")
+    insertion = f'<w:ins w:id="1">{run("<w:t>one</w:t>")}{end}{run("<w:t> or two</w:t>")}</w:ins>'
+    raw = translated(run("<w:t>Go to </w:t>") + begin + run("<w:t>page </w:t>") + insertion + run("<w:t> now</w:t>"))
+    assert in_order(raw, "begin", "separate", '"end"') and in_order(raw, "<w:ins", "two or one", "</w:ins>", "to")
+    first, rest = begin.split("<w:r w:rsidR", 2)[1], begin.split("<w:r w:rsidR", 2)[2]
+    inserted = f'<w:ins w:id="1"><w:r w:rsidR{first}</w:ins><w:r w:rsidR{rest}'
+    raw = translated(run("<w:t>Go to </w:t>") + inserted + run("<w:t>page</w:t>") + end)
+    assert in_order(raw, "begin", "REF", "separate", "page", '"end"')
+
+
+def test_the_result_of_a_field_in_the_code_of_another_stays():
+    inner = field("PAGE", run("<w:t>7</w:t>", BOLD))
+    raw = translated(field(f"IF </w:instrText></w:r>{inner}<w:r><w:instrText>", run("<w:t>seven</w:t>")))
+    assert f'{BOLD}<w:t xml:space="preserve">7</w:t>' in raw and in_order(raw, "PAGE", ">7<", ">seven<")
+
+
+@pytest.mark.parametrize("what", ["bookmark", "commentRange"])
+def test_bookmarks_and_comments_surround_the_same_words(what: str):
+    start, end = f'<w:{what}Start w:id="3"/>', f'<w:{what}End w:id="3"/>'
+    man = run("<w:t>old man</w:t>")
+    raw = translated(run("<w:t>The </w:t>") + start + man + end + run("<w:t> sleeps now</w:t>"))
+    assert in_order(raw, "now sleeps </w:t>", start, ">man old<", end, "> The<")
+    link = f"<w:hyperlink>{man}{end}{run('<w:t> sleeps</w:t>')}</w:hyperlink>"
+    assert in_order(translated(run("<w:t>The </w:t>") + start + link), start, end)

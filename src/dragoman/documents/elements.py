@@ -1,5 +1,6 @@
 """Paragraphs of XML files whose text is mixed with inline elements: OpenDocument, XLIFF and TMX."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,6 +8,9 @@ from typing import Protocol
 from dragoman.documents.inline import Inline, Piece, gather
 from dragoman.documents.markup import Element, Token, decoded, escaped
 from dragoman.documents.segments import Segment
+
+_MARK_OF_RANGE = re.compile(r"(w:\w+?|text:[\w-]+?|office:annotation)-?([Ss]tart|[Ee]nd)")
+"""Marks such as `w:bookmarkStart`, `w:commentRangeEnd`, `text:reference-mark-start`, `office:annotation-end`."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +89,26 @@ def _is_protected(element: Element) -> bool:
 
 
 def _lone(element: Element, breaks: frozenset[str]) -> Piece:
-    """Return an element without text of the paragraph as a piece; native codes that begin and end something are a pair."""
+    """Return an element without text of the paragraph as a piece; codes and marks that begin and end something are a pair."""
     if element.name in ("bpt", "sc", "ept", "ec"):
-        key = next(
-            (found for name in ("rid", "startRef", "i", "id") if (found := element.attribute(name)) is not None), ""
-        )
-        return Piece("open" if element.name in ("bpt", "sc") else "close", Raw((element,)), key)
-    return Piece("break" if element.name in breaks else "alone", Raw((element,)))
+        key = _first_attribute(element, "rid", "startRef", "i", "id")
+        return Piece("open" if element.name in ("bpt", "sc") else "close", Raw((element,)), key, loose=True)
+    return mark_of_range(element) or Piece("break" if element.name in breaks else "alone", Raw((element,)))
+
+
+def mark_of_range(element: Element) -> Piece | None:
+    """Return the mark at the begin or end of a bookmark, a comment and the like as a piece; None for another element."""
+    begins = element.name == "office:annotation"
+    found = _MARK_OF_RANGE.fullmatch(f"{element.name}-start" if begins else element.name)
+    if found is None:
+        return None
+    key = (found[1], _first_attribute(element, "w:id", "text:name", "text:change-id", "text:id", "office:name"))
+    return Piece("open" if found[2].lower() == "start" else "close", Raw((element,)), key, loose=True)
+
+
+def _first_attribute(element: Element, *names: str) -> str:
+    """Return the value of the first of some attributes that an element has; nothing if it has none."""
+    return next((found for name in names if (found := element.attribute(name)) is not None), "")
 
 
 def _raw(part: Element | Token) -> str:

@@ -1,6 +1,6 @@
 """Text with tags in it: taken apart into text and elements, and put together again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,8 @@ class Piece:
     what: Any
     key: object = None
     """What the two tags of an element have in common."""
+    loose: bool = False
+    """Whether it begins or ends a range that may overlap elements, as bookmarks and fields do."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,20 @@ class Inline:
 
     segment: Segment
     tags: tuple[tuple[Piece, Piece | None], ...]
+    overlapping: tuple[tuple[Piece, Piece], ...] = ()
+    """The tags, each alone, at the begin and end of ranges that overlap elements."""
 
-    def events(self, translated: Segment) -> Iterator[Piece]:
-        """Yield the pieces of a translation that has the same elements, in order."""
+    def events(self, translated: Segment) -> list[Piece]:
+        """Return the pieces of a translation that has the same elements, in order; a range begins before it ends."""
+        pieces = list(self._placed(translated))
+        for pair in self.overlapping:
+            first, second = (next(at for at, one in enumerate(pieces) if one is piece) for piece in pair)
+            if second < first:
+                pieces[first], pieces[second] = pieces[second], pieces[first]
+        return pieces
+
+    def _placed(self, translated: Segment) -> Iterator[Piece]:
+        """Yield the pieces of a translation, each where its element is."""
         text, spans = translated.text, translated.spans
         children: dict[int | None, list[int]] = {}
         for number, span in enumerate(spans):
@@ -54,7 +67,8 @@ class Inline:
 
 
 def gather(pieces: Sequence[Piece]) -> Inline:
-    """Return text and elements of pieces; tags without their counterpart, or that overlap others, stand alone.
+    """Return text and elements of pieces; tags without their counterpart, or that overlap others, stand alone: the loose ones,
+    where these overlap elements.
 
     >>> found = gather([Piece("text", "a "), Piece("open", "<b>"), Piece("text", "b"), Piece("close", "</b>")])
     >>> found.segment.text, found.segment.spans
@@ -83,7 +97,7 @@ def gather(pieces: Sequence[Piece]) -> Inline:
                 open_.append(len(spans))
             spans.append(Span(length, length, parent, alone=not pair))
             tags.append((piece, pieces[partners[number]] if pair else None))
-    return Inline(Segment("".join(text), tuple(spans), tuple(breaks)), tuple(tags))
+    return Inline(Segment("".join(text), tuple(spans), tuple(breaks)), tuple(tags), _overlapping(pieces, partners))
 
 
 def written(inline: Inline, translated: Segment, escape: Callable[[str], str]) -> str:
@@ -102,10 +116,23 @@ def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
             waiting.append(number)
         elif piece.kind == "close":
             place = next((at for at in reversed(range(len(waiting))) if pieces[waiting[at]].key == piece.key), None)
-            if place is not None:
+            if place is not None and not (piece.loose and any(not pieces[one].loose for one in waiting[place:])):
                 found[waiting[place]], found[number] = number, waiting[place]
                 del waiting[place:]
     return found
+
+
+def _overlapping(pieces: Sequence[Piece], partners: Mapping[int, int]) -> tuple[tuple[Piece, Piece], ...]:
+    """Return the loose pieces that begin and end something, but are no partners."""
+    begun: dict[object, Piece] = {}
+    found = []
+    for number, piece in enumerate(pieces):
+        if piece.loose and number not in partners:
+            if piece.kind == "open":
+                begun[piece.key] = piece
+            elif piece.key in begun:
+                found.append((begun.pop(piece.key), piece))
+    return tuple(found)
 
 
 def _text(text: str) -> Iterator[Piece]:

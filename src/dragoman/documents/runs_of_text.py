@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dragoman.documents.elements import Raw
+from dragoman.documents.elements import Raw, mark_of_range
 from dragoman.documents.inline import Inline, Piece, gather
 from dragoman.documents.markup import Element, Token, decoded, escaped
 from dragoman.documents.segments import Segment
@@ -34,11 +34,9 @@ class RunParagraph:
     def replace(self, translated: Segment) -> None:
         """Put a translation in the place of the content."""
         forms, out = [self.base], ["".join(one.raw() for one in self.head)]
-        preserve = ' xml:space="preserve"' if self.prefix.startswith("w") else ""
         for piece in self.inline.events(translated):
             if piece.kind == "text":
-                run, text = f"{self.prefix}r", f"{self.prefix}t"
-                out.append(f"<{run}>{forms[-1]}<{text}{preserve}>{escaped(piece.what)}</{text}></{run}>")
+                out.append(_run_of(self.prefix, forms[-1], piece.what))
             elif isinstance(piece.what, str):
                 forms = [*forms, piece.what] if piece.kind == "open" else forms[:-1]
             else:
@@ -50,7 +48,7 @@ def run_paragraph(element: Element) -> RunParagraph:
     """Return a paragraph with its runs joined."""
     prefix = element.name[:-1]
     head = tuple(one for one in element.children if isinstance(one, Element) and one.name == f"{prefix}pPr")
-    pieces = _joined(list(_fields(_Reader(prefix).pieces(element))))
+    pieces = _joined(list(_fields(_Reader(prefix).pieces(element), prefix)))
     base = _base(pieces)
     shown: list[Piece] = []
     ends: list[bool] = []
@@ -97,7 +95,7 @@ class _Reader:
                 waiting.append(Piece("close", Raw(closing), id(one)))
                 waiting += reversed(inside.children)
             elif name not in _DROPPED and name != "pPr":
-                yield Piece("break" if name in _BREAKS else "alone", Raw((one,)))
+                yield mark_of_range(one) or Piece("break" if name in _BREAKS else "alone", Raw((one,)))
 
     def _run(self, run: Element) -> Iterator[Piece]:
         """Yield the pieces of a run, within its form."""
@@ -115,14 +113,22 @@ class _Reader:
                 yield Piece("text", text)
             elif name not in _DROPPED:
                 whole = Raw((f"<{run.name}>{form}", one, f"</{run.name}>"))
-                kind = one.attribute(f"{self._prefix}fldCharType") if name == "fldChar" else ""
-                yield Piece("break" if name in _BREAKS else "alone", whole, kind or None)
+                if name == "fldChar":  # a field may end in another form, so it is not within one
+                    yield Piece("close", form, form)
+                    yield Piece("alone", whole, one.attribute(f"{self._prefix}fldCharType"))
+                    yield Piece("open", form, form)
+                else:
+                    yield Piece("break" if name in _BREAKS else "alone", whole)
         yield Piece("close", form, form)
 
 
-def _fields(pieces: Iterator[Piece]) -> Iterator[Piece]:
-    """Make one element of each field: its code opens it, its result is text inside, its end closes it."""
+def _fields(pieces: Iterator[Piece], prefix: str) -> Iterator[Piece]:
+    """Make one element of each field: its code opens it, its result is text inside, its end closes it.
+
+    Elements that begin or end within the code, such as tracked changes, are put before it.
+    """
     begun: list[_Field] = []
+    form = ""
     for piece in pieces:
         kind = piece.key if isinstance(piece.key, str) and isinstance(piece.what, Raw) else ""
         if kind == "begin":
@@ -133,20 +139,30 @@ def _fields(pieces: Iterator[Piece]) -> Iterator[Piece]:
         elif kind == "end" and begun and begun[-1].depth > 1:
             begun[-1].depth -= 1
         elif kind == "separate" and begun and begun[-1].depth == 1:
-            yield Piece("open", Raw((*begun.pop().parts, *piece.what.parts)), "field")
+            yield Piece("open", Raw((*begun.pop().parts, *piece.what.parts)), "field", loose=True)
             continue
         elif kind == "end" and begun:
             yield Piece("alone", Raw((*begun.pop().parts, *piece.what.parts)))
             continue
         elif kind == "end":
-            yield Piece("close", piece.what, "field")
+            yield Piece("close", piece.what, "field", loose=True)
             continue
-        if not begun:
+        if _is_form(piece) and piece.kind == "open":
+            form = str(piece.what)
+        if not begun or (isinstance(piece.what, Raw) and piece.kind in ("open", "close")):
             yield piece
+        elif piece.kind == "text":
+            begun[-1].parts.append(_run_of(prefix, form, piece.what))
         elif isinstance(piece.what, Raw):
             begun[-1].parts += piece.what.parts
     if begun:
         yield Piece("alone", Raw(tuple(begun[-1].parts)))
+
+
+def _run_of(prefix: str, form: str, text: str) -> str:
+    """Return text as a run of a form."""
+    preserve = ' xml:space="preserve"' if prefix.startswith("w") else ""
+    return f"<{prefix}r>{form}<{prefix}t{preserve}>{escaped(text)}</{prefix}t></{prefix}r>"
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
