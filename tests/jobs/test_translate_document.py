@@ -50,6 +50,14 @@ def test_each_different_sentence_is_translated_once():
     )
 
 
+@pytest.mark.parametrize("text", ["%s", "{{ user.name }}: {0}", "https://a.example/b", "me@b.example, $total"])
+def test_placeholders_alone_are_not_translated(text: str):
+    translator = Swapper()
+    found = translate_segments(translator, [Segment(text), Segment(f"{text}\n\nSee it.")]).segments
+    assert translator.asked == ["See it."]
+    assert [one and one.segment.text for one in found] == [None, f"{text}\n\nIT. SEE"]
+
+
 def test_tags_follow_the_links():
     (found,) = translate_segments(Swapper(), [Segment("one two three", (Span(0, 3),))]).segments
     assert found is not None

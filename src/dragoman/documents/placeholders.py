@@ -65,6 +65,15 @@ def placeholders(text: str) -> list[Placeholder]:
     return found
 
 
+def has_words(text: str) -> bool:
+    """Tell whether there is anything to translate: letters outside of placeholders.
+
+    >>> has_words("%s: {name}, http://a.b"), has_words("50 %"), has_words("see %s")
+    (False, False, True)
+    """
+    return any(one.isalpha() for one in _PLACEHOLDER.sub("", text))
+
+
 def value_of(number: str) -> str:
     """Return the value of a number, however its language groups digits.
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from dragoman.atomic import check_output, write_output
 from dragoman.data.directions import Languages
 from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
+from dragoman.documents.placeholders import has_words
 from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
@@ -118,7 +119,7 @@ def translate_segments(
         one.text[start:end]: None
         for one, some in zip(segments, places, strict=True)
         for start, end in some
-        if _has_letters(one.text[start:end])
+        if has_words(one.text[start:end])
     }
     found_terms: list[TermCounts] = []
     aligned = dict(_translate(translator, list(wanted), found_terms, to=to, report=report))
@@ -184,8 +185,3 @@ def _whole(segment: Segment, places: Sequence[tuple[int, int]], aligned: Mapping
         text = segment.text[start:end]
         parts.append(aligned.get(text) or align(text, text, ((n, n) for n in range(len(words_of(text))))))
     return join(parts, gaps)
-
-
-def _has_letters(text: str) -> bool:
-    """Tell whether there is anything to translate."""
-    return any(one.isalpha() for one in text)

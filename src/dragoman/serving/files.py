@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import get_args
 
+from dragoman.documents.placeholders import has_words
 from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
@@ -44,8 +45,8 @@ class Upload:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of its segments, none of them blank."""
-        return [segment.text for segment in self.document.segments if segment.text.strip()]
+        """The texts of its segments that have something to translate."""
+        return [segment.text for segment in self.document.segments if has_words(segment.text)]
 
     def written(self, answers: Sequence[Answer]) -> bytes:
         """Return the content of the document with the translations of its texts."""
@@ -53,7 +54,7 @@ class Upload:
         translations: list[Segment | None] = []
         for segment in self.document.segments:
             found = None
-            if segment.text.strip():
+            if has_words(segment.text):
                 found = transfer(segment, alignment_of(segment.text, next(left)))
             translations.append(None if found is None or not is_written(segment, found) else found.segment)
         return self.document.written(translations)
