@@ -84,3 +84,43 @@ def test_codes_that_overlap_elements_leave_them_whole(version: str, codes: tuple
     decode_xml(content, "it")
     target = content.decode().partition("<target")[2]
     assert f"{opening}about story" in target and target.index(begin) < target.index(end)
+
+
+def divided(*, target: str = "") -> str:
+    """Return a unit that a program divided into two segments, the first of them in an element, and the target given."""
+    marks = '<g id="1"><mrk mtype="seg" mid="0">A <x id="2"/>cat.</mrk></g> <mrk mtype="seg" mid="1">Go!</mrk>'
+    return (
+        '<xliff version="1.2"><trans-unit><source><g id="1">A <x id="2"/>cat.</g> Go!</source>'
+        f"<seg-source>{marks}</seg-source>{target}</trans-unit></xliff>"
+    )
+
+
+TARGET = '<target state="translated"><g id="1"><mrk mtype="seg" mid="0">{}</mrk></g> <mrk mtype="seg" mid="1">{}</mrk></target>'
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "<target/>",
+        '<target><g id="1"><mrk mtype="seg" mid="0"/></g> <mrk mtype="seg" mid="1"></mrk></target>',
+        '<target state="new"><mrk mtype="seg" mid="0">A cat.</mrk> <mrk mtype="seg" mid="1">Go!</mrk></target>',
+    ],
+)
+def test_segments_of_a_divided_unit_are_translated_one_by_one(target: str):
+    document = XliffDocument(divided(target=target).encode(), "it")
+    assert [one.text for one in document.segments] == ["A cat.", "Go!"]
+    assert document.written([None, None]).decode() == divided(target=target)
+    assert upper(document) == divided(target=TARGET.format('A <x id="2"/>CAT.', "GO!"))
+    again = XliffDocument(divided(target=target).encode(), "it")
+    left = again.written([None, Segment("ĐI!")]).decode().replace('mid="0"/>', 'mid="0"></mrk>')
+    assert left == divided(target=TARGET.format("", "ĐI!"))
+
+
+def test_segments_that_have_a_translation_keep_it():
+    target = TARGET.format("Mèo.", "").replace(' state="translated"', "")
+    document = XliffDocument(divided(target=target).encode(), "it")
+    assert [one.text for one in document.segments] == ["Go!"]
+    assert upper(document) == divided(target=TARGET.format("Mèo.", "GO!"))
+    for done in (TARGET.format("Mèo.", "Đi!"), "<target>Mèo. Đi!</target>"):
+        assert XliffDocument(divided(target=done).encode(), "it").segments == []

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from dragoman.documents.elements import Paragraph, mixed, paragraph
@@ -23,6 +24,16 @@ class _Unit:
     around: Element
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A source to translate in a unit, and where its translation belongs: in the target, or in a mark of a segment there."""
+
+    source: Paragraph
+    unit: Element
+    target: Element
+    inside: Element
+
+
 class XliffDocument:
     """An XLIFF file: sources without a translation are translated, and those that have one keep it."""
 
@@ -33,14 +44,14 @@ class XliffDocument:
         if not files:
             raise InputError(f"{where} is not an XLIFF file; give its format with --format")
         self._is_second = (files[0].attribute("version") or "").startswith("2")
-        self._units = list(self._find())
-        self.segments: Sequence[Segment] = [replace(unit.source.inline.segment, beside=True) for unit in self._units]
+        self._places = [one for one in self._find() if one.source.inline.segment.text.strip()]
+        self.segments: Sequence[Segment] = [replace(one.source.inline.segment, beside=True) for one in self._places]
 
     def written(self, translations: Sequence[Segment | None]) -> bytes:
         """Return the file with translated segments."""
-        for unit, translated in zip(self._units, translations, strict=True):
+        for place, translated in zip(self._places, translations, strict=True):
             if translated is not None:
-                self._add(unit, mixed(unit.source.inline, translated))
+                self._add(place, mixed(place.source.inline, translated))
         if self._language and any(one is not None for one in translations):
             name, attribute = ("xliff", "trgLang") if self._is_second else ("file", "target-language")
             for one in self._root.elements():
@@ -48,38 +59,76 @@ class XliffDocument:
                     one.opening = with_attribute(one.opening, attribute, self._language)
         return encode_xml(self._root.raw(), self._encoding)
 
-    def _find(self) -> list[_Unit]:
-        """Return what is to be translated."""
-        found = []
+    def _find(self) -> Iterator[_Place]:
+        """Yield what is to be translated."""
         for unit in _translated(self._root):
             if unit.name not in ("trans-unit", "segment"):
                 continue
             source, target = unit.child("source"), unit.child("target")
             state = (target if unit.name == "trans-unit" and target else unit).attribute("state") or ""
-            done = target is not None and any(isinstance(one, Element) or one.raw.strip() for one in target.children)
-            if source is None or (done and state not in _OPEN_STATES - {""}) or unit.attribute("approved") == "yes":
+            if source is None or unit.attribute("approved") == "yes":
                 continue
-            one = paragraph(source, PAIRS)
-            if one.inline.segment.text.strip():
-                found.append(_Unit(one, unit))
-        return found
+            if target is not None and state in _OPEN_STATES - {""}:
+                target = Element("target", target.opening)
+            divided = unit.child("seg-source")
+            if (
+                divided is not None
+                and _marks(divided)
+                and (target is None or not _has_content(target) or _marks(target))
+            ):
+                yield from _segments(unit, divided, target)
+            elif target is None or not _has_content(target):
+                target = target or Element("target", "<target>")
+                yield _Place(paragraph(source, PAIRS), unit, target, target)
 
-    def _add(self, unit: _Unit, content: str) -> None:
-        """Put a translation into a unit."""
-        target, place = unit.around.child("target"), unit.around.children.index(unit.source.element)
-        prefix = "<target" if self._is_second else '<target state="translated"'
-        if target is None:
-            after = unit.around.child("seg-source")
-            place = place if after is None else unit.around.children.index(after)
-            before = unit.around.children[place - 1] if place else None
-            blank = before.raw if isinstance(before, Token) and not before.raw.strip() else ""
-            unit.around.children.insert(place + 1, Token("text", f"{blank}{prefix}>{content}</target>"))
-        else:
-            opening = re.sub(r"\s*/>$", ">", target.opening)
-            target.opening = opening if self._is_second else with_attribute(opening, "state", "translated")
-            target.children, target.closing = [Token("text", content)], "</target>"
+    def _add(self, place: _Place, content: str) -> None:
+        """Put a translation into its place, and its target into the unit."""
+        place.inside.opening = _opened(place.inside.opening)
+        place.inside.children, place.inside.closing = [Token("text", content)], f"</{place.inside.name}>"
         if self._is_second:
-            unit.around.opening = with_attribute(unit.around.opening, "state", "translated")
+            place.unit.opening = with_attribute(place.unit.opening, "state", "translated")
+        else:
+            place.target.opening = with_attribute(place.target.opening, "state", "translated")
+        children = place.unit.children
+        old = place.unit.child("target")
+        if old is not None:
+            children[children.index(old)] = place.target
+            return
+        at = max(
+            n for n, one in enumerate(children) if isinstance(one, Element) and one.name in ("source", "seg-source")
+        )
+        before = children[at - 1] if at else None
+        blank = [before] if isinstance(before, Token) and not before.raw.strip() else []
+        children[at + 1 : at + 1] = [*blank, place.target]
+
+
+def _segments(unit: Element, divided: Element, target: Element | None) -> Iterator[_Place]:
+    """Yield the segments of a source that a program divided, of which the target has none, or an empty one."""
+    if target is None or not _marks(target):
+        opening = "<target>" if target is None else _opened(target.opening)
+        target = replace(deepcopy(divided), name="target", opening=opening, closing="</target>")
+        for one in _marks(target):
+            one.children = []
+    places = {one.attribute("mid"): one for one in _marks(target)}
+    for mark in _marks(divided):
+        place = places.get(mark.attribute("mid"))
+        if place is not None and not _has_content(place):
+            yield _Place(paragraph(mark, PAIRS), unit, target, place)
+
+
+def _opened(tag: str) -> str:
+    """Return an empty element's tag as one that opens it."""
+    return re.sub(r"\s*/>$", ">", tag)
+
+
+def _marks(element: Element) -> list[Element]:
+    """Return the marks of segments in an element."""
+    return [one for one in element.elements() if one.name == "mrk" and one.attribute("mtype") == "seg"]
+
+
+def _has_content(element: Element) -> bool:
+    """Tell whether there is an element or text in an element."""
+    return any(isinstance(one, Element) or one.raw.strip() for one in element.children)
 
 
 def _translated(element: Element, *, above: bool = True) -> Iterator[Element]:
