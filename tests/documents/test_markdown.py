@@ -10,8 +10,10 @@ from markdown_it import MarkdownIt
 from tests.documents.generated import make
 from tests.documents.test_segments import page
 
+from dragoman.documents.alignment import align
 from dragoman.documents.markdown import MarkdownDocument
 from dragoman.documents.segments import Segment
+from dragoman.documents.transfer import transfer
 
 NOTES = """---
 title: Kept
@@ -158,6 +160,8 @@ def test_what_is_written_again_is_read_as_before(text: str):
 
 @given(st.lists(st.sampled_from([*PIECES, "word"]), min_size=1, max_size=8).map("".join))
 @example("|\n|-|\n")
+@example(":\na")
+@example("a\n:::b")
 def test_any_translation_is_read_as_text(translation: str):
     for source in ("one", "# one", "one\n---", "|one|\n|-|", "one|\n-|", "- one\n  two", "> one\ntwo", "![one](x)"):
         document = MarkdownDocument(f"{source}\n\n[r]: u")
@@ -176,3 +180,24 @@ def test_generated_documents_keep_their_structure():
         text = make("md", seed).content.decode()
         changed = shouted(MarkdownDocument(text))
         assert re.findall(r"</?\w+", page(changed.encode())) == re.findall(r"</?\w+", page(text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (":::note Title\nUse `a`\nnow.\n:::\n", ":::note Title\nUSE `a` NOW.\n:::\n"),
+        ("> ::: tip\n> one\n> :::\n", "> ::: tip\n> ONE\n> :::\n"),
+        ("{% if a %}\none\n{% endif %}\n", "{% if a %}\nONE\n{% endif %}\n"),
+        ("one two\n{: .note #id}\n", "ONE TWO\n{: .note #id}\n"),
+        ("one\n: two\n  three\n:   *four*\n", "ONE\n: TWO THREE\n:   *FOUR*\n"),
+        (
+            "import A from '@b/a';\nimport \"c.css\"\n\nimport duty\n",
+            "import A from '@b/a';\nimport \"c.css\"\n\nIMPORT DUTY\n",
+        ),
+    ],
+)
+def test_lines_that_extensions_read_as_blocks_stay_lines(text: str, expected: str):
+    for ends in ("\n", "\r\n"):
+        document = MarkdownDocument(text.replace("\n", ends))
+        made = [transfer(one, align(one.text, " ".join(one.text.upper().split()))) for one in document.segments]
+        assert document.text([one and one.segment for one in made]) == expected.replace("\n", ends)

@@ -26,6 +26,10 @@ _LONE = re.compile(
     r"\[\^[^\]\s]+\]:?|\[![A-Za-z]+\]|\[[ xX]\](?=\s)|\{[#.:%][^{}\n]*\}|(?<![\w:]):[a-z][a-z0-9_+-]*:(?![\w:])"
 )
 """What only extensions read: footnotes, alerts, boxes of tasks, attributes, emoji by their names."""
+_KEPT_LINE = re.compile(r":{3,}.*|\{[:%].*\}[ \t]*|import\s+(?:[^'\"]+\sfrom\s+)?(?:'[^'\"]+'|\"[^'\"]+\");?[ \t]*")
+"""A line that begins or ends a block (`:::note`, `{% if a %}`), gives attributes to the one before (`{: .note}`), or imports."""
+_DEFINITION = re.compile(r":[ \t]+(?=\S)")
+"""What begins a definition, in a line after its term."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,24 @@ class Grammar:
                 kind: Literal["paragraph", "underlined"] = (
                     "paragraph" if before.type == "paragraph_open" else "underlined"
                 )
-                found.append(Block(kind, "\n".join(lines).rstrip(" \t\n"), starts))
+                parts = _parts(lines, starts) if kind == "paragraph" else [(lines, starts)]
+                found += [Block(kind, "\n".join(some).rstrip(" \t\n"), places) for some, places in parts]
         return [one for one in found if one.content]
+
+
+def _parts(lines: Sequence[str], starts: Sequence[int]) -> list[tuple[list[str], tuple[int, ...]]]:
+    """Return the lines of a paragraph and their starts, divided where an extension of Markdown begins or ends a block."""
+    parts: list[list[tuple[str, int]]] = [[]]
+    for line, start in zip(lines, starts, strict=True):
+        if _KEPT_LINE.fullmatch(line):
+            parts.append([])
+            continue
+        marker = _DEFINITION.match(line)
+        if marker:
+            parts.append([])
+        cut = marker.end() if marker else 0
+        parts[-1].append((line[cut:], start + cut))
+    return [([line for line, _ in part], tuple(start for _, start in part)) for part in parts if part]
 
 
 def _cells(text: str, start: int) -> list[Block]:
