@@ -7,7 +7,7 @@ import { computation, matrix, reasons, tree } from "./views.js";
 import { WORDS } from "./words.js";
 
 const at = (id) => document.getElementById(id);
-const words = () => WORDS[state.language] ?? WORDS.en;
+const words = () => WORDS[state.language];
 let state = read();
 let served = [];
 // Of the model and of the one beside it: what was asked, what was found, and what gives up asking.
