@@ -1,6 +1,7 @@
 """The page in a browser, with links that somebody has written, a service that fails, and long texts."""
 
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from tests.end_to_end.test_page import browsing, page_of, type_and_wait
-from tests.serving.test_exploring import TEXT, TRANSFORMER
+from tests.serving.test_exploring import ENSEMBLE, TEXT, TRANSFORMER
 
 
 def follow(page: Any, link: dict[str, Any]) -> None:
@@ -41,3 +42,33 @@ def test_in_a_browser_what_is_odd_in_a_link_is_left_out(odd: dict[str, Any]) -> 
         assert page.locator(".translation").first.inner_text() == text
         assert page.locator("header p").inner_text().startswith("Type a sentence")
         assert page.locator(".problem").first.is_hidden() and page.locator("#word").is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_service_that_is_gone_is_named_and_asked_again(tmp_path: Path) -> None:
+    document = tmp_path / "lines.txt"
+    document.write_text(TEXT, encoding="utf-8")
+    with page_of(TRANSFORMER, ENSEMBLE, refused="Failed to load") as page:
+        problem = page.locator(".problem", has_text="does not answer")
+        page.route("**/v1/**", lambda route: route.abort())
+        page.locator("#text").fill(TEXT)
+        problem.wait_for()
+        page.unroute("**/v1/**")
+        page.locator("#reset").click()
+        page.locator("#runs button.token").first.wait_for()
+        assert problem.count() == 0
+        page.route("**/v1/explore", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>"))
+        page.locator("#text").fill(TEXT * 2)
+        problem.wait_for()
+        page.locator("#model").select_option(ENSEMBLE)
+        type_and_wait(page, TEXT * 3)
+        cut = 'event: progress\ndata: {"number": 0, "text": "half"}\n\n'
+        page.route("**/v1/translate", lambda route: route.fulfill(body=cut))
+        page.locator("#text").fill(TEXT)
+        problem.wait_for()
+        assert page.locator(".translation").first.inner_text() == ""
+        page.route("**/v1/documents", lambda route: route.fulfill(body=cut))
+        page.locator("#document").set_input_files(document)
+        page.locator("#far", has_text="does not answer").wait_for()
+        assert page.locator("#bar").is_hidden() and page.locator("#fetch").is_hidden()

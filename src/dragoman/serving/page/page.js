@@ -1,7 +1,7 @@
 // The page: one state, which the address holds, and what follows from it.
 import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { panel } from "./panel.js";
-import { download, get, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
+import { complaint, download, get, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
 import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
 import { computation, matrix, reasons, tree } from "./views.js";
 import { WORDS } from "./words.js";
@@ -68,6 +68,7 @@ async function ask(number) {
   const finish = (found, error) => {
     if (signal.aborted) return false;
     run.found = found;
+    if (error) run.asked = null; // whatever is done next asks again
     if (wantsKey(error)) at("keys").hidden = false;
     panels[number].complain(error);
     show();
@@ -211,7 +212,7 @@ async function upload() {
     [at("fetch").href, at("fetch").textContent, at("fetch").hidden] = [url, name, false];
   } catch (error) {
     if (wantsKey(error)) at("keys").hidden = false;
-    told(error.message);
+    told(complaint(error, words()));
   }
 }
 

@@ -1,6 +1,7 @@
 // The translation of one run, how far to trust it, and where it looked.
 import { draggable } from "./drag.js";
 import { choices, keepingFocus, languageTag, make, percent, shown } from "./elements.js";
+import { complaint } from "./service.js";
 import { forcedRow, heat, links, matrix, weigh } from "./views.js";
 
 // As in the report: inspection/confidence.py::LEVELS.
@@ -140,7 +141,7 @@ export function panel(number, on) {
   }
   function complain(error) {
     problem.hidden = !error;
-    problem.textContent = error?.message ?? "";
+    problem.textContent = error ? complaint(error, on.words()) : "";
   }
   return { root, show, write, complain, attempt };
 }

@@ -3,28 +3,24 @@ const KEY = "dragoman-key";
 export const setKey = (key) => sessionStorage.setItem(KEY, key);
 export const wantsKey = (error) => ["missing_key", "wrong_key"].includes(error?.code);
 
-async function refusal(answer) {
-  const { message, code } = (await answer.json()).error ?? {};
-  return Object.assign(new Error(message ?? answer.statusText), { code });
-}
+const GONE = "gone"; // the code of a service that does not answer, or not to the end
+export const complaint = (error, words) => (error.code === GONE ? words.gone : error.message);
+const refused = ({ message, code } = { code: GONE }) => Object.assign(new Error(message), { code });
+const gone = () => { throw refused(); };
 
-export async function post(path, content, signal) {
-  const answer = await fetch(path, asked(content, signal));
-  if (!answer.ok) throw await refusal(answer);
-  return answer.json();
+async function answerOf(path, options) {
+  const answer = await fetch(path, options).catch(gone);
+  if (answer.ok) return answer;
+  throw refused((await answer.json().catch(gone)).error);
 }
-
-export async function get(path) {
-  const answer = await fetch(path, { headers: keyed() });
-  if (!answer.ok) throw await refusal(answer);
-  return answer.json();
-}
+const read = async (path, options) => (await answerOf(path, options)).json().catch(gone);
+export const post = (path, content, signal) => read(path, asked(content, signal));
+export const get = (path) => read(path, { headers: keyed() });
 
 export async function download(path, content, name) {
-  const answer = await fetch(path, asked(content));
-  if (!answer.ok) throw await refusal(answer);
+  const answer = await answerOf(path, asked(content));
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(await answer.blob());
+  link.href = URL.createObjectURL(await answer.blob().catch(gone));
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
@@ -52,21 +48,22 @@ export async function translateDocument(file, fields, { signal, tell }) {
   return done;
 }
 
+// Yield events until "done"; an answer that ends before is not whole.
 async function* events(path, content, signal) {
-  const answer = await fetch(path, asked(content, signal));
-  if (!answer.ok) throw await refusal(answer);
+  const answer = await answerOf(path, asked(content, signal));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
+    const { done, value } = await reader.read().catch(gone);
+    if (done) gone();
     const whole = (rest + value).split("\n\n");
     rest = whole.pop();
     for (const event of whole) {
       const [, kind, data] = /^event: (\w+)\ndata: (.*)$/s.exec(event);
       const found = JSON.parse(data);
-      if (kind === "error") throw new Error(found.error.message);
+      if (kind === "error") throw refused(found.error);
       yield [kind, found];
+      if (kind === "done") return;
     }
   }
 }
