@@ -145,3 +145,8 @@ def test_progress_is_the_last_record_with_the_last_dev_bleu(tmp_path: Path):
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
     assert last_record(tmp_path / "metrics.jsonl") == {"step": 3, "share": 0.3, "dev_bleu": 3.0}
     assert last_record(tmp_path / "none.jsonl") == {}
+
+
+def test_a_validation_before_the_first_progress_is_no_progress(tmp_path: Path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 2, "dev_loss": 5.0, "dev_bleu": 3.0}\n')
+    assert last_record(tmp_path / "metrics.jsonl") == {}

@@ -234,11 +234,13 @@ def summary(result: Mapping[str, Any]) -> str:
 
 
 def last_record(path: Path) -> dict[str, Any]:
-    """Return the last progress record of a metrics.jsonl, with the last dev BLEU; empty before the first."""
+    """Return the last progress record of a metrics.jsonl, with the last dev BLEU; empty before the first.
+
+    A short training may be validated before it reports any progress."""
     records = MetricsFile(path).read()
     found: dict[str, Any] = next((record for record in reversed(records) if "share" in record), {})
     bleu = next((record["dev_bleu"] for record in reversed(records) if "dev_bleu" in record), None)
-    return found if bleu is None else {**found, "dev_bleu": bleu}
+    return found if bleu is None or not found else {**found, "dev_bleu": bleu}
 
 
 def _start(described: Path, log: Path, place: Mapping[str, str], *, threads: int) -> "subprocess.Popen[bytes]":
