@@ -57,12 +57,17 @@ def test_hard_attention_takes_the_best_position_at_inference(settings: dict[str,
     assert chosen.tolist() == [float(j == int(weights.argmax())) for j in range(LENGTH)]
 
 
-@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
-def test_marginal_adds_up_the_probabilities_from_each_position(decoder: str) -> None:
-    """P(y) = sum_a P(a) P(y | a): the output layer reads each position as if all weight were there."""
-    model = model_of(decoder=decoder, marginal=True)
+WINDOW = WindowSettings(kind="predictive", reach=2)
+
+
+@pytest.mark.parametrize(("decoder", "window"), [("luong", None), ("bahdanau", None), ("luong", WINDOW)])
+def test_marginal_adds_up_the_probabilities_from_each_position(decoder: str, window: WindowSettings | None) -> None:
+    """P(y) = sum_a P(a) P(y | a), the output layer reading each position as if all weight were there. P(a) is proportional to
+    the weights, whose sum is below 1 after the Gaussian of local-p."""
+    model = model_of(decoder=decoder, marginal=True, window=window)
     output = model(SOURCE, TOKENS[:, :1], need_weights=True)
-    weights = output.attention[0, 0, 0, 0].tolist()
+    shares = output.attention[0, 0, 0, 0]
+    weights = (shares / shares.sum()).tolist()
     expected = torch.zeros(8)
     for position, weight in enumerate(weights):
         expected += weight * _from_position(model, position)
@@ -123,6 +128,7 @@ TINY = {
     "luong": recurrent(decoder="luong", hard=REINFORCED, dropout=0.0),
     "bahdanau": recurrent(hard=REINFORCED, dropout=0.0),
     "luong, input feeding": recurrent(decoder="luong", hard=REINFORCED, input_feeding=True, dropout=0.0),
+    "luong, local-p": recurrent(decoder="luong", hard=REINFORCED, window=WINDOW, dropout=0.0),
     "transformer": transformer(hard=REINFORCED, dropout=0.0, decoder_layers=2, heads=1),
 }
 

@@ -68,6 +68,15 @@ def masked_softmax(
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
 
 
+def as_distribution(weights: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
+    """Divide weights by their sum, which is below 1 after the Gaussian of a predicted window. A row of zeros stays zero.
+
+    >>> as_distribution(torch.tensor([[0.2, 0.6], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
+    """
+    return weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+
+
 def attend_scaled_dot(
     queries: Float[Tensor, "*batch query dim"],
     keys: Float[Tensor, "*batch key dim"],

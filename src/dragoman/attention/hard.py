@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dragoman.attention.attend import normalize
+from dragoman.attention.attend import as_distribution, normalize
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Choice
 
@@ -44,14 +44,15 @@ def sample_reinforce(weights: Weights, settings: HardSettings) -> tuple[Weights,
     Deviation from Xu et al. 2015, section 4.1: their release tosses the coin for soft or hard once per batch; here each
     target position has its own coin, with the same expectation and less variance.
     """
-    probabilities = weights.detach().flatten(0, 2)
-    seen = probabilities.sum(-1) > 0
-    index = torch.multinomial(torch.where(seen[:, None], probabilities, 1.0), 1).view(weights.shape[:-1])
+    probabilities = as_distribution(weights)
+    rows = probabilities.detach().flatten(0, 2)
+    seen = rows.sum(-1) > 0
+    index = torch.multinomial(torch.where(seen[:, None], rows, 1.0), 1).view(weights.shape[:-1])
     soft = torch.rand(weights.shape[0], 1, weights.shape[2], device=weights.device) < settings.soft_share
-    logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
+    logs = probabilities.clamp_min(torch.finfo(weights.dtype).tiny).log()
     hard = ~soft & seen.view(index.shape)
     log_prob = logs.gather(-1, index[..., None]).squeeze(-1) * hard
-    entropy = -(weights * logs).sum(-1)
+    entropy = -(probabilities * logs).sum(-1)
     taken = torch.where(soft[..., None], weights, _one_hot(index, weights))
     return taken, Choice(log_prob.sum(1), entropy.sum(1))
 

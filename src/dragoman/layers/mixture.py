@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from dragoman.attention.attend import normalize
+from dragoman.attention.attend import as_distribution, normalize
 from dragoman.layers.embedding import OutputLayer
 from dragoman.layers.linear import linear
 from dragoman.machine.dtypes import upcast
@@ -20,12 +20,15 @@ HIDDEN = torch.finfo(torch.float32).min
 def mixture_features(
     features: Float[Tensor, "*batch key dim"], weights: Float[Tensor, "*batch key"]
 ) -> Float[Tensor, "*batch packed"]:
-    """Pack the features of each source position, followed by the logarithm of its weight, into one vector.
+    """Pack the features of each source position, followed by the logarithm of its probability, into one vector.
+
+    Probabilities are proportional to the weights.
 
     >>> mixture_features(torch.tensor([[7.0], [8.0]]), torch.tensor([1.0, 0.0]))[:3].tolist()
     [7.0, 0.0, 8.0]
     """
-    logs = torch.where(weights > 0, weights.clamp_min(torch.finfo(weights.dtype).tiny).log(), HIDDEN)
+    probabilities = as_distribution(weights)
+    logs = torch.where(weights > 0, probabilities.clamp_min(torch.finfo(weights.dtype).tiny).log(), HIDDEN)
     return torch.cat([features, logs[..., None]], -1).flatten(-2)
 
 
@@ -87,7 +90,7 @@ class MixtureHead(nn.Module):
         return own - logits.logsumexp(-1)
 
     def _unpacked(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Undo `mixture_features`; the second result is the logarithm of the weights."""
+        """Undo `mixture_features`; the second result is the logarithms of the probabilities."""
         parts = features.unflatten(-1, (-1, self._size()))
         return parts[..., :-1], upcast(parts[..., -1])
 
