@@ -43,6 +43,7 @@ def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: P
         (["--only", "rnm"], "the arena has no system `rnm`; did you mean `rnn`?"),
         (["--set", "sytems.rnn=1"], "has no setting `sytems`; did you mean `systems`?"),
         (["--set", "systems.rnn.set.model.kind=rmn"], "`model.kind` cannot be `rmn`; did you mean `rnn`?"),
+        (["--set", "base.data.dev=[{text: none.en}]"], "there is no file"),
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(tmp_path: Path, arguments, sentence):

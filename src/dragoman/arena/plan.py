@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any
 
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
+from dragoman.data.corpus import read_pairs
 from dragoman.errors import SettingsError
 from dragoman.jobs.checks import check_corpora, check_recipe
 from dragoman.models.build import purpose_of
@@ -93,6 +94,13 @@ def make_plan(arena: ArenaSettings) -> Plan:
         _check_ensemble(name, system, recipes)
     jobs = sorted(_jobs(arena, recipes), key=lambda job: (not job.is_trial, arena.seeds.index(job.seed)))
     return Plan(arena, recipes, tuple(jobs))
+
+
+def check_data(plan: Plan) -> None:
+    """Read the beginning of every corpus, which all systems share. Raises CorpusError for one that cannot be read."""
+    recipe = parse(Recipe, next(iter(plan.recipes.values())))
+    for corpus in (*recipe.data.train, *recipe.data.dev, *recipe.data.test):
+        next(read_pairs(corpus, recipe.data))
 
 
 def chosen_jobs(plan: Plan, systems: Sequence[str]) -> list[Job]:
