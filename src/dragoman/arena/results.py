@@ -17,7 +17,7 @@ from dragoman.settings import parse
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Two-sided 95% points of Student's t with 1, 2, ... degrees of freedom."""
 NORMAL = 1.96
-"""The same for the normal distribution, for more degrees of freedom."""
+"""The same for the normal distribution, from which that of more degrees of freedom is computed."""
 COSTS = ("parameters", "flops", "flops_by_rule", "tokens", "seconds")
 """Numbers that are summed over the members of an ensemble."""
 
@@ -106,8 +106,19 @@ def half_width(values: Sequence[float]) -> float:
     >>> round(half_width([30.0, 31.0, 32.0]), 2)
     2.48
     """
-    point = STUDENT[len(values) - 2] if len(values) - 2 < len(STUDENT) else NORMAL
-    return point * stdev(values) / len(values) ** 0.5
+    return student(len(values) - 1) * stdev(values) / len(values) ** 0.5
+
+
+def student(freedom: int) -> float:
+    """Return the two-sided 95% point of Student's t, for many degrees of freedom by its expansion (Fisher and Cornish 1960).
+
+    >>> student(2), round(student(10), 2), round(student(30), 2)
+    (4.303, 2.23, 2.04)
+    """
+    if freedom <= len(STUDENT):
+        return STUDENT[freedom - 1]
+    first, second = (NORMAL**3 + NORMAL) / 4, (5 * NORMAL**5 + 16 * NORMAL**3 + 3 * NORMAL) / 96
+    return NORMAL + first / freedom + second / freedom**2
 
 
 def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
