@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FONT = "DejaVu Sans"
 """Comes with matplotlib and covers every European language and Vietnamese."""
+PLACEHOLDERS = "lastresort"
+"""In the names of fonts that have a box for every character: matplotlib's own since 3.11, and that of macOS."""
 COLOURS = "Blues"
 """Colours of weights from 0 to 1."""
 
@@ -62,7 +64,8 @@ def _fallbacks(text: str) -> list[str]:
 
     missing = lacking({letter for letter in text if letter.isprintable()}, findfont(FontProperties(family=FONT)))
     fonts = []
-    for font in sorted(fontManager.ttflist, key=lambda font: font.name):
+    real = [font for font in fontManager.ttflist if PLACEHOLDERS not in font.name.lower().replace(" ", "")]
+    for font in sorted(real, key=lambda font: font.name):
         if missing and (left := lacking(missing, font.fname)) != missing:
             fonts.append(font.name)
             missing = left
