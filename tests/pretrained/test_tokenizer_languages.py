@@ -40,6 +40,18 @@ def test_m2m100_begins_with_its_languages(folder: Path) -> None:
         family.source.frame(Between("fra_Latn", "en"))
 
 
+def test_marian_may_get_languages_later(tmp_path: Path) -> None:
+    """As `add_tokens` and `resize_token_embeddings` give them to a model that is trained on."""
+    config = write_marian(tmp_path / "marian", ["fra"])
+    index = config["vocab_size"]
+    (tmp_path / "marian" / "added_tokens.json").write_text(json.dumps({">>lao<<": index}), encoding="utf-8")
+    sizes = {"vocab_size": index + 1, "decoder_vocab_size": index + 1}
+    source, _ = load_codecs(tmp_path / "marian", config | sizes)
+    own = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
+    assert whole(source, "I love cats.", Between(target="lao")) == own(">>lao<< I love cats.").input_ids
+    assert source.frame(Between(target="lao")) == Frame((index,))
+
+
 @pytest.mark.parametrize("name", ["nllb", "mbart50"])
 def test_others_begin_with_their_languages(name: str, folder: Path) -> None:
     family = Family(name, folder)

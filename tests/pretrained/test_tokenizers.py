@@ -202,8 +202,17 @@ def test_added_text_is_refused(tmp_path: Path) -> None:
     config = write_t5(tmp_path / "t5")
     added = {"added_tokens_decoder": {str(config["vocab_size"] - 1): {"content": "ꞌ", "special": False}}}
     (tmp_path / "t5" / "tokenizer_config.json").write_text(json.dumps(added), encoding="utf-8")
-    with pytest.raises(ImportModelError, match=r"1 tokens of text that its SentencePiece model lacks \(such as `ꞌ`\)"):
+    with pytest.raises(ImportModelError, match=r"text that its SentencePiece model lacks \(such as `ꞌ`, 1 in all\)"):
         load_codecs(tmp_path / "t5", config)
+
+
+def test_added_text_is_refused_where_ids_are_a_table(tmp_path: Path) -> None:
+    config = write_marian(tmp_path / "marian")
+    config |= {"vocab_size": config["vocab_size"] + 1, "decoder_vocab_size": config["vocab_size"] + 1}
+    added = {"Dragoman": config["vocab_size"] - 1}
+    (tmp_path / "marian" / "added_tokens.json").write_text(json.dumps(added), encoding="utf-8")
+    with pytest.raises(ImportModelError, match=r"such as `Dragoman`, 1 in all"):
+        load_codecs(tmp_path / "marian", config)
 
 
 def test_a_tokeniser_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ What is different on purpose is in `text/imported.py`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,10 @@ def load_codecs(folder: Path, config: Config, *, prefixes: Prefixes | None = Non
 def _marian(folder: Path, config: Config) -> tuple[Codec, Codec]:
     """Marian: pieces by source.spm and target.spm, ids by vocab.json; a source begins with `>>fra<<` if there are such tokens."""
     sides = [_spm(folder, f"{side}.spm") for side in ("source", "target")]
-    ids, size = read_json(folder / "vocab.json"), _whole(config, "vocab_size")
-    tables = [Numbered(ids, size, languages=_marked(ids))] * 2
+    ids, size, added = read_json(folder / "vocab.json"), _whole(config, "vocab_size"), added_tokens(folder)
+    added |= {mark: Added(added[mark].id, special=True) for mark in _marks(added)}
+    both = _with_added(folder, Numbered(ids, size, _special(added)), added)
+    tables = [replace(both, languages=_marked(both.ids))] * 2
     if (folder / "target_vocab.json").exists():
         ids, size = read_json(folder / "target_vocab.json"), _whole(config, "decoder_vocab_size", size)
         tables[1] = Numbered(ids, size, languages=_marked(ids))
@@ -93,7 +95,16 @@ def _marian(folder: Path, config: Config) -> tuple[Codec, Codec]:
 
 def _marked(ids: Mapping[str, int]) -> dict[str, int]:
     """Return the languages that a vocabulary of Marian has tokens of, such as `>>fra<<`."""
-    return {found[1]: index for piece, index in ids.items() if (found := re.fullmatch(r">>([^<>\s]+)<<", piece))}
+    return {language: ids[mark] for mark, language in _marks(ids).items()}
+
+
+def _marks(pieces: Iterable[str]) -> dict[str, str]:
+    """Return the languages that some pieces stand for.
+
+    >>> _marks([">>fra<<", "fra"])
+    {'>>fra<<': 'fra'}
+    """
+    return {piece: found[1] for piece in pieces if (found := re.fullmatch(r">>([^<>\s]+)<<", piece))}
 
 
 def _spm(folder: Path, name: str) -> Segmenter:
@@ -267,8 +278,8 @@ def _with_added(folder: Path, numbered: Numbered, added: Mapping[str, Added]) ->
     text = [name for name, one in added.items() if not one.special and name not in numbered.ids]
     if text:
         raise ImportModelError(
-            f"the tokeniser in {folder} has {len(text)} tokens of text that its SentencePiece model lacks (such as `{text[0]}`), "
-            "which is not supported; give a model without `add_tokens`"
+            f"the tokeniser in {folder} has tokens of text that its SentencePiece model lacks (such as `{text[0]}`, {len(text)} "
+            "in all), which is not supported; give a model without `add_tokens`"
         )
     more = {name: one.id for name, one in added.items() if name not in numbered.ids}
     return replace(numbered, ids={**numbered.ids, **more})
