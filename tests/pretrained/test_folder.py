@@ -152,6 +152,13 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path, text: st
         read_config(tmp_path)
 
 
+def test_a_tokeniser_that_is_code_is_refused(tmp_path: Path) -> None:
+    own = {"auto_map": {"AutoTokenizer": ["tokenization_own.OwnTokenizer", None]}}
+    (written(tmp_path / "model") / "tokenizer_config.json").write_text(json.dumps(own))
+    with pytest.raises(ImportModelError, match=r"needs Python code of its own \(`auto_map` in tokenizer_config\.json"):
+        read_config(tmp_path / "model")
+
+
 @pytest.mark.parametrize("inside", ["", "opus-mt-en-vi/"])
 def test_a_zip_is_unpacked_for_as_long_as_it_is_needed(tmp_path: Path, inside: str) -> None:
     place = written(tmp_path / "model")

@@ -23,12 +23,12 @@ from torch import Tensor
 from dragoman.errors import ImportModelError
 from dragoman.json_files import read_object
 
-CONFIG = "config.json"
+CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
 INDEX = ".index.json"
 """Ending of the file that says which shard holds which tensor."""
 CODE = "auto_map"
-"""Entry of a configuration whose model is Python code beside it."""
+"""Entry of a configuration whose model or tokeniser is Python code beside it."""
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError)
 """What reading a damaged archive raises."""
 UNREAD = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "*.tflite", "flax_model*", "tf_model*", "rust_model*")
@@ -55,16 +55,15 @@ def opened(source: str) -> Iterator[Path]:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the configuration of a model. Raises ImportModelError if there is none that can be imported."""
-    path = folder / CONFIG
-    if not path.exists():
+    if not (folder / CONFIG).exists():
         raise ImportModelError(_no_config(folder))
-    config = read_json(path)
-    if CODE in config:
-        raise ImportModelError(
-            f"{folder} needs Python code of its own (`{CODE}` in {CONFIG}, for `trust_remote_code`), which Dragoman does not "
-            "run; give a model of one of the known families"
-        )
-    return config
+    for name in (CONFIG, TOKENIZER_CONFIG):
+        if (folder / name).exists() and CODE in read_json(folder / name):
+            raise ImportModelError(
+                f"{folder} needs Python code of its own (`{CODE}` in {name}, for `trust_remote_code`), which Dragoman does not "
+                "run; give a model of one of the known families"
+            )
+    return read_json(folder / CONFIG)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dragoman.machine.processes import for_one_process
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import own_export
 from dragoman.pretrained.families import Description, describe
-from dragoman.pretrained.folder import TensorFiles, is_kept, opened, read_config, read_json
+from dragoman.pretrained.folder import TOKENIZER_CONFIG, TensorFiles, is_kept, opened, read_config, read_json
 from dragoman.pretrained.huggingface_proof import prove_export
 from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
@@ -142,7 +142,7 @@ def _read(folder: Path, place: Path, name: str) -> Found:
         config, tensors = read_marian(folder, place)
         return Found(name, config, tensors, place, raw=True)
     config = read_config(folder) | {CALLED: _from_name(name)[1]}
-    for more in ("generation_config.json", "tokenizer_config.json"):
+    for more in ("generation_config.json", TOKENIZER_CONFIG):
         if (folder / more).exists():
             table = read_json(folder / more)
             config |= {key: value for key, value in table.items() if more.startswith("gen") or key not in config}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.errors import ImportModelError
-from dragoman.pretrained.folder import read_json
+from dragoman.pretrained.folder import TOKENIZER_CONFIG, read_json
 from dragoman.text.sentencepiece_models import BPE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, Piece, model_of
 
 TOKENIZER = "tokenizer.json"
@@ -52,8 +52,8 @@ def added_tokens(folder: Path) -> dict[str, Added]:
     if (folder / TOKENIZER).exists():
         for one in read_json(folder / TOKENIZER).get("added_tokens") or []:
             found[str(one["content"])] = Added(int(one["id"]), bool(one.get("special")))
-    if (folder / "tokenizer_config.json").exists():
-        for index, one in (read_json(folder / "tokenizer_config.json").get("added_tokens_decoder") or {}).items():
+    if (folder / TOKENIZER_CONFIG).exists():
+        for index, one in (read_json(folder / TOKENIZER_CONFIG).get("added_tokens_decoder") or {}).items():
             found[str(one["content"])] = Added(int(index), bool(one.get("special")))
     if (folder / "added_tokens.json").exists():
         for text, index in read_json(folder / "added_tokens.json").items():
