@@ -155,11 +155,14 @@ def test_a_missing_an_unexpected_and_a_wrong_tensor_are_named(name: str) -> None
         to_state({**tensors, "model.extra.weight": torch.zeros(2)}, description)
 
 
-def test_quantised_weights_are_refused() -> None:
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float8_e4m3fn])
+def test_quantised_weights_are_refused(dtype: torch.dtype) -> None:
     model = original_of("m2m_100")
     tensors = saved(model)
-    tensors["model.encoder.layers.0.fc1.weight"] = tensors["model.encoder.layers.0.fc1.weight"].to(torch.int8)
-    with pytest.raises(ImportModelError, match=r"`model\.encoder\.layers\.0\.fc1\.weight` is of the type int8"):
+    tensors["model.encoder.layers.0.fc1.weight"] = tensors["model.encoder.layers.0.fc1.weight"].to(dtype)
+    with pytest.raises(
+        ImportModelError, match=r"`model\.encoder\.layers\.0\.fc1\.weight` is of the type (int8|float8)"
+    ):
         to_state(tensors, describe(model.config.to_dict(), tensors))
 
 

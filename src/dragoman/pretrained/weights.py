@@ -259,13 +259,13 @@ def _part(name: str, tensors: Mapping[str, Tensor], shape: tuple[int, ...]) -> T
         raise ImportModelError(
             f"`{name}` is of the shape {found}, but the model's configuration makes it {wanted}; do they belong together?"
         )
-    if not tensor.is_floating_point():
+    if not tensor.is_floating_point() or tensor.itemsize == 1:
         raise ImportModelError(
             f"`{name}` is of the type {str(tensor.dtype).removeprefix('torch.')}, so the weights are quantised; import the "
             "model that they were made from"
         )
-    if tensor.isnan().any():
+    if tensor.isnan().any() or (name != BIAS and tensor.isinf().any()):
         raise ImportModelError(
-            f"`{name}` has values that are no numbers, so the weights are damaged; download it again"
+            f"`{name}` has values that are infinite or no numbers, so the weights are damaged; download it again"
         )
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
