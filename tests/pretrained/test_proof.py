@@ -1,5 +1,6 @@
 """An imported model is compared with the original, and not kept if it computes something else."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ def test_a_model_that_computes_something_else_is_not_kept(tmp_path: Path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["opus-mt-en-vi"]
 
 
+def test_a_model_that_transformers_cannot_load_is_not_kept(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "opus-mt-en-vi", "marian")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    for path in (folder / "config.json", folder / "generation_config.json"):
+        path.write_text(json.dumps({name: value for name, value in config.items() if name != "pad_token_id"}))
+    with pytest.raises(ImportModelError, match=r"transformers .* cannot load .*opus-mt-en-vi \(.*; correct its config"):
+        import_model(str(folder), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_it_needs_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert can_prove()
     monkeypatch.setattr(proof, "find_spec", lambda name: None)
@@ -76,11 +87,12 @@ def test_logits_that_are_no_numbers_prove_nothing(imported: Models) -> None:
         assert not proof.Proof("transformers 5", difference, 8, None).holds
 
 
-def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_that_are_no_numbers_are_refused(value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "can_prove", lambda: False)
     folder = write_model(tmp_path / "opus-mt-en-vi", "marian")
     tensors = load_file(folder / "model.safetensors")
-    tensors["model.decoder.layers.0.fc1.weight"][1, 2] = torch.nan
+    tensors["model.decoder.layers.0.fc1.weight"][1, 2] = value
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(
         ImportModelError, match=r"`model\.decoder\.layers\.0\.fc1\.weight` .* damaged; download it again"

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dragoman.errors import ImportModelError
 from dragoman.interfaces import Batch, Padded
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run
@@ -108,10 +109,17 @@ class Reader:
 
     @cached_property
     def model(self) -> Any:
-        """The model, in float32 at first."""
+        """The model, in float32 at first. Raises ImportModelError if the library cannot load it."""
         from transformers import AutoModelForSeq2SeqLM
 
-        return AutoModelForSeq2SeqLM.from_pretrained(**self.place, dtype=torch.float32).eval()
+        try:  # all versions know the old name of `dtype`
+            return AutoModelForSeq2SeqLM.from_pretrained(**self.place, torch_dtype=torch.float32).eval()
+        except Exception as error:  # whatever the library makes of a configuration
+            reason = str(error).strip().split("\n")[0].rstrip(".")
+            folder = self.place["pretrained_model_name_or_path"]
+            raise ImportModelError(
+                f"{reader_name()}, with which an import is compared, cannot load {folder} ({reason}); correct its config.json"
+            ) from None
 
     @cached_property
     def tokenizer(self) -> Any:
