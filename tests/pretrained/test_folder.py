@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from dragoman.errors import ImportModelError
 from dragoman.pretrained import folder as reading
-from dragoman.pretrained.folder import TensorFiles, cache_folder, opened, read_config
+from dragoman.pretrained.folder import TensorFiles, cache_folder, name_of, opened, read_config
 
 TENSORS = {"a.weight": torch.arange(6.0).reshape(2, 3), "b.bias": torch.ones(4, dtype=torch.float16)}
 
@@ -126,7 +126,7 @@ def test_a_folder_without_weights_says_what_is_there(tmp_path: Path) -> None:
     [
         (None, "has no config.json"),
         ("manifest.json", "is a run of Dragoman already"),
-        ("adapter_config.json", "holds an adapter alone"),
+        ("adapter_config.json", "holds an adapter .* merge it into its model first"),
         ("model.bin", "is a model of CTranslate2"),
     ],
 )
@@ -150,6 +150,39 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path, text: st
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ImportModelError, match=named):
         read_config(tmp_path)
+
+
+def test_an_adapter_beside_a_model_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    (written(tmp_path / "model") / "adapter_config.json").write_text("{}")
+    with pytest.raises(ImportModelError, match=r"holds an adapter \(adapter_config\.json\)"):
+        read_config(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "source.spm", "tokenizer.json"])
+def test_a_file_that_git_has_not_fetched_is_named(tmp_path: Path, name: str) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 5\n"
+    (written(tmp_path / "model") / name).write_text(pointer)
+    with (
+        pytest.raises(ImportModelError, match=rf"{name} is a pointer of Git LFS .*; run `git lfs pull`"),
+        opened(str(tmp_path / "model")),
+    ):
+        pass
+
+
+def test_what_is_not_read_need_not_be_fetched(tmp_path: Path) -> None:
+    (written(tmp_path / "model") / "pytorch_model.bin").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with opened(str(tmp_path / "model")) as folder:
+        assert folder == tmp_path / "model"
+
+
+def test_the_folder_of_all_versions_in_the_cache_may_be_given(tmp_path: Path) -> None:
+    place = tmp_path / "models--Helsinki-NLP--opus-mt-en-vi"
+    snapshot = written(place / "snapshots" / "0123abc")
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("0123abc")
+    with opened(str(place)) as folder:
+        assert folder == snapshot
+    assert name_of(str(place)) == name_of(str(snapshot)) == "opus-mt-en-vi"
 
 
 def test_a_tokeniser_that_is_code_is_refused(tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
 INDEX = ".index.json"
 """Ending of the file that says which shard holds which tensor."""
+ADAPTER = "adapter_config.json"
+"""The file that adapters of peft have, alone or beside a model."""
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""What a file begins with that Git LFS has not fetched."""
+LARGEST_POINTER = 1024
+"""Such files have fewer bytes."""
 CODE = "auto_map"
 """Entry of a configuration whose model or tokeniser is Python code beside it."""
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError)
@@ -44,17 +50,33 @@ def opened(source: str) -> Iterator[Path]:
     `source` is the folder, a .zip (unpacked for as long), or the name of a model in Hugging Face's cache.
     """
     path = Path(source)
-    if path.is_dir():
-        yield path
-    elif path.is_file():
+    if path.is_file():
         with tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
             yield _unpacked(path, Path(place))
-    else:
-        yield _cached(source)
+        return
+    folder = (_snapshot(path) or path) if path.is_dir() else _cached(source)
+    _refuse_pointers(folder)
+    yield folder
+
+
+def name_of(source: str) -> str:
+    """Return the name of a model that `opened` opens.
+
+    >>> name_of("opus-mt-en-vi.zip"), name_of("hub/models--Helsinki-NLP--opus-mt-en-vi/snapshots/0123abc")
+    ('opus-mt-en-vi', 'opus-mt-en-vi')
+    """
+    path = Path(source).absolute()
+    cached = next((one.name for one in (path, *path.parents[:2]) if one.name.startswith("models--")), None)
+    return path.name.removesuffix(".zip") if cached is None else cached.rpartition("--")[2]
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the configuration of a model. Raises ImportModelError if there is none that can be imported."""
+    if (folder / ADAPTER).exists():
+        raise ImportModelError(
+            f"{folder} holds an adapter ({ADAPTER}), which no weights contain; merge it into its model first "
+            f"(`merge_and_unload` of peft), and import that without {ADAPTER}"
+        )
     if not (folder / CONFIG).exists():
         raise ImportModelError(_no_config(folder))
     for name in (CONFIG, TOKENIZER_CONFIG):
@@ -194,8 +216,6 @@ def _no_config(folder: Path) -> str:
     """Say why a folder without a configuration cannot be imported."""
     if (folder / "manifest.json").exists():
         return f"{folder} is a run of Dragoman already; use it as it is"
-    if (folder / "adapter_config.json").exists():
-        return f"{folder} holds an adapter alone; merge it into its model first, and import that"
     if (folder / "model.bin").exists():
         return (
             f"{folder} is a model of CTranslate2, which cannot be converted back; give the model that it was made from"
@@ -216,13 +236,27 @@ def _cached(name: str) -> Path:
     parts = name.split("/")
     if len(parts) > 2 or not all(parts) or name.startswith((".", "~")):
         raise ImportModelError(f"there is no folder or .zip {name}; check the path")
-    place = cache_folder() / "--".join(["models", *parts])
+    return _snapshot(cache_folder() / "--".join(["models", *parts])) or _downloaded(name)
+
+
+def _snapshot(place: Path) -> Path | None:
+    """Return the folder of the files of a model, given that of all its versions in the cache; None if it is not there."""
     reference = place / "refs" / "main"
-    if reference.exists():
-        snapshot = place / "snapshots" / reference.read_text(encoding="utf-8").strip()
-        if snapshot.is_dir():
-            return snapshot
-    return _downloaded(name)
+    if not reference.exists():
+        return None
+    snapshot = place / "snapshots" / reference.read_text(encoding="utf-8").strip()
+    return snapshot if snapshot.is_dir() else None
+
+
+def _refuse_pointers(folder: Path) -> None:
+    """Raise ImportModelError for a file that an import reads and Git LFS has not fetched."""
+    endings = (".safetensors", ".npz", *([] if any(folder.glob("*.safetensors")) else [".bin"]))
+    for path in sorted(folder.iterdir()):
+        read = path.is_file() and (is_kept(path.name) or path.suffix in endings)
+        if read and path.stat().st_size < LARGEST_POINTER and path.read_bytes().startswith(POINTER):
+            raise ImportModelError(
+                f"{path} is a pointer of Git LFS in place of the file itself; run `git lfs pull` in {folder}"
+            )
 
 
 def _downloaded(name: str) -> Path:

@@ -21,7 +21,7 @@ from dragoman.machine.processes import for_one_process
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import own_export
 from dragoman.pretrained.families import Description, describe
-from dragoman.pretrained.folder import TOKENIZER_CONFIG, TensorFiles, is_kept, opened, read_config, read_json
+from dragoman.pretrained.folder import TOKENIZER_CONFIG, TensorFiles, is_kept, name_of, opened, read_config, read_json
 from dragoman.pretrained.huggingface_proof import prove_export
 from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
@@ -86,7 +86,7 @@ def import_model(
     """
     check_new(out, resumable=False)
     with opened(source) as folder, _converted(folder) as place:
-        found = _read(folder, Path(place), Path(source).absolute().name.removesuffix(".zip"))
+        found = _read(folder, Path(place), name_of(source))
         description = describe(found.config, found.tensors)
         codecs = _codecs(found, _prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
