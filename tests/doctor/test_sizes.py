@@ -38,3 +38,8 @@ def test_a_model_that_is_too_large_is_a_warning(examined: Examined) -> None:
     limits = Limits(FilterSettings(), weights=60_000_000)
     (found,) = [one for one in examined(good(2500), every=True, limits=limits) if one.name == "too-little-data"]
     assert "too few for a model of 60,000,000 weights" in found.what
+
+
+def test_little_data_may_teach_more_to_a_trained_model(examined: Examined) -> None:
+    limits = Limits(FilterSettings(), weights=60_000_000, trained=True)
+    assert "too-little-data" not in [one.name for one in examined(good(300), every=True, limits=limits)]

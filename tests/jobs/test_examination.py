@@ -83,7 +83,9 @@ def test_the_built_in_corpus_is_known(tmp_path: Path) -> None:
 def test_a_recipe_limits_lengths_and_weights() -> None:
     limits = limits_of(recipe("transformer", "model.positions=learned", "model.max_positions=40"))
     assert limits.positions == (40, 40) and limits.weights is not None and limits.weights > 1000
-    assert not limits.by_character
+    assert not limits.by_character and not limits.trained
+    assert limits_of(recipe("transformer", "model.start_from={whole: runs/base}")).trained
+    assert not limits_of(recipe("transformer", "model.start_from={decoder: runs/base}")).trained
 
 
 def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable[..., Recipe], tmp_path: Path) -> None:

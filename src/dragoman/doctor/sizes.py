@@ -32,6 +32,8 @@ class Limits:
     """Whether tokens are characters."""
     weights: int | None = None
     """Weights of the model."""
+    trained: bool = False
+    """Whether all of these start from a trained run, which little text may teach more."""
 
 
 class Limited(LineCheck):
@@ -111,7 +113,7 @@ class Training:
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if there is too little."""
-        if not self.corpora:
+        if not self.corpora or self.limits.trained:
             return
         weights, file = self.limits.weights, self.corpora[0].files[0]
         several = len(self.corpora) > 1

@@ -41,12 +41,13 @@ def limits_of(recipe: Recipe) -> Limits:
     if not any(path.startswith(("model.", "text.")) for path in recipe.auto):
         with suppress(RuntimeError, OverflowError, SettingsError):
             weights = sum(weight.numel() for weight in smallest_outline(recipe).model.parameters())
-    model = model_of(recipe)
+    model, start = model_of(recipe), getattr(recipe.model, "start_from", None)
     return Limits(
         recipe.data.filters,
         (model.source_positions, model.target_positions),
         by_character=recipe.text.kind == "characters",
         weights=weights,
+        trained=start is not None and start.whole is not None,
     )
 
 
