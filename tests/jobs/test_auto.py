@@ -7,11 +7,12 @@ import pytest
 import torch
 from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
 
-from dragoman.errors import TextError
+from dragoman.errors import SettingsError, TextError
 from dragoman.jobs import auto
 from dragoman.jobs.auto import CorpusSize, measure_corpus, measure_speed, settle, settle_as, table, workload
 from dragoman.jobs.choices import Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
+from dragoman.jobs.plan import make_plan
 from dragoman.jobs.train import fit
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
@@ -149,6 +150,16 @@ def test_speed_is_measured_without_touching_chance() -> None:
     before = torch.get_rng_state()
     assert 1 < measure_speed(left_to_auto(), Vocabularies(300, 300, shared=True), CPU) < 1e7
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_what_this_machine_lacks_is_refused_before_it_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "measure_speed", lambda *_: pytest.fail("measured with threads that do not exist"))
+    given = left_to_auto("training.threads=100000", "training.steps=null", "training.minutes=1")
+    for train in (make_plan, lambda recipe: fit(recipe, tmp_path / "run")):
+        with pytest.raises(SettingsError, match=r"`training\.threads: 100000`"):
+            train(given)
 
 
 def test_the_table_gives_reasons() -> None:

@@ -119,7 +119,7 @@ def _about_languages(recipe: Any) -> str:
 
 
 def check_machine(recipe: Settings, device: torch.device, processes: int = 1) -> None:
-    """Raise SettingsError for what this machine lacks: memory for the model, packages, threads, a GPU."""
+    """Raise SettingsError for what this machine lacks: packages, threads, a GPU, memory for a model without anything `auto`."""
     training = _training(recipe)
     if training.tensorboard and find_spec("tensorboard") is None:
         raise SettingsError(
@@ -140,7 +140,8 @@ def check_machine(recipe: Settings, device: torch.device, processes: int = 1) ->
             "`training.replicas` shares a batch among the cores of a CPU, but training is on a GPU; remove it, or set "
             "`training.device: cpu`"
         )
-    _check_memory(recipe, device, processes)
+    if not getattr(recipe, "auto", ()):
+        _check_memory(recipe, device, processes)
 
 
 def check_shared(recipe: Settings, processes: int, *, begun: bool = False) -> None:

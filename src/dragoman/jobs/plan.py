@@ -164,6 +164,7 @@ def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None =
         check_recipe(recipe)
         check_corpora(recipe)
         check_rerank(recipe)
+        check_machine(recipe, device)
         settled = settle(recipe, partial(learn_both, listener=listener), device=device, say=lambda _: None)
         recipe, codecs, chosen = settled.recipe, settled.codecs, settled.choices
     check_machine(recipe, device)

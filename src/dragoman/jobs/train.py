@@ -122,8 +122,7 @@ def _lead(
     with ExitStack() as until_the_end:
         with world.warned_of_failure():
             known = (resume or _goes_on(folder)) and folder.exists()
-            if not recipe.auto:
-                check_machine(recipe, device, world.size)
+            check_machine(recipe, device, world.size)
             until_the_end.enter_context(run_lock(folder))
             run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
             check_shared(run.recipe, world.size, begun=known)
