@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
 
-from dragoman.errors import SettingsError, TextError
+from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
 from dragoman.jobs.auto import CorpusSize, measure_corpus, measure_speed, settle, settle_as, table, workload
 from dragoman.jobs.choices import Workload, choose_model, vocabulary_size
@@ -69,6 +69,12 @@ def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
     lines = "{source: a.en, target: a.vi, repeat: 3}"
     given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
     assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), (("một hai", 3), ("ba", 3)))
+
+
+def test_nothing_is_chosen_for_a_corpus_of_which_no_pair_is_left() -> None:
+    given = left_to_auto("data.filters={max_characters: 1}")
+    with pytest.raises(CorpusError, match=r"`data\.filters` .*300 with more than 1 character"):
+        settle(given, lambda _: pytest.fail("a vocabulary was learned"), device=CPU, say=lambda _: None)
 
 
 def test_tokens_are_counted_as_often_as_an_epoch_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import FilterSettings
-from dragoman.errors import number_of
+from dragoman.errors import CorpusError, number_of
 from dragoman.text.normalize import normalize
 
 PLACES = 3
@@ -32,6 +32,12 @@ class FilterSummary:
         places = self.places.setdefault(reason, [])
         if len(places) < PLACES:
             places.append(place)
+
+    def require_pairs(self) -> None:
+        """Raise CorpusError if no pair was kept."""
+        if self.kept == 0:
+            found = str(self).replace("\n ", ";")
+            raise CorpusError(f"no sentence pairs are left to train on; check `data.filters` ({found})")
 
     def table(self) -> dict[str, Any]:
         """Return the summary ready for JSON."""

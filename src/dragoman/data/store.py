@@ -241,9 +241,7 @@ def _make(
     with replacing(place) as temporary:
         temporary.mkdir()
         linked = _write(temporary, pairs, codecs, encoders=encoders)
-        if summary.kept == 0:
-            found = str(summary).replace("\n ", ";")
-            raise CorpusError(f"no sentence pairs are left to train on; check `data.filters` ({found})")
+        summary.require_pairs()
         table = {"format": FORMAT, "summary": summary.table(), "linked": linked, "crc32": _file_checksums(temporary)}
         (temporary / DESCRIPTION).write_text(json.dumps({**table, "checksum": _hash(table)}) + "\n", "utf-8")
 

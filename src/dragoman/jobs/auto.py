@@ -75,7 +75,10 @@ class Settled:
 
 
 def measure_corpus(recipe: Recipe) -> CorpusSize:
-    """Read the training corpora and return their size; each pair counts as often as an epoch has it."""
+    """Read the training corpora and return their size; each pair counts as often as an epoch has it.
+
+    CorpusError if the filters leave none.
+    """
     pairs = 0
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     sample: list[tuple[str, int]] = []
@@ -93,6 +96,7 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
             for language, text in zip(pair.languages or own, pair[:2], strict=True):
                 counts[language][0] += corpus.repeat * len(text)
                 counts[language][1] += corpus.repeat * (1 + text.count(" "))
+    chosen.summary.require_pairs()
     spaced = all(characters <= LONGEST_WORD * words for characters, words in counts.values())
     return CorpusSize(pairs, sum(characters for characters, _ in counts.values()), tuple(sample), spaced)
 
