@@ -1,5 +1,6 @@
 """What a recipe leaves to `auto` is measured, chosen, told and kept."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
 
 from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
-from dragoman.jobs.auto import CorpusSize, measure_corpus, measure_speed, settle, settle_as, table, workload
-from dragoman.jobs.choices import Workload, choose_model, vocabulary_size
+from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
+from dragoman.jobs.choices import FILLED, Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
 from dragoman.jobs.train import fit
@@ -96,24 +97,6 @@ def test_tokens_are_counted_as_often_as_an_epoch_has_them(tmp_path: Path, monkey
     assert work.tokens == pytest.approx(81 * 2 + 160 * 10, rel=0.15)
 
 
-def test_speed_is_measured_with_the_threads_of_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    used: list[int] = []
-    whole = auto.train_step
-
-    def step(*arguments: Any, **options: Any) -> Any:
-        used.append(torch.get_num_threads())
-        return whole(*arguments, **options)
-
-    monkeypatch.setattr(auto, "train_step", step)
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(2)
-        auto.measure_speed(left_to_auto("training.threads=1"), Vocabularies(20, 20, True), CPU)
-        assert set(used) == {1} and torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SAMPLE", 20)
     size = measure_corpus(left_to_auto())
@@ -129,7 +112,8 @@ def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.Monk
         ({"tokens": 777}, 777),
         ({"epochs": 3}, 3 * 20),
         ({"minutes": 2, "tokens": 777}, 777),
-        ({"steps": 9, "batch_tokens": 40}, 9 * 40 * auto.FILLED),
+        ({"steps": 9, "batch_tokens": 20}, 9 * 20 * FILLED),
+        ({"steps": 9, "batch_tokens": 40}, 9 * 20),
         ({"steps": 9, "tokens_per_step": 50}, 450),
         ({"flops": 8e9}, 8e9 / auto.REFERENCE_FLOPS),
         ({"epochs": "auto"}, auto.PASSES * 20),
@@ -152,16 +136,40 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
     assert (work.epochs is not None) == (training.get("epochs") == "auto")
 
 
-def test_speed_is_measured_without_touching_chance() -> None:
-    before = torch.get_rng_state()
-    assert 1 < measure_speed(left_to_auto(), Vocabularies(300, 300, shared=True), CPU) < 1e7
-    assert torch.equal(before, torch.get_rng_state())
+def test_a_budget_in_tokens_ends_also_a_training_that_is_fast() -> None:
+    given = left_to_auto("training.steps=null", "training.minutes=1", "training.tokens=9000")
+    work = Workload(100, 2500, 60 * auto.VALIDATING * 100, 100.0, timed=True)
+    own = auto.at_speed(given, work, 150.0)
+    assert own.seen == 60 * auto.VALIDATING * 150 and own.speed == 150.0
+    assert own.seen_by_reference == own.amount == work.seen and own.timed
+    assert auto.at_speed(given, work, 300.0).seen == 9000
+
+
+@pytest.mark.parametrize(
+    "model", ["auto", "{kind: transformer, encoder_layers: 1, decoder_layers: 1, width: 16, dropout: auto}"]
+)
+def test_passes_are_those_of_the_model_that_was_chosen(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[str] = []
+
+    def speed(recipe: Recipe, *_: Any, **__: Any) -> float:
+        measured.append(recipe.model.kind)
+        return 50.0 * len(measured)
+
+    monkeypatch.setattr(auto, "measure_speed", speed)
+    heard: list[str] = []
+    given = left_to_auto(f"model={model}", "training.steps=null", "training.minutes=1")
+    codecs = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
+    found = settle(given, lambda _: codecs, device=CPU, say=heard.append)
+    assert measured == ["transformer", found.recipe.model.kind]
+    assert "100 tokens/s" in heard[1]
+    (passes,) = re.findall(r"(\S+ passes over the corpus)", heard[1])
+    assert sum(passes in line for line in heard if "dropout" in line) == 1
 
 
 def test_what_this_machine_lacks_is_refused_before_it_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auto, "measure_speed", lambda *_: pytest.fail("measured with threads that do not exist"))
+    monkeypatch.setattr(auto, "measure_speed", lambda *_, **__: pytest.fail("measured with threads that do not exist"))
     given = left_to_auto("training.threads=100000", "training.steps=null", "training.minutes=1")
     for train in (make_plan, lambda recipe: fit(recipe, tmp_path / "run")):
         with pytest.raises(SettingsError, match=r"`training\.threads: 100000`"):
@@ -196,7 +204,7 @@ def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: P
 
 
 def test_a_recurrent_model_is_kept_as_it_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "measure_speed", lambda *_: 50.0)
+    monkeypatch.setattr(auto, "measure_speed", lambda *_, **__: 50.0)
     given = left_to_auto("training.steps=null", "training.minutes=1")
     heard: list[str] = []
     found = settle(
@@ -238,6 +246,7 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
     assert sizes == [vocabulary_size(measure_corpus(given).characters), len(found.codecs[0])]
     assert found.recipe.text.size == sizes[1] < sizes[0] and found.recipe.model == given.model
     assert [(one.path, one.value) for one in found.choices] == [("text.size", sizes[1])]
+    assert "characters" not in found.choices[0].reason
     sizes.clear()
     with pytest.raises(TextError, match=r"text\.size is 500"):
         settle(
@@ -253,7 +262,7 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
 def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path: Path, kind: str) -> None:
     base = open_run(trained(kind))
     given = [f"model={{kind: auto, start_from: {{whole: {base.folder}}}}}", "text.size=auto"]
-    fit(left_to_auto(*given, "training.minutes=0.01", "training.precision=float32"), tmp_path / "run")
+    fit(left_to_auto(*given, "training.minutes=1", "training.precision=float32"), tmp_path / "run")
     found = open_run(tmp_path / "run").recipe
     assert found.text.size == base.recipe.text.size
     own, other = found.model.model_dump(), base.recipe.model.model_dump()

@@ -1,5 +1,6 @@
 """What the rule of `auto` chooses for an amount of text and of work."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,9 +11,9 @@ from tests.tiny import left_to_auto
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
-    RECURRENT_PACE,
     RECURRENT_PASSES,
     RECURRENT_TOKENS,
+    REPEATING_TOKENS,
     Workload,
     choose_model,
     dropout_for,
@@ -88,14 +89,32 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
     assert kind("model={kind: convs2s}") == "convs2s"
 
 
+def test_the_reference_says_which_model_and_the_model_itself_how_often_it_sees_a_pair() -> None:
+    work = Workload(100, 2500, 20 * 2500, timed=True, seen_by_reference=3 * 2500)
+    found = chosen(left_to_auto(), work)
+    assert found.model.kind == "rnn" and found.model.dropout == 0.2
+    much = replace(work, seen=3 * 2500, seen_by_reference=9e8)
+    assert (found := chosen(left_to_auto(), much).model).width == 512 and found.dropout == 0.0
+    (size,) = (one for one in choose_model(left_to_auto(), much) if one.path == "model.width")
+    assert "900,000,000 target tokens" in size.reason and "3+3 layers of 192" in size.reason
+
+
+def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> None:
+    work = Workload(1000, 25_000, 250_000)
+    rate = chosen(left_to_auto(), work).training.learning_rate
+    assert work.steps(1000) == pytest.approx(250_000 / 850)
+    assert replace(work, step=5000).steps(1000) == 50 and Workload(9, 200, 2000).steps(1000) == 10
+    assert chosen(left_to_auto(), replace(work, step=6000)).training.learning_rate == pytest.approx(2 * rate)
+
+
 def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> None:
     def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True, **more: Any) -> tuple[int, float]:
         found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed, **more)).decoding
         return found.no_repeat_ngram, found.length_penalty
 
-    assert search() == search("model={kind: rnn}", seen=RECURRENT_PACE * RECURRENT_TOKENS, timed=False) == (4, 1.2)
+    assert search() == search("model={kind: rnn}", seen=REPEATING_TOKENS, timed=False) == (4, 1.2)
     assert search(timed=False) == search("model={kind: convs2s}") == (0, 1.0)
-    assert search("model={kind: rnn}", seen=1.1 * RECURRENT_TOKENS) == (0, 1.0)
+    assert search("model={kind: rnn}", seen=1.1 * REPEATING_TOKENS) == (0, 1.0)
     assert search("decoding.length_penalty=0.7") == (4, 0.7)
     assert search(by_character=True) == (0, 1.0), "four characters come again in any sentence"
 

@@ -122,3 +122,8 @@ def test_a_batch_is_cut_down_to_the_free_memory(model: str, monkeypatch: pytest.
 def test_a_guided_head_is_counted() -> None:
     given = recipe("transformer", "training.guided={links: learned}", "training.batch_tokens=500")
     assert fitting_batch(given, SHARED, CPU) == 500
+
+
+def test_the_sentences_of_a_batch_are_no_longer_than_the_model_takes() -> None:
+    given = recipe("transformer", "model.positions=learned", "model.max_positions=10", "training.batch_tokens=500")
+    assert fitting_batch(given, SHARED, CPU) == 500

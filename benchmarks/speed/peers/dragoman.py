@@ -13,7 +13,7 @@ from benchmarks.speed.peers.hand import parameters, read_batches
 
 from dragoman.data.collate import collate
 from dragoman.interfaces import Batch
-from dragoman.jobs.train import replica_count
+from dragoman.jobs.parts import replica_count
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.precision import choose_training_precision, width_of
 from dragoman.machine.provenance import versions

@@ -3,11 +3,9 @@
 The rule is in `jobs/choices.py`.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,41 +13,29 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
-from dragoman.interfaces import Batch
-from dragoman.jobs.choices import FILLED, PASSES, Choice, Workload, choose_model, vocabulary_size
-from dragoman.jobs.memory import fitting_batch, random_sentences
-from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
-from dragoman.machine.threads import threads_restored
-from dragoman.models.build import build_model
+from dragoman.jobs.choices import PASSES, Choice, Workload, choose_model, tokens_of_batch, vocabulary_size
+from dragoman.jobs.memory import fitting_batch, room_for_batches
+from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of
-from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
-from dragoman.training.objectives import build_objective
-from dragoman.training.optimizers import build_optimizer
-from dragoman.training.replicas import Replicas, suitable_count
-from dragoman.training.settings import TrainingSettings
-from dragoman.training.step import Compute, train_step
 
 Learn = Callable[[Recipe], tuple[Codec, Codec]]
 """Returns the codecs for a recipe."""
 
 SAMPLE = 2000
 """Number of pairs whose tokens are counted, spread over the corpus."""
-LENGTH = 25
-"""Tokens per sentence when speed is measured."""
-TIMED = 3
-"""Steps that are timed, after one that is not."""
 LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
 START = ("start_from", "adapters")
 """Settings of a model that are never those of the run that it starts from."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
+REFERENCE_FLOPS = 4e7
+"""FLOPs of training the reference model, per target token."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +108,23 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     except TooLargeError as error:
         if "text.size" not in recipe.auto:
             raise
-        choices = [replace(one, value=error.most) if one.path == "text.size" else one for one in choices]
+        most = Choice("text.size", error.most, "all that the text has")
+        choices = [most if one.path == "text.size" else one for one in choices]
         codecs = learn(settled(recipe, _values(choices)))
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
-    work = workload(recipe, size, codecs[1], device=device, speed=lambda: measure_speed(recipe, vocabularies, device))
-    choices += _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
+
+    def speed(trained: Recipe) -> float:
+        return measure_speed(trained, vocabularies, device, say=say)
+
+    work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe)))
+    chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
+    if work.speed is not None:
+        first = settled(recipe, _values(chosen))
+        if room_for_batches(first, vocabularies, device) > 0:
+            work = at_speed(recipe, work, speed(first))
+            chosen = _within_memory(recipe, work, lambda _: first.training.batch_tokens, base=base)
+    choices += chosen
     for line in table(choices, work):
         say(line)
     return Settled(settled(recipe, _values(choices)), codecs, tuple(choices))
@@ -202,88 +199,51 @@ def _values(choices: Iterable[Choice]) -> dict[str, Any]:
 def workload(
     recipe: Recipe, size: CorpusSize, codec: Codec, *, device: torch.device, speed: Callable[[], float]
 ) -> Workload:
-    """Return how much the budget of `recipe` lets the model learn; `speed` measures this machine if the budget is a time."""
+    """Return how much the budget of `recipe` lets the reference model learn, whose `speed` is asked for if there are minutes."""
     training, auto = recipe.training, recipe.auto
     counted = sum(times * (len(codec.encode(sentence)) + 1) for sentence, times in size.sample)
     pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
     measured = None if training.minutes is None else speed()
-    batch = None if "training.batch_tokens" in auto else training.batch_tokens
-    allowed = {
-        "minutes": None
-        if training.minutes is None or measured is None
-        else training.minutes * 60 * VALIDATING * measured,
-        "epochs": None if training.epochs is None or "training.epochs" in auto else training.epochs * tokens,
-        "tokens": training.tokens,
-        "steps": training.steps and training.steps * (training.tokens_per_step or FILLED * (batch or REFERENCE_BATCH)),
-        "flops": training.flops and training.flops / REFERENCE_FLOPS,
-    }
-    seen = min((amount for amount in allowed.values() if amount is not None), default=None)
+    allowed = _allowed(recipe, tokens, measured)
+    seen = min(allowed.values(), default=None)
     return Workload(
         size.pairs,
         tokens,
         PASSES * tokens if seen is None else seen,
         measured,
-        timed=seen is not None and seen == allowed["minutes"],
+        timed=seen is not None and seen == allowed.get("minutes"),
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
-        batch=batch,
+        batch=_batch(recipe),
+        step=training.tokens_per_step,
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),
-        linkable=size.spaced and recipe.training.objective == "translation",
+        linkable=size.spaced and training.objective == "translation",
         by_character=recipe.text.kind == "characters",
         epochs=PASSES if seen is None else None,
     )
 
 
-REFERENCE = {
-    "kind": "transformer",
-    "encoder_layers": 3,
-    "decoder_layers": 3,
-    "width": 192,
-    "feed_forward": 768,
-    "heads": 3,
-}
-"""The model whose speed says how fast a machine is."""
-REFERENCE_BATCH = 1500
-"""Tokens of its batches."""
-REFERENCE_FLOPS = 4e7
-"""FLOPs of training it, per target token."""
+def at_speed(recipe: Recipe, work: Workload, speed: float) -> Workload:
+    """Return `work`, which is that of the reference model, with what a model sees that learns from `speed` tokens per second."""
+    seen = min(_allowed(recipe, work.tokens, speed).values())
+    return replace(work, seen=seen, seen_by_reference=work.seen, speed=speed)
 
 
-def measure_speed(recipe: Recipe, vocabularies: Vocabularies, device: torch.device) -> float:
-    """Return how many target tokens per second the reference model learns from on this machine, in a few seconds.
+def _allowed(recipe: Recipe, tokens: int, speed: float | None) -> dict[str, float]:
+    """Return the target tokens that each budget of `recipe` allows, where an epoch has `tokens`."""
+    training = recipe.training
+    per_step = training.tokens_per_step or tokens_of_batch(_batch(recipe) or BATCH, tokens)
+    allowed = {
+        "minutes": training.minutes and speed and training.minutes * 60 * VALIDATING * speed,
+        "epochs": None if "training.epochs" in recipe.auto else training.epochs and training.epochs * tokens,
+        "tokens": training.tokens,
+        "steps": training.steps and training.steps * per_step,
+        "flops": training.flops and training.flops / REFERENCE_FLOPS,
+    }
+    return {name: amount for name, amount in allowed.items() if amount is not None}
 
-    Torch's random state is unchanged.
-    """
-    precise = recipe.training.precision
-    training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "precision": precise})
-    rows = REFERENCE_BATCH // LENGTH
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        source, target = (random_sentences(rows, size, LENGTH) for size in (vocabularies.source, vocabularies.target))
-        batch = Batch(source, target).to(device)
-        model = build_model(parse(TransformerSettings, REFERENCE), vocabularies).to(device)
-        precision = choose_training_precision(training.precision, device, width_of(model))
-        rounding = partial(arithmetic, precision, device)
-        threads = recipe.training.threads or torch.get_num_threads()
-        wanted = recipe.training.replicas or suitable_count(threads, REFERENCE_BATCH)
-        count = wanted if device.type == "cpu" else 1
-        replicas = Replicas(model, count, threads=threads, precision=rounding) if count > 1 else None
-        step = partial(
-            train_step,
-            model,
-            build_objective(training),
-            build_optimizer(model, training, dtype_of(precision)),
-            batches=[batch],
-            clip=training.clip,
-            compute=Compute(rounding(), replicas),
-        )
-        seconds = []
-        with threads_restored():
-            torch.set_num_threads(threads)
-            for _ in range(1 + TIMED):
-                begin = time.perf_counter()
-                step()
-                seconds.append(time.perf_counter() - begin)
-        if replicas is not None:
-            replicas.close()
-    return rows * (LENGTH - 1) / min(seconds[1:])
+
+def _batch(recipe: Recipe) -> int | None:
+    """Return the tokens of a batch, if the recipe says so."""
+    return None if "training.batch_tokens" in recipe.auto else recipe.training.batch_tokens

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dragoman.errors import number_of
 from dragoman.jobs.rules import RULES
 from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
@@ -23,8 +24,8 @@ RECURRENT_TOKENS = 7e6
 It was far ahead at 2.6 million and still is at 6.7, an hour of a core (there the Transformer is interpolated): with the search
 that is chosen for it, it then has what a Transformer has at 8.3.
 """
-RECURRENT_PACE = 1.8
-"""How many times as many tokens as a Transformer the recurrent model sees in a time: about 2 on one core, 1.6 to 1.9 on two."""
+REPEATING_TOKENS = 20e6
+"""Target tokens up to which a recurrent model repeats itself: measured at 2, 7 and 18 million."""
 DROPOUT_PASSES = (4, 12, 30)
 """Passes over the corpus from which dropout is 0.1, 0.2 and 0.3."""
 RECURRENT_PASSES = (5, 9, 30)
@@ -55,9 +56,11 @@ class Workload:
     tokens: int
     """Target tokens in one pass over the corpus."""
     seen: float
-    """Target tokens that the budget allows, counted each time they are seen."""
+    """Target tokens that the model learns from in the budget, counted each time they are seen."""
     speed: float | None = None
-    """Tokens per second of the reference model on this machine, if it was measured."""
+    """Tokens per second of the model on this machine, if it was measured."""
+    seen_by_reference: float | None = None
+    """What the reference model would see, by which all that is to be chosen before the speed of a model can be measured."""
     timed: bool = False
     """Whether the budget is a time, in which a faster model sees more."""
     gpu: bool = False
@@ -65,6 +68,8 @@ class Workload:
     """Width of the model, if the recipe says so."""
     batch: int | None = None
     """Tokens of a batch, if the recipe says so."""
+    step: int | None = None
+    """Target tokens of a step of several batches, if the recipe says so."""
     layers: int | None = None
     """Layers of the decoder, if the recipe says so."""
     linkable: bool = True
@@ -78,6 +83,24 @@ class Workload:
     def passes(self) -> float:
         """Return the number of passes over the corpus."""
         return self.seen / max(self.tokens, 1)
+
+    @property
+    def amount(self) -> float:
+        """Return the target tokens by which the model, its batch and its guide are chosen."""
+        return self.seen if self.seen_by_reference is None else self.seen_by_reference
+
+    def steps(self, batch: int) -> float:
+        """Return the number of steps, where a batch has at most `batch` tokens."""
+        return max(self.seen / (self.step or tokens_of_batch(batch, self.tokens)), 1)
+
+
+def tokens_of_batch(batch: int, corpus: int) -> float:
+    """Return the target tokens of a batch of at most `batch` tokens, padding included, of a corpus of `corpus` target tokens.
+
+    >>> tokens_of_batch(1000, 50_000), tokens_of_batch(1000, 300)
+    (850.0, 300)
+    """
+    return min(FILLED * batch, max(corpus, 1))
 
 
 def vocabulary_size(characters: int) -> int:
@@ -121,7 +144,7 @@ def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
 
 def recurrent_learns_more(work: Workload) -> bool:
     """Tell whether the budget is a time so short that a recurrent model with guided attention is better at its end."""
-    return work.timed and work.seen <= RECURRENT_TOKENS and work.linkable and not work.gpu
+    return work.timed and work.amount <= RECURRENT_TOKENS and work.linkable and not work.gpu
 
 
 def recurrent(work: Workload) -> Iterator[Choice]:
@@ -136,24 +159,22 @@ def recurrent(work: Workload) -> Iterator[Choice]:
 def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     """Yield the choices for training a recurrent model, whose sizes are chosen or in the recipe."""
     batch = batch_tokens(work)
-    yield _dropout(paced(work), RECURRENT_PASSES)
+    yield _dropout(work, RECURRENT_PASSES)
     yield Choice("training.optimizer", "muon", FASTER)
-    yield Choice("training.learning_rate", round(0.004 * (batch / 1500) ** 0.5, 4), f"{batch:,} tokens per step")
+    step = work.step or batch
+    yield Choice("training.learning_rate", round(0.004 * (step / 1500) ** 0.5, 4), f"{step:,} tokens per step")
     yield _guided(work, 1, lexicon=lexicon)
-    yield from _schedule(paced(work), batch)
-    little = paced(work).seen <= RECURRENT_PACE * RECURRENT_TOKENS
-    yield from _search(repeats=little and not work.by_character)
-
-
-def paced(work: Workload) -> Workload:
-    """Return the work of a recurrent model, which sees more tokens in a time."""
-    return replace(work, seen=RECURRENT_PACE * work.seen) if work.timed else work
+    yield from _schedule(work, batch)
+    yield from _search(repeats=work.seen <= REPEATING_TOKENS and not work.by_character)
 
 
 def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     """Yield the choices for a Transformer."""
     layers, width = size_of(work)
-    amount = f"{float(f'{work.seen:.3g}'):,.0f} target tokens in the budget"
+    tokens = f"{float(f'{work.amount:.3g}'):,.0f} target tokens"
+    amount = f"{tokens} in the budget"
+    if work.seen_by_reference is not None:
+        amount = f"3+3 layers of 192 learn from {tokens} in the budget"
     yield Choice("model.encoder_layers", layers, amount)
     yield Choice("model.decoder_layers", layers, "")
     yield Choice("model.width", width, amount)
@@ -163,8 +184,9 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     yield Choice("model.feed_forward_dropout", 0.0, "")
     batch = batch_tokens(work)
     yield Choice("training.optimizer", "muon", FASTER)
-    rate = 0.006 * (batch / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
-    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {batch:,} tokens per step")
+    step = work.step or batch
+    rate = 0.006 * (step / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
+    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {step:,} tokens per step")
     yield _guided(work, work.layers or layers, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search()
@@ -188,7 +210,7 @@ def _dropout(work: Workload, limits: Sequence[float] = DROPOUT_PASSES) -> Choice
 
 def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
     """Choose whether a statistical aligner teaches a head where to look."""
-    if not work.linkable or work.seen > GUIDED_TOKENS:
+    if not work.linkable or work.amount > GUIDED_TOKENS:
         return Choice("training.guided", None, "")
     value = {
         "layer": middle_layer(layers),
@@ -203,12 +225,17 @@ def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
 
 def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
     """Yield the choices that depend on the number of steps."""
-    steps = max(work.seen / (FILLED * batch), 1)
-    validations = min(max(steps / 400, 4), 25)
-    yield Choice("training.batch_tokens", batch, f"{steps:,.0f} steps in the budget")
+    steps = work.steps(batch)
+    validations = min(max(steps / 400, 4), 25, steps)
+    budget = f"{number_of(round(steps), 'step')} in the budget"
+    yield Choice("training.batch_tokens", batch, budget)
     yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
-    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), f"{steps:,.0f} steps in the budget")
-    yield Choice("training.validate_every", max(int(steps / validations), 1), f"about {validations:.0f} validations")
+    yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), budget)
+    yield Choice(
+        "training.validate_every",
+        max(int(steps / validations), 1),
+        f"about {number_of(round(validations), 'validation')}",
+    )
     yield Choice("training.weight_decay", 0.01, "")
     yield Choice("training.keep", 1, "")
     yield Choice("training.average", 0, "")
@@ -234,7 +261,7 @@ def heads_for(width: int) -> int:
 def size_of(work: Workload) -> tuple[int, int]:
     """Return layers on each side, and width."""
     sizes = ((40e6, 3, 192), (200e6, 3, 256), (800e6, 4, 384), (float("inf"), 6, 512))
-    layers, width = next((layers, width) for most, layers, width in sizes if work.seen <= most)
+    layers, width = next((layers, width) for most, layers, width in sizes if work.amount <= most)
     return layers, work.width or width
 
 
@@ -252,5 +279,5 @@ def batch_tokens(work: Workload) -> int:
     if work.batch is not None:
         return work.batch
     if work.gpu:
-        return 8000 if work.seen > 20e6 else 4000
-    return 1500 if work.seen < 40e6 else 3000
+        return 8000 if work.amount > 20e6 else 4000
+    return 1500 if work.amount < 40e6 else 3000

@@ -3,6 +3,7 @@
 `jobs/checks.py` refuses what cannot fit by these numbers, `jobs/auto.py` chooses a batch by them, `jobs/plan.py` shows them.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -126,40 +127,56 @@ def fitting_batch(recipe: Recipe, vocabularies: Vocabularies, device: torch.devi
 
     Torch's random state is unchanged. A model that does not fit itself is left for `check_machine` to refuse.
     """
-    wanted, free = recipe.training.batch_tokens, free_memory(device.type)
-    if free is None:
-        return wanted
-    room = SHARE * free - static_memory(outline_of(recipe, vocabularies), recipe.training).total
-    if room <= 0:
+    wanted, room = recipe.training.batch_tokens, room_for_batches(recipe, vocabularies, device)
+    if not 0 < room < math.inf:
         return wanted
     return min(wanted, max(int(room / _bytes_per_token(recipe, vocabularies, device)), SMALLEST_BATCH))
 
 
+def room_for_batches(recipe: Recipe, vocabularies: Vocabularies, device: torch.device) -> float:
+    """Return the bytes of the free memory that are left for batches: none or fewer if the model does not fit, inf if unknown."""
+    free = free_memory(device.type)
+    if free is None:
+        return math.inf
+    return SHARE * free - static_memory(outline_of(recipe, vocabularies), recipe.training).total
+
+
 def _bytes_per_token(recipe: Recipe, vocabularies: Vocabularies, device: torch.device) -> float:
     """Return how many bytes a training batch keeps for each of its `training.batch_tokens`."""
-    masked = model_of(recipe).purpose == "fill"
-    objective: Objective = (
-        partial(masked_loss, smoothing=recipe.training.label_smoothing) if masked else build_objective(recipe.training)
-    )
+    objective, most = objective_of(recipe), longest(recipe, LENGTH)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         model = build_model(recipe.model, vocabularies).to(device)
         precision = choose_training_precision(recipe.training.precision, device, width_of(model))
         sizes = []
         for rows in (ROWS, 2 * ROWS):
-            pairs = _example(rows, vocabularies, linked=recipe.training.guided is not None).to(device)
+            pairs = example(recipe, rows, most, vocabularies=vocabularies).to(device)
             with arithmetic(precision, device):
                 sizes.append(saved_bytes(partial(objective, model, pairs), model.parameters()))
-    return max(sizes[1] - sizes[0], 1) / (ROWS * LENGTH)
+    return max(sizes[1] - sizes[0], 1) / (ROWS * most)
 
 
-def _example(rows: int, vocabularies: Vocabularies, *, linked: bool) -> Batch:
-    """Return random pairs of sentences of `LENGTH` tokens."""
-    links = torch.zeros(rows, LENGTH, LENGTH, dtype=torch.bool) if linked else None
-    source = random_sentences(rows, vocabularies.source, LENGTH)
-    return Batch(source, random_sentences(rows, vocabularies.target, LENGTH + 1), links)
+def objective_of(recipe: Recipe) -> Objective:
+    """Return the objective that a recipe's model is trained with first."""
+    masked = model_of(recipe).purpose == "fill"
+    return (
+        partial(masked_loss, smoothing=recipe.training.label_smoothing) if masked else build_objective(recipe.training)
+    )
 
 
-def random_sentences(rows: int, vocabulary: int, length: int) -> Padded:
+def longest(recipe: Recipe, length: int) -> int:
+    """Return `length`, or the number of tokens of the longest sentence that the model can take, if that is less."""
+    model = model_of(recipe)
+    return min(most for most in (length, model.source_positions, model.target_positions) if most is not None)
+
+
+def example(recipe: Recipe, rows: int, length: int, *, vocabularies: Vocabularies) -> Batch:
+    """Return random pairs of sentences of so many tokens, without padding, such as the recipe's model learns from."""
+    links = None if recipe.training.guided is None else torch.zeros(rows, length, length, dtype=torch.bool)
+    source = _random_sentences(rows, vocabularies.source, length)
+    return Batch(source, _random_sentences(rows, vocabularies.target, length + 1), links)
+
+
+def _random_sentences(rows: int, vocabulary: int, length: int) -> Padded:
     """Return random sentences without padding."""
     ids = torch.randint(min(max(SPECIAL_IDS.all) + 1, vocabulary - 1), vocabulary, (rows, length))
     return Padded(ids, torch.ones_like(ids, dtype=torch.bool))

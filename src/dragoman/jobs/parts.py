@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
+import torch
+
 from dragoman.attention.scores import ScoreName
 from dragoman.data.settings import LinesSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.models.capabilities import Capabilities, capabilities_of
+from dragoman.training.replicas import suitable_count
 
 BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
     "positions": (None, *get_args(PositionsName)),
@@ -62,3 +65,12 @@ def replicable(recipe: Any) -> bool:
         and training.consistency is None
         and not training.word_dropout
     )
+
+
+def replica_count(recipe: Any, device: torch.device) -> int:
+    """Return how many copies of the model compute parts of a batch in a new run with torch's present number of threads."""
+    training = recipe.training
+    if training.replicas is not None:
+        return training.replicas
+    possible = device.type == "cpu" and training.compile == "none" and not training.shard and replicable(recipe)
+    return suitable_count(torch.get_num_threads(), training.batch_tokens) if possible else 1

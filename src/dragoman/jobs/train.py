@@ -24,7 +24,7 @@ from dragoman.jobs.checks import (
     check_shared,
 )
 from dragoman.jobs.lexicon_start import start_from_lexicon
-from dragoman.jobs.parts import replicable, same_passes, splittable
+from dragoman.jobs.parts import replica_count, same_passes, splittable
 from dragoman.jobs.prepare import prepare, reopen
 from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
@@ -49,7 +49,6 @@ from dragoman.training.masking import MaskingStream, masked_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.recurrence import native_loops
-from dragoman.training.replicas import suitable_count
 from dragoman.training.reports import Silent
 from dragoman.training.selection import check_learned, value_of
 from dragoman.training.session import train_for_a_session
@@ -220,15 +219,6 @@ def _replica_count(run: Run, device: torch.device) -> int:
     if (run.folder / "manifest.json").exists():
         return 1 if run.recipe.training.shard else int(run.manifest.get("replicas", 1))
     return replica_count(run.recipe, device)
-
-
-def replica_count(recipe: Recipe, device: torch.device) -> int:
-    """Return how many copies of the model compute parts of a batch in a new run with torch's present number of threads."""
-    training = recipe.training
-    if training.replicas is not None:
-        return training.replicas
-    possible = device.type == "cpu" and training.compile == "none" and not training.shard and replicable(recipe)
-    return suitable_count(torch.get_num_threads(), training.batch_tokens) if possible else 1
 
 
 def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener: Listener) -> ComputePlan:

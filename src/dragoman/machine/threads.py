@@ -24,7 +24,7 @@ def threads_restored() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def quickest_thread_count(work: Callable[[], None], *, clock: Callable[[], float] = time.perf_counter) -> int:
+def quickest_thread_count(work: Callable[[], object], *, clock: Callable[[], float] = time.perf_counter) -> int:
     """Return 1 or torch's current number of threads, whichever does `work` in less time."""
     many = torch.get_num_threads()
     times: dict[int, list[float]] = {1: [], many: []}

@@ -1,0 +1,92 @@
+"""How many target tokens per second a model learns from on this machine, measured in a few steps on random sentences."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from dragoman.jobs.memory import example, longest, objective_of
+from dragoman.jobs.parts import model_of, replica_count
+from dragoman.machine.compute_plan import ComputePlan, adopt
+from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
+from dragoman.machine.threads import quickest_thread_count, threads_restored
+from dragoman.models.build import build_model
+from dragoman.models.seq2seq import Vocabularies
+from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import parse
+from dragoman.training.optimizers import build_optimizer
+from dragoman.training.recurrence import obstacle
+from dragoman.training.replicas import Replicas
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.step import Compute, train_step
+
+LENGTH = 25
+"""Tokens per sentence."""
+TIMED = 3
+"""Steps that are timed, after one that is not."""
+SECONDS = 5.0
+"""Seconds of timed steps after which there are no more."""
+BATCH = 1500
+"""Most tokens of a batch."""
+REFERENCE = {
+    "kind": "transformer",
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "width": 192,
+    "feed_forward": 768,
+    "heads": 3,
+}
+"""The model whose speed says how fast a machine is."""
+
+
+def reference_of(recipe: Recipe) -> Recipe:
+    """Return a recipe that trains the reference model as it is always trained here, with this recipe's precision and threads."""
+    names = ("precision", "threads", "replicas", "device")
+    kept = {name: value for name in names if (value := getattr(recipe.training, name)) is not None}
+    training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "batch_tokens": BATCH, **kept})
+    return recipe.model_copy(update={"model": parse(TransformerSettings, REFERENCE), "training": training})
+
+
+def measure_speed(
+    recipe: Recipe, vocabularies: Vocabularies, device: torch.device, *, say: Callable[[str], object]
+) -> float:
+    """Return how many target tokens per second the model of `recipe` learns from on this machine, in a few seconds.
+
+    It is trained as in the first phase of its training. Torch's random state is unchanged. What `say` is told is that C++ code is
+    compiled.
+    """
+    training = recipe.training
+    length = longest(recipe, LENGTH)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), threads_restored():
+        torch.set_num_threads(training.threads or torch.get_num_threads())
+        batch = example(recipe, max(min(training.batch_tokens, BATCH) // length, 1), length, vocabularies=vocabularies)
+        batch = batch.to(device)
+        model = build_model(recipe.model, vocabularies).to(device)
+        precision = choose_training_precision(training.precision, device, width_of(model))
+        native = model_of(recipe).native and training.recurrence != "plain" and not obstacle(device, say)
+        adopt(model, ComputePlan(precision=precision, native=native))
+        rounding = partial(arithmetic, precision, device)
+        count, threads = replica_count(recipe, device), torch.get_num_threads()
+        replicas = Replicas(model, count, threads=threads, precision=rounding) if count > 1 else None
+        step = partial(
+            train_step,
+            model,
+            objective_of(recipe),
+            build_optimizer(model, training, dtype_of(precision)),
+            batches=[batch],
+            clip=training.clip,
+            compute=Compute(rounding(), replicas),
+        )
+        step()
+        if training.threads is None and replicas is None and device.type == "cpu" and threads > 1:
+            torch.set_num_threads(quickest_thread_count(step))
+        seconds: list[float] = []
+        while len(seconds) < TIMED and sum(seconds) < SECONDS:
+            begin = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - begin)
+        if replicas is not None:
+            replicas.close()
+    return len(batch.label_positions) / min(seconds)
