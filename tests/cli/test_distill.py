@@ -19,6 +19,14 @@ def test_the_folder_is_the_only_result_and_the_student_translates(trained: Train
     assert len(dragoman("translate", out, stdin="I love cats.\n").lines) == 1
 
 
+def test_a_student_of_several_directions_is_used_with_one_of_them(trained: Trained, tmp_path: Path) -> None:
+    student = recipe_file(tmp_path, "transformer", "training.steps=1")
+    teacher = trained("rnn", *TEACHER, "data.train.0.both_ways=true", "data.dev.0.both_ways=true")
+    out = tmp_path / "to run"
+    found = dragoman("distill", teacher, "--recipe", student, "--out", out, "--set", "teacher.beam=1")
+    assert f"Translate with: dragoman translate '{out}' --to LANGUAGE < FILE" in found.errors
+
+
 @pytest.mark.parametrize(("options", "beam"), [(("--set", "teacher.beam=4"), 4), ((), 3)])
 def test_settings_of_the_teacher_s_search_are_its_own(
     options: tuple[object, ...], beam: int, trained: Trained, tmp_path: Path

@@ -1,6 +1,7 @@
 """What commands show on standard error: progress (live on a terminal, plain lines elsewhere) and notes."""
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -209,6 +210,15 @@ def clock(seconds: float) -> str:
 def note(sentence: str) -> None:
     """Print a sentence on standard error."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+def use_of(purpose: str, folder: Path, targets: int) -> str:
+    """Return the command that uses a run, which is named after its purpose; several target languages need `--to`.
+
+    >>> use_of("translate", Path("runs/many to one"), 3)
+    "dragoman translate 'runs/many to one' --to LANGUAGE < FILE"
+    """
+    return f"dragoman {purpose} {shlex.quote(str(folder))}{' --to LANGUAGE' if targets > 1 else ''} < FILE"
 
 
 def print_path(path: Path) -> None:

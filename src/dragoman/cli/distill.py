@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import clock, note, print_path, watch_translation_and_training
+from dragoman.cli.console import clock, note, print_path, use_of, watch_translation_and_training
 from dragoman.cli.options import TrainingDevice
 from dragoman.cli.quality import note_test_scores
 
@@ -48,6 +48,7 @@ def distill(
     Vocabularies and data are the teacher's. Ctrl-C saves at any time; --resume continues from there.
     """
     from dragoman.jobs.distill import DistillationSettings, distill
+    from dragoman.runs.recipe import load_recipe
     from dragoman.settings import override
 
     search = [setting.removeprefix(TEACHER) for setting in settings or [] if setting.startswith(TEACHER)]
@@ -67,6 +68,7 @@ def distill(
         out,
         resume,
     )
-    note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: dragoman translate {out} < FILE")
+    use = use_of("translate", out, len(load_recipe(out / "recipe.yaml").data.directions.targets))
+    note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: {use}")
     note_test_scores(out)
     print_path(out)

@@ -1,12 +1,11 @@
 """`dragoman train`."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import ConsoleListener, clock, note, print_path, watch_training
+from dragoman.cli.console import ConsoleListener, clock, note, print_path, use_of, watch_training
 from dragoman.cli.options import Ray
 from dragoman.cli.quality import note_test_scores
 from dragoman.machine.processes import is_first
@@ -55,11 +54,10 @@ def train(
         )
     if not is_first():
         return
-    several = " --to LANGUAGE" if len(loaded.data.directions.targets) > 1 else ""
+    use = use_of(purpose_of(loaded.model), folder, len(loaded.data.directions.targets))
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
-        f"{loaded.training.metric} at step {progress.best_step:,}. "
-        f"Use it with: dragoman {purpose_of(loaded.model)} {shlex.quote(str(folder))}{several} < FILE"
+        f"{loaded.training.metric} at step {progress.best_step:,}. Use it with: {use}"
     )
     note_test_scores(folder)
     print_path(folder)

@@ -68,7 +68,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
         return codecs if codecs is not None else learn_both(recipe, listener)
 
-    sized = "text.size" not in recipe.auto and recipe.model.start_from is None
+    sized = codecs is None and "text.size" not in recipe.auto and recipe.model.start_from is None
     if recipe.auto:
         chosen = settle(recipe, learn, device=choose_device(recipe.training.device), say=listener.say)
         recipe, codecs = chosen.recipe, chosen.codecs
