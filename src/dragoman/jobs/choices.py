@@ -149,7 +149,14 @@ def recurrent_learns_more(work: Workload) -> bool:
 
 def recurrent(work: Workload) -> Iterator[Choice]:
     """Yield the choices for a recurrent model: Luong's, whose decoder is one fast loop, with a small tied output layer."""
-    model = {"decoder": "luong", "cell": "lstm", "score": "scaled_general", "embedding": 192, "hidden": 256, "tied": True}
+    model = {
+        "decoder": "luong",
+        "cell": "lstm",
+        "score": "scaled_general",
+        "embedding": 192,
+        "hidden": 256,
+        "tied": True,
+    }
     yield Choice("model.kind", "rnn", "in so short a time it learns more than a Transformer")
     yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
     yield Choice("model.lexical", True, "attended source words speak for their translation directly")
