@@ -72,3 +72,16 @@ def test_in_a_browser_a_service_that_is_gone_is_named_and_asked_again(tmp_path: 
         page.locator("#document").set_input_files(document)
         page.locator("#far", has_text="does not answer").wait_for()
         assert page.locator("#bar").is_hidden() and page.locator("#fetch").is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_text_that_is_too_long_is_refused_whole() -> None:
+    with page_of(TRANSFORMER) as page:
+        page.locator("#text").focus()
+        page.keyboard.insert_text("a" * 501)
+        page.locator(".problem", has_text="has 501 characters").wait_for()
+        assert page.locator("#text").input_value() == "a" * 501
+        assert page.locator(".translation").first.inner_text() == ""
+        type_and_wait(page)
+        assert page.locator(".problem").first.is_hidden()

@@ -10,6 +10,7 @@ const at = (id) => document.getElementById(id);
 const words = () => WORDS[state.language];
 let state = read();
 let served = [];
+const LONGEST = 500; // characters of a sentence: its table has a cell for each pair of tokens
 // Of the model and of the one beside it: what was asked, what was found, and what gives up asking.
 const runs = [{}, {}];
 const panels = [
@@ -75,6 +76,7 @@ async function ask(number) {
     return true;
   };
   if (!wanted) { finish(null); return false; }
+  if (wanted.text.length > LONGEST) return finish(null, new Error(words().tooLong(wanted.text.length, LONGEST)));
   let written = null;
   try { written = await stepwise(number, wanted, signal); } catch (error) { if (onlyTranslates(number)) return finish(null, error); }
   if (signal.aborted) return false;
@@ -144,7 +146,7 @@ function labelled(name) {
 function say() {
   const alarms = runs.flatMap((run) => run.found?.assessment?.alarms ?? []).map((one) => words().alarm(one));
   const texts = [0, 1].filter((number) => runs[number].found).map((number) => runs[number].found.text);
-  at("said").textContent = [`${words().translation}: ${texts.join(" / ")}`, ...alarms].join(" ");
+  at("said").textContent = texts.length ? [`${words().translation}: ${texts.join(" / ")}`, ...alarms].join(" ") : "";
 }
 
 function force(step, place, weight) {
