@@ -11,6 +11,7 @@ import pytest
 from matplotlib.font_manager import findfont, fontManager, get_font
 
 from dragoman.errors import InputError
+from dragoman.inspection import heatmap
 from dragoman.inspection.heatmap import draw
 from dragoman.inspection.picture import AttentionPicture
 
@@ -113,6 +114,15 @@ def test_dollars_are_not_mathematics(tmp_path: Path) -> None:
     for suffix in ("svg", "png"):
         draw(AttentionPicture(["a"], ["b"], [[[[1.0]]]], title), tmp_path / f"long.{suffix}")
     assert "Save 10% of $5" in " ".join(texts_of(tmp_path / "long.svg"))
+
+
+def test_a_title_of_wide_letters_stays_within_the_picture() -> None:
+    words = ["www.example.com"] * 8
+    figure = heatmap._figure(AttentionPicture(words, words, [[[[1 / 8] * 8] * 8]], "morning women " * 20))
+    figure.draw_without_rendering()
+    title = figure._suptitle
+    assert title is not None
+    assert title.get_window_extent().x0 >= 0 and title.get_window_extent().x1 <= figure.bbox.width
 
 
 def test_letters_that_no_font_has_are_refused_for_a_png_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

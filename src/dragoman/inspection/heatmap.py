@@ -22,8 +22,8 @@ POINTS = 72
 """Points per inch."""
 TITLE_LINES = 5
 """Lines of a title, beyond which its middle is elided."""
-TITLE_LETTER = 0.62
-"""Mean width of a bold letter, over the size of its font."""
+TITLE_LETTER = 0.7
+"""Width of a bold letter in a line of wide ones, over the size of its font."""
 LONGEST_WORD = 60
 """Maximum characters of a word in a PNG or SVG."""
 
