@@ -25,6 +25,7 @@ LEXICAL = ["model.tied=true", "model.lexical=true"]
         ),
         ([*GUIDED, "training.guided.layer=2"], ["`training.guided.layer: 2`", "beyond"]),
         ([*GUIDED, "model.decoder=plain"], ["`training.guided", "does not have"]),
+        ([*GUIDED, "model.hard.training=gumbel"], ["`training.guided", "`model.hard`"]),
     ],
 )
 def test_a_setting_that_has_nothing_to_learn_from_or_to_teach_is_refused(

@@ -115,6 +115,8 @@ def vocabulary_size(characters: int) -> int:
 def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
     """Choose the sections `model`, `training` and `decoding`."""
     kind = recipe.model.kind
+    if getattr(recipe.model, "hard", None) is not None:
+        work = replace(work, linkable=False)
     if "model.kind" in recipe.auto:
         if short := _recurrent_for(recipe, work):
             return short

@@ -41,6 +41,11 @@ LINKS = (
         remedy="set `links` for a corpus in `data.train`, or `training.guided.links: learned`",
     ),
     Rule(
+        "training.guided",
+        lambda recipe, _: getattr(recipe.model, "hard", None) is None,
+        "learns from soft weights, but those of `model.hard` are 0 or 1, and a 0 has no gradient",
+    ),
+    Rule(
         "training.guided.lexicon",
         lambda recipe, _: model_of(recipe).lexicon,
         "starts source embeddings that `model.lexical` reads, and that are not those of the target",
