@@ -52,7 +52,7 @@ def test_a_run_is_adapted_and_judged(
     assert (verdict.tested, verdict.domain.sentences) == ("test", 8)
     assert verdict.general is not None and verdict.general.sentences == 40
     assert json.loads((out / "adaptation.json").read_text(encoding="utf-8"))["advice"] == verdict.advice
-    assert not any("is gone" in one or "no general dev" in one for one in listener.said)
+    assert not any("is not here" in one or "no general dev" in one for one in listener.said)
 
 
 def test_rates_suit_the_base_and_the_method(trained: Trained, domain: Path, tmp_path: Path) -> None:

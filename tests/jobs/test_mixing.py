@@ -50,6 +50,9 @@ def test_general_pairs_have_their_share_and_come_from_the_own_corpus(trained: Tr
     run = open_run(trained("transformer"))
     own = {(pair.source, pair.target) for pair in pairs_of(run.recipe.data, "train")}
     assert {(row["source"], row["target"]) for row in found} <= own
+    order = [pair.source for pair in pairs_of(run.recipe.data, "train")]
+    places = [order.index(row["source"]) for row in found]
+    assert places != sorted(places)  # or the doctor might find that lines are out of step
 
 
 def test_dev_has_as_many_sentences_of_each_kind(trained: Trained, tmp_path: Path) -> None:

@@ -21,12 +21,24 @@ from dragoman.pretrained.huggingface import export
 from dragoman.pretrained.job import import_model
 from dragoman.runs.folder import ORIGINAL, open_run
 from dragoman.text.frames import Between
+from dragoman.training.reports import Silent
 
 transformers = pytest.importorskip("transformers")
 
 FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decoding.beam=1", "decoding.maximum_length=12")
 LANGUAGES = {"nllb": "hmn_Latn", "m2m100": "hmn", "mbart50": "lo_LA"}
 WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "m2m100": ("en", "vi"), "mbart50": ("en_XX", "vi_VN")}
+
+
+class Heard(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Keep a sentence."""
+        self.said.append(text)
 
 
 def characters(folder: Path) -> Path:
@@ -52,6 +64,17 @@ def test_a_grown_import_translates_as_before(name: str, imported: Models, tmp_pa
     assert run.source.decode(run.source.encode("ʔə cats")) == "ʔə cats"
     if new:
         assert set(run.directions.targets) == {*open_run(base).directions.targets, *new}
+
+
+@pytest.mark.parametrize("way", [("eng_Latn", "hmn_Latn"), ("hmn_Latn", "eng_Latn"), ("eng_Latn", "vie_Latn")])
+def test_a_base_translates_only_languages_that_it_knows(way: tuple[str, str], imported: Models, tmp_path: Path) -> None:
+    grow_run(imported("nllb")[1], tmp_path / "grown", languages=["hmn_Latn"])
+    data, heard = texts(tmp_path / "domain", languages=way), Heard()
+    chosen = AdaptationSettings(assignments=(*FEW, f"data.source={way[0]}", f"data.target={way[1]}"))
+    adapt(tmp_path / "grown", data, tmp_path / "run", settings=chosen, listener=heard)
+    translated = "hmn_Latn" not in way
+    assert (len(open_run(tmp_path / "run").recipe.data.train) == 2) == translated
+    assert any("cannot translate into or from its new languages" in one for one in heard.said) != translated
 
 
 @pytest.mark.slow

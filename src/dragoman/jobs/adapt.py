@@ -40,7 +40,7 @@ from dragoman.jobs.translate_corpus import (
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import check_rows, codecs_for
@@ -128,12 +128,19 @@ def adapt(
                 listener.say(f"Warning: {unknown}.")
             mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
             if translations:
-                listener.say("Its own corpus is gone, so the base translates sentences of the domain, not to forget.")
+                listener.say(
+                    "Its own corpus is not here, so the base translates sentences of the domain, not to forget."
+                )
                 _translate(base, translations, first.training.device, report=report)
                 for corpus in translations:
                     listener.say(count(corpus.path))
                 record(out, (corpus.path for corpus in translations))
                 mixture = mixture.without_empty()
+            elif chosen.mix and general.train is None and GROWN in base.manifest:
+                listener.say(
+                    "Nothing is mixed in, because the base cannot translate into or from its new languages yet; --general gives "
+                    "general text of your own."
+                )
             if general.held is None:
                 listener.say("There is no general dev set, so only that of the domain chooses the best weights.")
             mixture.save(place)

@@ -17,7 +17,7 @@ from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, DamagedError, InputError, RunError, shorten
 from dragoman.jobs.translate_corpus import FIELDS, CorpusTranslation, sentences
 from dragoman.json_files import load_json
-from dragoman.runs.folder import Run
+from dragoman.runs.folder import GROWN, Run
 from dragoman.settings import parse
 
 FOLDER = "mixed"
@@ -216,9 +216,14 @@ class Mixer:
         }
         translations: list[CorpusTranslation] = []
         if wanted and general.train is not None:
-            corpora["train"] += self._write("general-train", draw(pairs_of(general.train, "train"), wanted), wanted)
+            drawn = draw(pairs_of(general.train, "train"), wanted)
+            random.Random(SEED).shuffle(
+                drawn
+            )  # in order, sources that come again with translations of them look out of step
+            corpora["train"] += self._write("general-train", drawn, wanted)
         elif wanted:
-            sources = draw(pairs_of(domain, "train"), min(wanted, TRANSLATED))
+            known = (pair for pair in pairs_of(domain, "train") if not self._is_new(pair))
+            sources = draw(known, min(wanted, TRANSLATED))
             for number, some in self._by_direction(sources):
                 path = self._path("general-train", number)
                 translations.append(CorpusTranslation(partial(list[Pair], some), path))
@@ -229,6 +234,11 @@ class Mixer:
             self._write("general-test", draw(pairs_of(general.held, "test" if general.held.test else "dev"), TEST))
         ways = [list(one) for one in directions_of(self.run).trained]
         return Mixture(section(self.run, corpora), pairs, tokens, tested, ways), translations
+
+    def _is_new(self, pair: Pair) -> bool:
+        """Tell whether a language of a pair is one that the run has grown by, and cannot translate yet."""
+        new = self.run.manifest.get(GROWN, {}).get("languages", ())
+        return any(language in new for language in pair.languages or ())
 
     def _held_out(self, domain: DataSettings, general: General) -> Tables:
         """Write the dev sets, as many sentences of the domain as general ones: the loss is that of both."""
