@@ -18,7 +18,7 @@ from dragoman.jobs.train import fit
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, load_recipe
-from dragoman.runs.warm_start import codecs_for
+from dragoman.runs.warm_start import codecs_for, size_given
 from dragoman.settings import parse
 from dragoman.training.reports import Silent
 
@@ -267,3 +267,15 @@ def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path
     assert found.text.size == base.recipe.text.size
     own, other = found.model.model_dump(), base.recipe.model.model_dump()
     assert own["kind"] == kind and {name for name in own if own[name] != other[name]} <= {"start_from", "dropout"}
+
+
+def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained) -> None:
+    masked = trained("masked_lm")
+    model = f"model={{kind: transformer, width: 16, start_from: {{encoder: {masked}}}}}"
+
+    def learn(recipe: Recipe) -> Any:
+        return codecs_for(recipe, lambda: [("a b", "c d")] * 9)
+
+    found = settle(left_to_auto(model), learn, device=CPU, say=lambda _: None)
+    assert found.recipe.text.size == open_run(masked).recipe.text.size
+    assert size_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned

@@ -119,6 +119,19 @@ def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> No
     assert search(by_character=True) == (0, 1.0), "four characters come again in any sentence"
 
 
+@pytest.mark.parametrize("kind", ["words", "characters"])
+def test_a_transformer_of_two_vocabularies_can_be_built(kind: str) -> None:
+    given = left_to_auto(f"text={{kind: {kind}}}")
+    found = chosen(given, Workload(100, 2500, 5000))
+    with torch.device("meta"):
+        build_model(found.model, Vocabularies(500, 400, shared=False))
+    assert (
+        chosen(left_to_auto(f"text={{kind: {kind}}}", "model.tied=none"), Workload(100, 2500, 5000)).model.tied
+        == "none"
+    )
+    assert chosen(left_to_auto(), Workload(100, 2500, 5000)).model.tied == "all"
+
+
 def test_what_follows_from_the_width_follows_from_one_that_is_set() -> None:
     found = chosen(left_to_auto("model.width=200"), Workload(100, 2500, 5000, width=200)).model
     assert (found.width, found.feed_forward) == (200, 800) and 200 % found.heads == 0

@@ -84,7 +84,12 @@ def test_slow_steps_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_reference_is_the_same_for_every_recipe() -> None:
-    given = reference_of(left_to_auto("training.threads=2", "training.consistency={kind: simcut}"))
-    other = reference_of(recipe("rnn", "training.batch_tokens=77"))
+    given = reference_of(left_to_auto("training.threads=2", "training.consistency={kind: simcut}"), shared=True)
+    other = reference_of(recipe("rnn", "training.batch_tokens=77"), shared=True)
     assert given.model == other.model and given.training.batch_tokens == other.training.batch_tokens == speed.BATCH
     assert given.training.threads == 2 and given.training.consistency is None and given.training.optimizer == "muon"
+
+
+def test_the_reference_can_have_two_vocabularies() -> None:
+    given = reference_of(recipe("rnn"), shared=False)
+    assert measure_speed(given, Vocabularies(300, 200, shared=False), CPU, say=silent) > 1

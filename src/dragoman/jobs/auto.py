@@ -19,7 +19,7 @@ from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe, settled, written_value
-from dragoman.runs.warm_start import base_of
+from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
 
@@ -101,7 +101,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
     base = base_of(recipe)
-    kept = getattr(base.recipe.text, "size", None) if base is not None else None
+    kept = size_given(recipe)
     choices = _replaced(choose_text(recipe, size), {} if kept is None else {"text.size": kept})
     try:
         codecs = learn(settled(recipe, _values(choices)))
@@ -117,7 +117,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     def speed(trained: Recipe) -> float:
         return measure_speed(trained, vocabularies, device, say=say)
 
-    work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe)))
+    work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe, shared=shared)))
     chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
     if work.speed is not None:
         first = settled(recipe, _values(chosen))

@@ -120,7 +120,7 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
     if "model.kind" in recipe.auto:
         if short := _recurrent_for(recipe, work):
             return short
-        choices = [Choice("model.kind", kind, ""), *transformer(work)]
+        choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
     elif kind in ("transformer", "document"):
         choices = [*transformer(work, lexicon=_takes_lexicon(recipe))]
     elif kind == "rnn":
@@ -128,7 +128,13 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         choices = [*training_of_recurrent(replace(work, linkable=linkable), lexicon=_takes_lexicon(recipe))]
     else:
         choices = [*any_model(work)]
-    return [choice for choice in choices if choice.path in recipe.auto]
+    return [choice for choice in choices if choice.path in recipe.auto or choice.path == "model.tied"]
+
+
+def _untied(recipe: Recipe) -> Iterator[Choice]:
+    """Yield which matrices of a Transformer are one, where the recipe does not say so and the default cannot be."""
+    if not recipe.text.joint and "tied" not in recipe.model.model_fields_set:
+        yield Choice("model.tied", "target", "each language has a vocabulary of its own")
 
 
 def _takes_lexicon(recipe: Recipe) -> bool:

@@ -41,12 +41,16 @@ REFERENCE = {
 """The model whose speed says how fast a machine is."""
 
 
-def reference_of(recipe: Recipe) -> Recipe:
-    """Return a recipe that trains the reference model as it is always trained here, with this recipe's precision and threads."""
+def reference_of(recipe: Recipe, *, shared: bool) -> Recipe:
+    """Return a recipe that trains the reference model as it is always trained here, with this recipe's precision and threads.
+
+    Its languages have one vocabulary if it is `shared`.
+    """
     names = ("precision", "threads", "replicas", "device")
     kept = {name: value for name in names if (value := getattr(recipe.training, name)) is not None}
     training = parse(TrainingSettings, {"steps": 1, "optimizer": "muon", "batch_tokens": BATCH, **kept})
-    return recipe.model_copy(update={"model": parse(TransformerSettings, REFERENCE), "training": training})
+    model = parse(TransformerSettings, {**REFERENCE, "tied": "all" if shared else "target"})
+    return recipe.model_copy(update={"model": model, "training": training})
 
 
 def measure_speed(

@@ -111,6 +111,13 @@ def base_of(recipe: Recipe) -> Run | None:
     return None if start_from is None or start_from.whole is None else open_run(start_from.whole)
 
 
+def size_given(recipe: Recipe) -> int | None:
+    """Return the `text.size` of the first of the runs that all vocabularies come from; None if a vocabulary is learned."""
+    given = _runs(recipe.model)
+    whole = "whole" in given or len(given) > 1 or recipe.text.joint
+    return next((getattr(run.recipe.text, "size", None) for run in given.values()), None) if whole else None
+
+
 def start(run: Run, model: nn.Module) -> None:
     """Copy into a new `model` the weights that the recipe initialises it from; the others keep their random values.
 
