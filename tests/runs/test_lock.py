@@ -15,9 +15,9 @@ from dragoman.runs import lock as module
 from dragoman.runs.lock import LOCK, claim, held, run_lock, stale
 
 
-def foreign(path: Path, *, host: str, age: float, pids: tuple[int, ...] = ()) -> None:
+def foreign(path: Path, *, host: str, age: float, pids: tuple[int, ...] = (0,), **more: str) -> None:
     """Write the lock of another process."""
-    table = {"token": "other", "host": host, "pids": list(pids), "time": time.time() - age}
+    table = {"token": "other", "host": host, "pids": list(pids), "time": time.time() - age, **more}
     path.write_text(json.dumps(table), encoding="utf-8")
 
 
@@ -54,6 +54,22 @@ def test_a_lock_counts_while_one_of_its_processes_lives(tmp_path: Path):
 def test_the_lock_of_another_machine_counts_while_it_gives_signs_of_life(tmp_path: Path, age, taken):
     foreign(tmp_path / "lock", host="elsewhere", age=age)
     assert (claim(tmp_path / "lock") is not None) == taken
+
+
+@pytest.mark.parametrize(("age", "taken"), [(module.STALE - 60, False), (module.STALE + 60, True)])
+def test_a_container_with_the_name_of_this_machine_is_another_machine(tmp_path: Path, age: float, taken: bool) -> None:
+    """Its processes have numbers of their own, which nobody has here, or somebody else."""
+    foreign(tmp_path / LOCK, host=socket.gethostname(), age=age, pids=(dead(),), place="another boot or container")
+    if not taken:
+        with pytest.raises(RunError, match=r"if it was killed, at most 3 minutes"), run_lock(tmp_path):
+            pass
+    assert (claim(tmp_path / LOCK) is not None) == taken
+
+
+def test_without_proc_the_name_of_the_machine_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "readlink", lambda path: (_ for _ in ()).throw(FileNotFoundError()))
+    foreign(tmp_path / LOCK, host=socket.gethostname(), age=0, pids=(dead(),), place="")
+    assert claim(tmp_path / LOCK) is not None
 
 
 def test_who_lost_a_lock_learns_it_and_leaves_it_alone(tmp_path: Path):

@@ -89,8 +89,8 @@ class Claim:
 def claim(path: Path) -> Claim | None:
     """Acquire the lock `path` atomically (O_EXCL); return None if another process holds it.
 
-    A lock is stale, and taken over, if its processes on this machine are dead, or if another machine has sent no heartbeat
-    for STALE seconds. Two processes that find the same stale lock take it over one after the other.
+    A lock is stale, and taken over, if its processes on this machine are dead, or if another machine, or container, has sent no
+    heartbeat for STALE seconds. Two processes that find the same stale lock take it over one after the other.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     token = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
@@ -116,9 +116,7 @@ def held(path: Path) -> bool:
 def owned(path: Path) -> bool:
     """Tell whether the process that acquired the lock `path` is alive itself, not only its children, which are about to end."""
     table = _read(path)
-    if table and table["host"] == socket.gethostname():
-        return _lives(table, table["pids"][0])
-    return held(path)
+    return _lives(table, table["pids"][0]) if table and _is_here(table) else held(path)
 
 
 def stale(path: Path) -> bool:
@@ -130,7 +128,7 @@ def stale(path: Path) -> bool:
     table = _read(path)
     if not table:  # another process is writing it now, or died doing so
         return age > REFRESH
-    if table["host"] == socket.gethostname():
+    if _is_here(table):
         return not any(_lives(table, pid) for pid in table["pids"])
     return time.time() - float(table["time"]) > STALE
 
@@ -173,9 +171,8 @@ def _in_use(folder: Path) -> str:
     """Return the error message for a folder into which another process is training."""
     table = _read(folder / LOCK)
     who = f"process {table['pids'][0]} on {table['host']}" if table else "another process"
-    return (
-        f"{folder} is in use: {who} is working in it; wait until it has finished, or choose another folder with --out"
-    )
+    killed = "" if not table or _is_here(table) else f" (if it was killed, at most {STALE / 60:.0f} minutes)"
+    return f"{folder} is in use: {who} is working in it; wait until it has finished{killed}, or choose another folder with --out"
 
 
 def _create(path: Path, token: str) -> bool:
@@ -201,9 +198,15 @@ def _forget(takeover: Path) -> None:
 
 def _text(token: str, pids: list[int]) -> str:
     """Format the holders of a lock."""
-    started = {str(pid): _started(pid) for pid in pids}
     return json.dumps(
-        {"token": token, "host": socket.gethostname(), "pids": pids, "started": started, "time": time.time()}
+        {
+            "token": token,
+            "host": socket.gethostname(),
+            "place": _place(),
+            "pids": pids,
+            "started": {str(pid): _started(pid) for pid in pids},
+            "time": time.time(),
+        }
     )
 
 
@@ -219,6 +222,20 @@ def _read(path: Path) -> dict[str, Any]:
         return table if {"token", "host", "pids", "time"} <= set(table) else {}
     except (OSError, ValueError, TypeError):
         return {}
+
+
+def _is_here(table: dict[str, Any]) -> bool:
+    """Tell whether this process can see those that hold a lock. Another machine or container may have the same name."""
+    return bool(table["host"] == socket.gethostname() and table.get("place", _place()) == _place())
+
+
+def _place() -> str:
+    """Return what machines, starts of one machine, and containers do not share; empty where there is no /proc."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
 
 
 def _lives(table: dict[str, Any], pid: int) -> bool:
