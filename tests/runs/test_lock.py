@@ -59,7 +59,7 @@ def test_the_lock_of_another_machine_counts_while_it_gives_signs_of_life(tmp_pat
 @pytest.mark.parametrize(("age", "taken"), [(module.STALE - 60, False), (module.STALE + 60, True)])
 def test_a_container_with_the_name_of_this_machine_is_another_machine(tmp_path: Path, age: float, taken: bool) -> None:
     """Its processes have numbers of their own, which nobody has here, or somebody else."""
-    foreign(tmp_path / LOCK, host=socket.gethostname(), age=age, pids=(dead(),), place="another boot or container")
+    foreign(tmp_path / LOCK, host=socket.gethostname(), age=age, pids=(dead(),), place="another machine or container")
     if not taken:
         with pytest.raises(RunError, match=r"if it was killed, at most 3 minutes"), run_lock(tmp_path):
             pass

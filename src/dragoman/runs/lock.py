@@ -230,12 +230,20 @@ def _is_here(table: dict[str, Any]) -> bool:
 
 
 def _place() -> str:
-    """Return what machines, starts of one machine, and containers do not share; empty where there is no /proc."""
+    """Return what tells machines and containers apart, and stays when a machine starts again; empty where there is no /proc."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+        return f"{_machine()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return ""
+
+
+def _machine() -> str:
+    """Return the number of this machine, or that of its start where it has none."""
+    for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
+        with suppress(OSError):
+            if found := Path(path).read_text(encoding="utf-8").strip():
+                return found
+    return ""
 
 
 def _lives(table: dict[str, Any], pid: int) -> bool:
