@@ -85,3 +85,34 @@ def test_in_a_browser_a_text_that_is_too_long_is_refused_whole() -> None:
         assert page.locator(".translation").first.inner_text() == ""
         type_and_wait(page)
         assert page.locator(".problem").first.is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_answers_stand_beside_the_question_and_late_ones_are_left_out() -> None:
+    with page_of(TRANSFORMER, refused="Failed to load") as page:
+        type_and_wait(page)
+        tokens, answer, numbers = (
+            page.locator("#runs button.token"),
+            page.locator("#answer"),
+            page.locator("#computation"),
+        )
+        late: list[Any] = []
+        tokens.nth(0).click()
+        page.locator("#wanted").fill(" ")
+        page.locator("#wanted").press("Enter")
+        answer.filter(has_text="is empty").wait_for()
+        assert page.locator(".problem").first.is_hidden()
+        page.route("**/v1/explore/*", lambda route: late.append(route) if len(late) < 2 else route.continue_())
+        page.locator("#wanted").fill("a")
+        page.locator("#wanted").press("Enter")
+        page.locator("summary").click()
+        page.wait_for_function("() => document.querySelector('#computation').dataset.asked")
+        tokens.nth(1).click()
+        numbers.locator("table").wait_for()
+        own = numbers.inner_text()
+        assert own.startswith("Layer 1, head 1")
+        for one in late:
+            one.fulfill(status=400, body='{"error": {"code": "x", "message": "of another word"}}')
+        page.wait_for_timeout(300)
+        assert len(late) == 2 and answer.inner_text() == "" and numbers.inner_text() == own

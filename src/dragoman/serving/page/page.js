@@ -179,15 +179,21 @@ function slide() {
   at("share").textContent = Number(at("weight").value).toFixed(2);
 }
 async function compute(found) {
+  const place = at("computation");
   const prefix = found.steps.slice(0, state.word + 1).map((one) => one.token);
-  const asked = body(0, { prefix, layer: state.layer || 1, head: state.head || 1 });
-  const key = JSON.stringify(asked);
-  if (at("computation").dataset.asked === key + state.language) return;
-  try {
-    const result = await post("/v1/explore/computation", asked);
-    at("computation").replaceChildren(...computation(result, found.source, words()));
-    at("computation").dataset.asked = key + state.language;
-  } catch (error) { panels[0].complain(error); }
+  const [layer, head] = [state.layer || 1, state.head || 1];
+  const asked = body(0, { prefix, layer, head });
+  const key = JSON.stringify(asked) + state.language;
+  if (place.dataset.asked === key) return;
+  place.dataset.asked = key;
+  place.replaceChildren(); // the numbers of another word
+  let result, problem;
+  try { result = await post("/v1/explore/computation", asked); } catch (error) { problem = complaint(error, words()); }
+  if (place.dataset.asked !== key) return;
+  if (problem) delete place.dataset.asked;
+  const several = found.weights.length * found.weights[0].length > 1;
+  place.replaceChildren(...(several ? [make("p", { class: "quiet" }, words().which(layer, head))] : []),
+    ...(problem ? [problem] : computation(result, found.source, words())));
 }
 
 // Translate a document; choosing another one, or none, gives this one up.
@@ -258,13 +264,13 @@ at("weight").addEventListener("change", () => force(state.word, Number(at("place
 at("numbers").addEventListener("toggle", () => { if (at("numbers").open) compute(runs[0].found); });
 at("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const { steps, terms } = runs[0].found;
+  const { word } = state, { steps, terms, wanted } = runs[0].found;
   const chosen = steps.map((one) => one.token);
-  const asked = body(0, { prefix: chosen.slice(0, state.word), chosen, word: at("wanted").value });
+  const asked = body(0, { prefix: chosen.slice(0, word), chosen, word: at("wanted").value });
+  const answer = (said) => { if (state.word === word && runs[0].found?.wanted === wanted) at("answer").textContent = said; };
   try {
-    const found = await post("/v1/explore/why-not", asked);
-    at("answer").textContent = reasons(found, words(), terms.some((one) => one.state === "forced"));
-  } catch (error) { panels[0].complain(error); }
+    answer(reasons(await post("/v1/explore/why-not", asked), words(), terms.some((one) => one.state === "forced")));
+  } catch (error) { answer(complaint(error, words())); }
 });
 window.addEventListener("hashchange", () => { state = read(); at("text").value = state.text; update(); });
 
