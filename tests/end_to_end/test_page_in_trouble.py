@@ -116,3 +116,39 @@ def test_in_a_browser_answers_stand_beside_the_question_and_late_ones_are_left_o
             one.fulfill(status=400, body='{"error": {"code": "x", "message": "of another word"}}')
         page.wait_for_timeout(300)
         assert len(late) == 2 and answer.inner_text() == "" and numbers.inner_text() == own
+
+
+def exploration(pieces: list[str], owners: list[int | None], words: list[str]) -> dict[str, Any]:
+    """Return an exploration as the service answers it, of one hypothesis for a source of two tokens."""
+    steps = [{"token": token, "piece": piece, "log_prob": -0.1, "rank": 1} for token, piece in enumerate(pieces)]
+    return {
+        "text": " ".join(words), "log_prob": -1.0, "score": -0.5, "beam": 1, "source": ["a", "</s>"], "words": words,
+        "owners": owners, "steps": [{**step, "entropy": 0.1, "alternatives": [step]} for step in steps], "terms": [],
+        "tree": [[place - 1, place, place, -0.1, -0.5, "kept"] for place in range(len(pieces))],
+        "pieces": dict(enumerate(pieces)), "best": [*range(len(pieces))], "weights": [[[[0.9, 0.1]] * len(pieces)]],
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_the_words_of_any_script_stand_as_they_are_read() -> None:
+    with page_of(TRANSFORMER) as page:
+        translation, tokens = page.locator(".translation").first, page.locator("#runs button.token")
+
+        def show(found: dict[str, Any], text: str) -> list[float]:
+            page.route("**/v1/explore", lambda route: route.fulfill(body=json.dumps(found)))
+            type_and_wait(page, text)
+            return [one.bounding_box()["x"] for one in tokens.all()]
+
+        places = show(exploration(["▁un", "seen", "▁cats", "</s>"], [0, 0, 1, None], ["unseen", "cats"]), TEXT)
+        assert translation.inner_text() == "unseen cats" and places == sorted(places)
+        reversed_words = exploration(["▁cats", "seen", "▁un", "</s>"], [1, 0, 0, None], ["unseen", "cats"])
+        show(reversed_words, TEXT * 2)
+        assert translation.inner_text() == "unseen cats"
+        places = show(exploration(["▁هم", "▁يريد", "</s>"], [0, 1, None], ["هم", "يريد"]), TEXT * 3)
+        assert translation.inner_text() == "هم يريد" and places == sorted(places, reverse=True)
+        first, second = page.locator(".links text", has_text="هم"), page.locator(".links text", has_text="يريد")
+        assert first.bounding_box()["x"] > second.bounding_box()["x"]
+        assert page.locator("#tree text").first.text_content() == "\u2068هم\u2069 -0.50"
+        page.locator("#text").fill("مرحبا .")
+        assert page.locator("#text").evaluate("one => getComputedStyle(one).direction") == "rtl"

@@ -34,6 +34,8 @@ export function keepingFocus(change) {
 }
 
 export const shown = (piece) => piece.replaceAll("▁", " ").replaceAll("￭", "").trim() || "␣";
+// Text of its own direction within another: its neighbours keep their places (Unicode's isolates).
+export const apart = (text) => `\u2068${text}\u2069`;
 // The code of a language as a browser knows it; some runs call their languages otherwise.
 export const languageTag = (code) => (/^[a-z]{2,3}(-\w+)*$/.test(code ?? "") ? code : "");
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;

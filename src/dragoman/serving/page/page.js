@@ -1,5 +1,5 @@
 // The page: one state, which the address holds, and what follows from it.
-import { keepingFocus, languageTag, make, percent, shown } from "./elements.js";
+import { apart, keepingFocus, languageTag, make, percent, shown } from "./elements.js";
 import { panel } from "./panel.js";
 import { complaint, download, get, post, setKey, stream, translateDocument, wantsKey } from "./service.js";
 import { DEFAULTS, UNCHANGED, read, write } from "./state.js";
@@ -53,6 +53,7 @@ async function update() {
 function giveUp(number) {
   runs[number].giving?.abort();
   runs[number].asked = null;
+  at("said").textContent = "";
 }
 
 // Ask a model for what the state says, unless that is what was asked last; true if something new was found.
@@ -62,7 +63,6 @@ async function ask(number) {
   const asked = JSON.stringify(wanted);
   if (run.asked === asked) return false;
   giveUp(number);
-  at("said").textContent = "";
   run.asked = asked;
   run.giving = new AbortController();
   const { signal } = run.giving;
@@ -163,7 +163,7 @@ function detail(found) {
   at("chosen").textContent = shown(step.piece);
   keepingFocus(() => at("alternatives").replaceChildren(...step.alternatives.map((one, place) => make("li", {}, make("button", {
     type: "button", "aria-pressed": `${one.token === step.token}`, "data-key": `a-${place}`, onclick: () => goOn(one.token),
-  }, shown(one.piece), " ", make("small", {}, percent(Math.exp(one.log_prob))))))));
+  }, apart(shown(one.piece)), " ", make("small", {}, percent(Math.exp(one.log_prob))))))));
   at("force").hidden = at("numbers").hidden = !found.weights;
   if (!found.weights) return;
   const row = matrix(found.weights, state.layer, state.head)[state.word];

@@ -11,7 +11,7 @@ const degree = (share) => Object.keys(LEVELS).find((name) => share >= LEVELS[nam
 // `on` has words(), choose(change), and force(step, place, weight) where cells of the table can be pressed and dragged.
 export function panel(number, on) {
   const heading = make("h2", { id: `run${number}` });
-  const translation = make("p", { class: "translation" });
+  const translation = make("p", { class: "translation", dir: "auto" });
   const facts = make("p", { class: "quiet" }), legend = make("p", { class: "quiet legend" });
   const alarms = make("ul", { class: "alarms" }), terms = make("ul", { class: "terms" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
@@ -69,17 +69,29 @@ export function panel(number, on) {
   }
   function tokens() {
     const given = trusted();
-    return found.steps.slice(0, -1).map((step, place) => {
+    const places = reading();
+    return places.flatMap((place, at) => {
+      const step = found.steps[place];
       const share = given && found.owners[place] !== null ? given[found.owners[place]] : Math.exp(step.log_prob);
-      const kept = place < found.wanted.prefix.length ? " given" : "";
-      return make("button", {
-        type: "button", class: `token ${degree(share)}${kept}`, title: percent(share), "data-key": `t${number}-${place}`,
+      const marks = { given: place < found.wanted.prefix.length, after: joined(places[at - 1], place), before: joined(place, places[at + 1]) };
+      const names = ["token", degree(share), ...Object.keys(marks).filter((name) => marks[name])];
+      const token = make("button", {
+        type: "button", class: names.join(" "), title: percent(share), "data-key": `t${number}-${place}`,
         "aria-label": `${shown(step.piece)}, ${percent(share)}`, "aria-pressed": `${place === view.word}`,
         onclick: () => on.choose({ word: place === view.word ? -1 : place }), onpointerenter: () => look(place),
         onpointerleave: () => look(view.word), onfocus: () => look(place), onblur: () => look(view.word),
       }, shown(step.piece));
+      return marks.before ? [token] : [token, " "];
     });
   }
+  // The places of the tokens in the order of the text; some runs write its last word first.
+  function reading() {
+    const places = found.steps.slice(0, -1).map((_, place) => place);
+    const owners = found.owners.filter((one) => one !== null);
+    return owners[0] > owners.at(-1) ? places.reverse() : places;
+  }
+  // Whether two tokens belong to one word.
+  const joined = (one, other) => typeof found.owners[one] === "number" && found.owners[one] === found.owners[other];
   function explained(words) {
     const keys = Object.entries(LEVELS).map(([name, least]) => make("span", { class: `token ${name}` }, least ? `≥ ${100 * least} %` : words.less));
     return [trusted() ? words.calibrated : words.uncalibrated, " ", ...keys];

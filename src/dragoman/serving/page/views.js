@@ -1,5 +1,5 @@
 // Pictures and tables of what a model computed.
-import { draw, make, percent, shown } from "./elements.js";
+import { apart, draw, make, percent, shown } from "./elements.js";
 
 // [step][source] of one layer and head; 0, or a number that the model does not have, is the mean.
 export function matrix(weights, layer, head) {
@@ -24,7 +24,7 @@ function shared(row, place, weight) {
 export function links(source, targets, rows, { word, label }) {
   const [above, below] = [laid(source), laid(targets)];
   const width = Math.max(above.width, below.width);
-  const x = (side, place) => side.centres[place] + (width - side.width) / 2;
+  const x = (side, place) => side.centres[place] * width / side.width; // the shorter one is spread below the longer
   const svg = draw("svg", { viewBox: `0 0 ${width} 150`, role: "img", "aria-label": label });
   svg.style.setProperty("--natural", `${width}px`);
   rows.forEach((row, step) => row.forEach((weight, place) => {
@@ -38,6 +38,7 @@ export function links(source, targets, rows, { word, label }) {
   targets.forEach((piece, step) => text(piece, x(below, step), 138, step === word));
   return svg;
 }
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 function laid(pieces) {
   const centres = [];
   let width = 0;
@@ -46,7 +47,8 @@ function laid(pieces) {
     centres.push(width + room / 2);
     width += room;
   }
-  return { centres, width };
+  const first = pieces.find((piece) => /^[^<]*\p{L}/u.test(piece)) ?? "";
+  return { centres: RIGHT_TO_LEFT.test(first) ? centres.map((one) => width - one) : centres, width };
 }
 
 // The weights as a table. With `press` its cells are a grid that arrow keys walk through, and Enter presses one.
@@ -117,7 +119,7 @@ export function tree(found, label) {
       const curve = `M${from} ${start}C${from + 22} ${start} ${x - 26} ${y - 4} ${x - 4} ${y - 4}`;
       svg.append(draw("path", { d: curve, class: node.best ? "best" : "" }));
     }
-    svg.append(draw("text", { x, y, class: node.best ? "best" : node.fate }, `${shown(node.piece)} ${node.score.toFixed(2)}`));
+    svg.append(draw("text", { x, y, class: node.best ? "best" : node.fate }, `${apart(shown(node.piece))} ${node.score.toFixed(2)}`));
   });
   return svg;
 }

@@ -1,4 +1,6 @@
 // What the page says, in English and Vietnamese.
+import { apart } from "./elements.js";
+
 const ALARMS = {
   en: {
     repetition: "The translation repeats itself.", "too short": "The translation is unusually short.",
@@ -15,7 +17,7 @@ const ALARMS = {
   },
 };
 const inWords = (sentences) => ({ name, words }) =>
-  `${sentences[name] ?? name} ${words.join(name === "omission" ? " " : ", ")}`.trim();
+  [sentences[name] ?? name, ...(words.length ? [apart(words.join(name === "omission" ? " " : ", "))] : [])].join(" ");
 
 export const WORDS = {
   en: {
@@ -29,19 +31,19 @@ export const WORDS = {
     alternatives: "This word", alternativesHint: "Press an alternative to go on from there.", whyNot: "Why not", ask: "Ask",
     force: "Force attention to", computed: "How attention computed this",
     treeHint: "Each step of the search, with scores. The green path won; words struck through were pruned.",
-    treeLabel: (count, text) => `${count} hypotheses were weighed; the best is: ${text}`,
-    weightOf: (source, step, weight) => `“${step}” → “${source}”: ${weight}`, asBefore: "The weights are as before.",
+    treeLabel: (count, text) => `${count} hypotheses were weighed; the best is: ${apart(text)}`,
+    weightOf: (source, step, weight) => `“${apart(step)}” → “${apart(source)}”: ${weight}`, asBefore: "The weights are as before.",
     linksLabel: "Links between the words; the table has their weights.", heatLabel: "Weights of attention",
     document: "Or a document", progress: (done, total) => `${done} of ${total} texts`, ready: "Translated:",
-    term: ({ source, target, state }) => `${source} → ${target} (${{ met: "used as in the glossary", forced: "forced by the glossary", unmet: "missing" }[state]})`,
+    term: ({ source, target, state }) => `${apart(source)} → ${apart(target)} (${{ met: "used as in the glossary", forced: "forced by the glossary", unmet: "missing" }[state]})`,
     onlyTranslates: "only translates", plain: "This model only translates: ensembles and exports cannot be looked into.",
     tooLong: (length, most) => `The text has ${length} characters, but this page takes at most ${most}. Shorten it, or translate it as a document.`,
     gone: "The service does not answer, or stopped before the end. Make sure that it is running, then try again.",
     none: "This model has no attention over the source.", facts: (score, ms) => `score ${score} · ${ms} ms`,
     confidence: (share) => `confidence ${share}`, calibrated: "Probability that a word is right:",
     less: "less", uncalibrated: "The model's own probability, not calibrated:", alarm: inWords(ALARMS.en),
-    because: (word, rank, share, better, theirs) => `“${word}” has rank ${rank} with ${share}; “${better}” has ${theirs}.`,
-    paths: (forced, own, best) => `With it: “${forced}”, score ${own}; the translation above has ${best}.`,
+    because: (word, rank, share, better, theirs) => `“${apart(word)}” has rank ${rank} with ${share}; “${apart(better)}” has ${theirs}.`,
+    paths: (forced, own, best) => `With it: “${apart(forced)}”, score ${own}; the translation above has ${best}.`,
     withoutTerms: "The glossary forced a term in the translation above; the search with your word went on without it.",
     fates: { followed: "The beam followed it.", pruned: "The beam pruned it.", ended: "The beam finished a translation there.", unseen: "The beam never weighed it." },
     columns: ["key", "score", "weight", "used"], score: "score", which: (layer, head) => `Layer ${layer}, head ${head}`, where: "s is the query, h a key", query: "query", context: "context = Σ weight · value",
@@ -57,19 +59,19 @@ export const WORDS = {
     alternatives: "Từ này", alternativesHint: "Bấm một từ thay thế để dịch tiếp từ đó.", whyNot: "Vì sao không phải", ask: "Hỏi",
     force: "Buộc chú ý vào", computed: "Sự chú ý được tính thế nào",
     treeHint: "Từng bước tìm kiếm, kèm điểm. Đường màu xanh là đường được chọn; những từ bị gạch ngang đã bị cắt tỉa.",
-    treeLabel: (count, text) => `Đã xét ${count} giả thuyết; tốt nhất là: ${text}`,
-    weightOf: (source, step, weight) => `“${step}” → “${source}”: ${weight}`, asBefore: "Trọng số trở lại như trước.",
+    treeLabel: (count, text) => `Đã xét ${count} giả thuyết; tốt nhất là: ${apart(text)}`,
+    weightOf: (source, step, weight) => `“${apart(step)}” → “${apart(source)}”: ${weight}`, asBefore: "Trọng số trở lại như trước.",
     linksLabel: "Liên kết giữa các từ; bảng bên dưới ghi trọng số.", heatLabel: "Trọng số chú ý",
     document: "Hoặc một tài liệu", progress: (done, total) => `${done} trên ${total} đoạn`, ready: "Đã dịch xong:",
-    term: ({ source, target, state }) => `${source} → ${target} (${{ met: "đã đúng theo bảng thuật ngữ", forced: "buộc theo bảng thuật ngữ", unmet: "bị thiếu" }[state]})`,
+    term: ({ source, target, state }) => `${apart(source)} → ${apart(target)} (${{ met: "đã đúng theo bảng thuật ngữ", forced: "buộc theo bảng thuật ngữ", unmet: "bị thiếu" }[state]})`,
     onlyTranslates: "chỉ dịch", plain: "Mô hình này chỉ dịch: không thể xem bên trong tổ hợp mô hình và bản xuất.",
     tooLong: (length, most) => `Văn bản có ${length} ký tự, nhưng trang này chỉ nhận tối đa ${most}. Hãy rút ngắn, hoặc dịch văn bản dưới dạng tài liệu.`,
     gone: "Dịch vụ không trả lời hoặc đã dừng giữa chừng. Hãy kiểm tra xem dịch vụ có đang chạy không rồi thử lại.",
     none: "Mô hình này không có cơ chế chú ý vào câu nguồn.", facts: (score, ms) => `điểm ${score} · ${ms} ms`,
     confidence: (share) => `độ tin cậy ${share}`, calibrated: "Xác suất một từ là đúng:",
     less: "thấp hơn", uncalibrated: "Xác suất của chính mô hình, chưa hiệu chỉnh:", alarm: inWords(ALARMS.vi),
-    because: (word, rank, share, better, theirs) => `“${word}” đứng hạng ${rank} với ${share}; “${better}” có ${theirs}.`,
-    paths: (forced, own, best) => `Nếu có từ đó: “${forced}”, điểm ${own}; bản dịch ở trên có điểm ${best}.`,
+    because: (word, rank, share, better, theirs) => `“${apart(word)}” đứng hạng ${rank} với ${share}; “${apart(better)}” có ${theirs}.`,
+    paths: (forced, own, best) => `Nếu có từ đó: “${apart(forced)}”, điểm ${own}; bản dịch ở trên có điểm ${best}.`,
     withoutTerms: "Bảng thuật ngữ đã buộc một thuật ngữ trong bản dịch ở trên; lần tìm với từ của bạn không dùng bảng này.",
     fates: { followed: "Chùm đã đi theo từ này.", pruned: "Chùm đã loại từ này.", ended: "Chùm đã hoàn tất một bản dịch ở đó.", unseen: "Chùm chưa từng xét đến từ này." },
     columns: ["khoá", "điểm", "trọng số", "đã dùng"], score: "điểm", which: (layer, head) => `Tầng ${layer}, đầu chú ý ${head}`, where: "s là truy vấn, h là khoá", query: "truy vấn", context: "ngữ cảnh = Σ trọng số · giá trị",
