@@ -94,6 +94,30 @@ def test_tags_alone_come_after_the_word_before_them():
 
 def test_a_tag_alone_keeps_its_spaces():
     assert shown("by  on", "bởi vào", [Span(3, 3, alone=True)]) == "bởi | vào"
+    assert shown("the old man", "the old man", [Span(4, 4, alone=True)]) == "the |old man"
+    assert shown("the old man", "old man the", [Span(4, 4, alone=True)], [(1, 0), (2, 1), (0, 2)]) == "old man the |"
+    assert shown("go  \n", "go  \n", [Span(3, 3, alone=True)]) == "go | \n"
+    assert shown("  go", "  go", [Span(1, 1, alone=True)]) == " | go"
+
+
+def test_an_element_in_another_keeps_its_last_word_before_a_sign():
+    spans = [Span(6, 18), Span(10, 18, 0)]
+    assert shown("Visit our web site. Now", "Đến trang web này. Ngay", [Span(6, 18)]).count("[") == 1
+    assert shown("Visit our web site. Now", "Thăm cái nơi web. Giờ", spans) == "Thăm [cái [nơi web]]. Giờ"
+    found = project(align("see (our site)", "xem (cái nơi)"), [Span(5, 13), Span(5, 8, 0)])
+    assert (marked(found.text, found.spans), found.mended) == ("xem ([[cái] nơi])", 0)
+
+
+def test_an_element_around_a_part_of_a_word_stays_there():
+    links = [(1, 0), (0, 1)]
+    assert shown("drink H2O", "H2O uống", [Span(7, 8)], links) == "H[2]O uống"
+    assert shown("text1, then", "rồi bài1,", [Span(4, 5)], links) == "rồi bài[1],"
+    assert shown("222 m", "222 m", [Span(2, 3)]) == "22[2] m"
+    assert shown("the 1st", "1st cái", [Span(5, 7)], links) == "1[st] cái"
+    found = project(align("drink H2O", "uống nước", [(0, 0), (1, 1)]), [Span(7, 8)])
+    assert found.mended == 1
+    both = shown("H2O2", "H2O2", [Span(1, 2), Span(3, 4)])
+    assert both == "H[2]O[2]"
 
 
 def test_what_must_be_somewhere_is_there():

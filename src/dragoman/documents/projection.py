@@ -181,7 +181,7 @@ class _Projector:
             elif self._covers(span, around) and not taken:
                 place = outer
             else:
-                place = self._range_of(child, outer, taken)
+                place = self._part_of_word(span, outer, taken) or self._range_of(child, outer, taken)
             if place is None:
                 self.mended += 1
                 empty.append(child)
@@ -199,13 +199,12 @@ class _Projector:
 
     def _range_of(self, child: int, outer: Range, taken: Sequence[Range]) -> Range | None:
         """Return the free range in which words of the element outnumber others most; None where it has no words."""
-        words = self.alignment.target_words
+        words = [(max(start, outer[0]), min(end, outer[1])) for start, end in self.alignment.target_words]
         best = 0
         found: Range | None = None
         total, begun = 0, 0
         for number, (start, end) in enumerate(words):
-            free = outer[0] <= start and end <= outer[1] and not any(start < b and a < end for a, b in taken)
-            if not free:
+            if start >= end or any(start < b and a < end for a, b in taken):
                 total = 0
                 continue
             if total <= 0:
@@ -218,6 +217,24 @@ class _Projector:
         first = next(word for word in range(found[0], found[1] + 1) if word in self.inside[child])
         self.mended += any(not first <= word <= found[1] for word in self.inside[child])
         return self._trimmed(self.spans[child], (words[first][0], words[found[1]][1]))
+
+    def _part_of_word(self, span: Span, outer: Range, taken: Sequence[Range]) -> Range | None:
+        """Return the place of an element around a part of a word, as the 2 of H2O, if the translation has it too."""
+        source, text = self.alignment.source, self.alignment.target
+        own = source[span.start : span.end]
+        for word, (start, end) in enumerate(self.alignment.source_words):
+            if start <= span.start and span.end <= end:
+                before, after = source[start : span.start], source[span.end : end]
+                if not any(map(str.isalnum, before + after)):
+                    return None
+                is_last = not after.strip(CLOSING)
+                for target in self.alignment.targets_of()[word]:
+                    place = (text.rfind if is_last else text.find)(own, *self.alignment.target_words[target])
+                    found = place, place + len(own)
+                    inside = outer[0] <= place and found[1] <= outer[1]
+                    if place >= 0 and inside and not any(place < b and a < found[1] for a, b in taken):
+                        return found
+        return None
 
     def _trimmed(self, span: Span, place: Range) -> Range:
         """Leave out signs at the ends of a range where the element has none at its ends in the source."""
@@ -234,12 +251,14 @@ class _Projector:
     def _point_of(self, child: int, outer: Range, around: Range, *, siblings: Sequence[int]) -> int:
         """Return the place of an element without words: after the translation of the word before it, if that is known."""
         span, text = self.spans[child], self.alignment.source
-        if not text[around[0] : span.start].strip():
-            place = outer[0]
-        elif not text[span.end : around[1]].strip():
-            place = outer[1]
+        before, after = text[around[0] : span.start], text[span.end : around[1]]
+        target = self.alignment.target[outer[0] : outer[1]]
+        if not before.strip():
+            place = outer[0] + len(before) * target.startswith(before)
+        elif not after.strip():
+            place = outer[1] - len(after) * target.endswith(after)
         else:
-            place = min(max(self._before_sign(span, self._after_word_before(span.start)), outer[0]), outer[1])
+            place = min(max(self._after_space(span, self._after_word_before(span.start)), outer[0]), outer[1])
         for sibling in siblings:
             start, end = self.places.get(sibling, (0, 0))
             if (
@@ -250,12 +269,13 @@ class _Projector:
                 place = end if sibling < child else start
         return place
 
-    def _before_sign(self, span: Span, place: int) -> int:
-        """Return the place of a tag alone beside a sign that follows it in the source; there may be a space between."""
+    def _after_space(self, span: Span, place: int) -> int:
+        """Return the place of a tag that has a space only before it in the source, and is beside a word or sign that follows."""
         source, text = self.alignment.source, self.alignment.target
-        sign = source[span.end : span.end + 1]
-        follows = bool(sign) and sign in CLOSING and source[span.start - 1 : span.start].isspace()
-        return place + (follows and text[place : place + 1].isspace() and text[place + 1 : place + 2] == sign)
+        following = source[span.end : span.end + 1]
+        beside = source[span.start - 1 : span.start].isspace() and not following.isspace()
+        same = following not in CLOSING or text[place + 1 : place + 2] == following
+        return place + (beside and same and text[place : place + 1].isspace())
 
     def _after_word_before(self, place: int) -> int:
         """Return the end of the translation of the last word before a place in the source, or the start of that after it.
