@@ -14,3 +14,9 @@ def test_tags_in_literal_text_are_elements_and_nothing_is_escaped():
     inline = literal("a <b>c</b> & d < e")
     assert inline.segment.text == "a c & d < e"
     assert rewritten(inline, inline.segment) == "a <b>c</b> & d < e"
+
+
+def test_tabs_stay():
+    found = literal("Save as\tCtrl+S")
+    assert (found.segment.text, found.segment.breaks) == ("Save asCtrl+S", (7,))
+    assert rewritten(found, found.segment) == "Save as\tCtrl+S"

@@ -37,3 +37,26 @@ def test_signs_within_quotes_separate_nothing_and_a_number_may_be_a_name():
     assert [one.text for one in TableDocument(years, "2").segments] == ["2024", "b"]
     with pytest.raises(InputError, match="no column"):
         TableDocument(years, "²")
+
+
+def test_lines_in_a_cell_are_sentences_of_their_own_and_keep_their_ends():
+    table = 'id,text\r\n1,"one\r\ntwo"\r\n'
+    document = TableDocument(table, "text")
+    (segment,) = document.segments
+    assert (segment.text, segment.breaks) == ("onetwo", (3,))
+    assert document.text([Segment("ONETWO", segment.spans)]) == table.replace("one", "ONE").replace("two", "TWO")
+
+
+def test_cells_between_tabs_are_quoted_where_they_need_it():
+    table = 'id\ttext\r\n1\t"a ""b""\nc"\r\n2\t"d"\r\n3\t5" e\r\n4\t"f\r\n'
+    document = TableDocument(table, "text", delimiter="\t")
+    assert [one.text for one in document.segments] == ['a "b"c', '"d"', '5" e', '"f']
+    made = [Segment(one.text.upper(), one.spans) for one in document.segments]
+    assert document.text(made) == 'id\ttext\r\n1\t"A ""B""\nC"\r\n2\t"D"\r\n3\t5" E\r\n4\t"F\r\n'
+
+
+def test_a_line_that_names_the_separator_is_no_row():
+    document = TableDocument(f"sep=;\r\n{TABLE}", "text")
+    assert [one.text for one in document.segments] == ['a "b";c', "d"]
+    assert document.text([None, None]) == f"sep=;\r\n{TABLE}"
+    assert [one.text for one in TableDocument("sep=;\na,b;c\n", "1").segments] == ["a,b"]

@@ -29,7 +29,7 @@ class PlainDocument:
 
 
 def literal(text: str) -> Inline:
-    """Return text in which nothing but tags is markup; line breaks in it end sentences.
+    """Return text in which nothing but tags is markup; line breaks and tabs in it end sentences, and stay.
 
     >>> literal("a <b>word</b> & more").segment.text
     'a word & more'
@@ -37,8 +37,8 @@ def literal(text: str) -> Inline:
     pieces: list[Piece] = []
     for token in tokens(text):
         if token.kind == "text":
-            for part in re.split(r"(\n)", token.raw):
-                pieces.append(Piece("break" if part == "\n" else "text", part))
+            for number, part in enumerate(re.split(r"(\r\n|[\r\n\t])", token.raw)):
+                pieces.append(Piece("break" if number % 2 else "text", part))
         elif token.kind in ("open", "close"):
             pieces.append(Piece(token.kind, token.raw, token.name))
         else:

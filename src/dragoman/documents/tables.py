@@ -9,6 +9,8 @@ from dragoman.errors import InputError, shorten
 
 _FIRST = re.compile(r'(?:"(?:[^"]|"")*"|[^"\n]|")*')
 """The first row of a table, in which quoted cells may have several lines."""
+_SEPARATOR = re.compile(r"sep=([^\r\n])(?:\r\n|\r|\n)")
+"""A line before the first row that tells Excel what separates cells."""
 
 
 class TableDocument:
@@ -19,8 +21,11 @@ class TableDocument:
             raise InputError(
                 f"{where} is a table; name the column to translate with --column, by its name or its number"
             )
+        separator = _SEPARATOR.match(text)
+        self._before = separator[0] if separator else ""
+        text = text.removeprefix(self._before)
         first = re.sub(r'"(?:[^"]|"")*"', "", _FIRST.match(text)[0])  # type: ignore[index]  # it matches any text
-        self._delimiter = delimiter or max(",;\t|", key=first.count)
+        self._delimiter = separator[1] if separator else delimiter or max(",;\t|", key=first.count)
         self._cells, rows = _cells(text, self._delimiter)
         names = [_value(self._cells[cell], self._delimiter) for cell in rows[0]] if rows else []
         if column.isdecimal() and not (column in names and int(column) > len(names)):
@@ -43,13 +48,15 @@ class TableDocument:
         for (cell, inline), translated in zip(self._inlines.items(), translations, strict=True):
             if translated is not None:
                 out[cell] = _quoted(rewritten(inline, translated), self._delimiter, was=out[cell])
-        return "".join(out)
+        return self._before + "".join(out)
 
 
 def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[int]]]:
     """Return a table as cells and what separates them, and the numbers of the cells of each row."""
-    quoted = "" if delimiter == "\t" else r'"(?:[^"]|"")*"|'
-    pattern = re.compile(rf"({quoted}[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)")
+    inside = r'[^"\t]' if delimiter == "\t" else r'[^"]'  # where tabs separate, quotes may also be text
+    pattern = re.compile(
+        rf"(\"(?:{inside}|\"\")*\"|[^{re.escape(delimiter)}\r\n]*)({re.escape(delimiter)}|\r\n|\r|\n|\Z)"
+    )
     parts: list[str] = []
     rows: list[list[int]] = [[]]
     for found in pattern.finditer(text):
@@ -64,15 +71,21 @@ def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[int]]]:
 
 def _value(cell: str, delimiter: str) -> str:
     """Return what a cell says."""
-    if delimiter != "\t" and len(cell) > 1 and cell[0] == cell[-1] == '"':
+    if _is_quoted(cell, delimiter):
         return cell[1:-1].replace('""', '"')
     return cell
 
 
 def _quoted(value: str, delimiter: str, *, was: str) -> str:
     """Return a value as a cell, in quotes if it needs them or the cell had them."""
-    if delimiter == "\t":
+    if delimiter == "\t" and not _is_quoted(was, delimiter):
         return re.sub(r"[\t\r\n]", " ", value)
     if was.startswith('"') or any(one in value for one in (delimiter, '"', "\r", "\n")):
         return '"' + value.replace('"', '""') + '"'
     return value
+
+
+def _is_quoted(cell: str, delimiter: str) -> bool:
+    """Tell whether a cell is in quotes, which with tabs are text unless the cell needs them."""
+    quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return quoted and (delimiter != "\t" or re.search(r'[\r\n]|""', cell[1:-1]) is not None)
