@@ -43,3 +43,13 @@ def test_the_only_form_of_a_plural_is_that_of_many():
     assert [one.text for one in CatalogDocument(entry).segments] == ["%d cats"]
     both = header.format(2) + entry + 'msgstr[1] ""\n'
     assert [one.text for one in CatalogDocument(both).segments] == ["%d cat", "%d cats"]
+
+
+def test_escapes_of_control_characters_are_written_as_they_mean():
+    entry = r"""msgid "\033[1mbold\x1B[0m \a\v \303\251 \\n"
+msgstr ""
+"""
+    document = CatalogDocument(entry)
+    (segment,) = document.segments
+    found = document.text([Segment(segment.text, segment.spans)])
+    assert found.splitlines()[1] == r'msgstr "\033[1mbold\033[0m \a\v é \\n"'

@@ -12,7 +12,11 @@ _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _KEYWORD = re.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*(".*")\s*$')
 _CONTINUED = re.compile(r'\s*(".*")\s*$')
 _ONE_FORM = re.compile(r"^\"Plural-Forms:\s*nplurals\s*=\s*1\b", re.MULTILINE)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_ESCAPES = {
+    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\",
+}  # fmt: skip
+_ESCAPED = re.compile(r"((?:\\[0-7]{1,3}|\\x[0-9a-fA-F]{1,2})+)|\\(.)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,20 @@ def unquoted(text: str) -> str:
     >>> unquoted(r'"a \"b\"\n"')
     'a "b"\n'
     """
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text[1:-1])
+    return _ESCAPED.sub(_meant, text[1:-1])
+
+
+def _meant(found: re.Match[str]) -> str:
+    """Return the characters that an escape stands for, or several that are the bytes of one; an unknown one as it is written."""
+    if found[1] is None:
+        return _ESCAPES.get(found[2], found[0])
+    numbers = found[1].split("\\")[1:]
+    codes = bytes(int(one[1:], 16) if one.startswith("x") else int(one, 8) & 0xFF for one in numbers)
+    return codes.decode("utf-8", errors="replace")
 
 
 def _quoted(text: str) -> str:
     """Return a string in quotes."""
     names = {value: f"\\{name}" for name, value in _ESCAPES.items()}
-    return '"' + "".join(names.get(one, one) for one in text) + '"'
+    quoted = "".join(names.get(one, one) for one in text)
+    return '"' + _CONTROL.sub(lambda found: f"\\{ord(found[0]):03o}", quoted) + '"'
