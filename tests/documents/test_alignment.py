@@ -35,4 +35,5 @@ def test_an_edit_replaces_words_and_links_what_it_belongs_to():
 def test_words_are_found_again_after_an_edit_within_a_word():
     changed = edited(align("costs 12", "giá (13), nhé", [(0, 0), (1, 1)]), [Edit(5, 7, "12", (6, 8))])
     assert changed.target == "giá (12), nhé"
-    assert changed.target_words == ((0, 3), (5, 7), (10, 13))
+    assert words(changed) == ["giá", "(12),", "nhé"]
+    assert changed.sources_of() == [[0], [1], []]

@@ -74,3 +74,9 @@ def test_every_translation_can_be_mended():
 def test_what_is_missing_is_named():
     lost, extra = missing("%s 5", "{0}")
     assert ([one.text for one in lost], [one.text for one in extra]) == (["%s", "5"], ["{0}"])
+
+
+def test_what_stands_in_the_place_of_a_word_keeps_its_signs():
+    found = mend(align('save "%d"? now', 'lưu "%D"? ngay', [(0, 0), (1, 1), (2, 2)])).alignment
+    assert found.target == 'lưu "%d"? ngay'
+    assert [found.target[start:end] for start, end in found.target_words] == ["lưu", '"%d"?', "ngay"]

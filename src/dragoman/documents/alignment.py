@@ -122,8 +122,22 @@ def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
             pieces.append(edit.text)
             done, length = edit.end, length + len(edit.text)
     links = frozenset((i, j) for j, (_, some) in enumerate(words) for i in some)
-    places = tuple(place for place, _ in words)
-    return replace(alignment, target="".join(pieces), target_words=places, links=links)
+    target = "".join(pieces)
+    return replace(alignment, target=target, target_words=_whole([place for place, _ in words], target), links=links)
+
+
+def _whole(words: Sequence[Range], text: str) -> tuple[Range, ...]:
+    """Give what edits left of words, such as signs, to the words that it stands beside."""
+    found: list[Range] = []
+    for number, (start, end) in enumerate(words):
+        low = found[-1][1] if found else 0
+        high = words[number + 1][0] if number + 1 < len(words) else len(text)
+        while start > low and not text[start - 1].isspace():
+            start -= 1
+        while end < high and not text[end].isspace():
+            end += 1
+        found.append((start, end))
+    return tuple(found)
 
 
 def _meet(one: Range, other: Range) -> bool:

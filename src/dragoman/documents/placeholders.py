@@ -189,9 +189,9 @@ def _longest_run(alignment: Alignment, places: Sequence[Range]) -> Range | None:
 def _replacing(alignment: Alignment, run: Range, lost: Placeholder) -> Edit:
     """Return the edit that puts a placeholder in the place of words, but leaves the signs around them."""
     text, (start, end) = alignment.target, run
-    while end - start > 1 and text[end - 1] in ".,;:!?…)]»”":
+    while end - start > 1 and text[end - 1] in ".,;:!?…)]»”\"'":
         end -= 1
-    while end - start > 1 and text[start] in "([«“¿¡":
+    while end - start > 1 and text[start] in "([«“¿¡\"'":
         start += 1
     return _apart(text, Edit(start, end, lost.text, (lost.start, lost.end)))
 
