@@ -67,6 +67,11 @@ def test_tags_follow_the_links():
 def test_what_stands_beside_its_source_is_written_where_it_is_equal_too():
     found = translate_segments(Swapper(), [Segment("OK", beside=True), Segment("OK")]).segments
     assert [one and one.segment.text for one in found] == ["OK", None]
+    spans = (Span(2, 2, alone=True),)
+    translator = Swapper()
+    found = translate_segments(translator, [Segment("%s: 12", spans, beside=True), Segment("%s: 12")]).segments
+    assert translator.asked == [] and found[1] is None
+    assert found[0] is not None and (found[0].segment.text, found[0].segment.spans) == ("%s: 12", spans)
 
 
 def test_a_file_is_written_and_the_progress_reported(tmp_path: Path):

@@ -77,6 +77,8 @@ def test_markdown_is_known_by_both_of_its_names():
 
 def test_a_message_that_is_equal_in_both_languages_is_written_too():
     assert b'msgstr "OK"' in translated(READERS[".po"](b'msgid "OK"\nmsgstr ""\n', "a.po"))
+    document = READERS[".po"](b'msgid "%s <b>{0}</b>"\nmsgstr ""\n', "a.po")
+    assert document.texts == [] and b'msgstr "%s <b>{0}</b>"' in translated(document)
 
 
 def test_another_encoding_is_refused():

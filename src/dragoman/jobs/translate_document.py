@@ -127,7 +127,7 @@ def translate_segments(
     left = 0
     for segment, some in zip(segments, places, strict=True):
         if not any(segment.text[start:end] in aligned for start, end in some):
-            out.append(None)
+            out.append(Transferred(segment, 0, 0) if segment.beside else None)
             continue
         found = transfer(segment, _whole(segment, some, aligned))
         left += found is None

@@ -53,10 +53,11 @@ class Upload:
         left = iter(answers)
         translations: list[Segment | None] = []
         for segment in self.document.segments:
-            found = None
             if has_words(segment.text):
                 found = transfer(segment, alignment_of(segment.text, next(left)))
-            translations.append(None if found is None or not is_written(segment, found) else found.segment)
+                translations.append(None if found is None or not is_written(segment, found) else found.segment)
+            else:
+                translations.append(segment if segment.beside else None)
         return self.document.written(translations)
 
 
