@@ -23,6 +23,9 @@ def cut(text: str, language: str | None, **options: str) -> list[str]:
             "vi",
             ["TP. Hồ Chí Minh có GS.TS. Nguyễn Văn Ba.", "Ông ấy ở Q. 1, P. 5.", "Đúng không?", "Ừ, v.v. và vân vân."],
         ),
+        ("ar", ["من أنت؟", "أنا طالب.", "«حقا؟»", "نعم!"]),
+        ("ur", ["وہ گھر میں ہے۔", "کیا آپ ٹھیک ہیں؟", "ہاں۔"]),
+        ("hi", ["वह घर में है।", "क्या आप ठीक हैं?", "“हाँ।”", "दो॥"]),
         ("vi", ["Tôi đi học.", "Ở trường có PGS. Lê Thị Bình và ThS. Trần.", "“Ai?”", "Đừng hỏi…", "Ăn cơm đi!"]),
     ],
 )

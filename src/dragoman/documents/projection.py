@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from dragoman.documents.alignment import Alignment, Range
 
-CLOSING = ".,;:!?…)]»”’\"'。、，！？"
+CLOSING = ".,;:!?…)]»”’\"'。、，！？؟۔،।"
 """Signs at the end of a word that an element ending before them in the source leaves out in the translation too."""
 
 OPENING = "([«“‘\"'¿¡"

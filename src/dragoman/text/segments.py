@@ -20,11 +20,11 @@ _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CLOSING = "\"'“”’»)]}›」』）】》"
 _OPENING = "\"'“‘«([{‹„¿¡「『（【《—–-"
 _END = re.compile(
-    rf"(?P<signs>[.!?…]+)(?:[{re.escape(_CLOSING)}]|\s»)*(?P<space>\s+)[{re.escape(_OPENING)}\s]*(?=(?P<next>[^\s»]))"
+    rf"(?P<signs>[.!?…؟۔।॥]+)(?:[{re.escape(_CLOSING)}]|\s»)*(?P<space>\s+)[{re.escape(_OPENING)}\s]*(?=(?P<next>[^\s»]))"
     rf"|[。！？｡]+[{re.escape(_CLOSING)}]*\s*"
 )
 _WORD = re.compile(r"[\w.’'-]*\Z")
-_PAUSE = re.compile(r"[;:,，、；：—–]\s*")
+_PAUSE = re.compile(r"[;:,،؛，、；：—–]\s*")
 
 _TITLES = {
     "en": "Mr Mrs Ms Dr Prof St Sr Rev Hon Gen Col Capt Lt Sgt Gov Sen Rep Mt Ave vs viz e.g i.e cf approx Dept",
@@ -57,10 +57,11 @@ class Segment:
 def segments(text: str, *, language: str | None = None, split: Split = "sentences") -> list[Segment]:
     r"""Cut a text into segments, none of them empty, in their order.
 
-    A sentence ends with ".", "!", "?" or "…", closing quotes and brackets included, before white space that no small letter
-    follows; "。", "！" and "？" need no space. A point ends none after an abbreviation or title of the `language` (English,
-    French, German, Vietnamese; all of these if it is not known), after a capital ("J. Smith"), in German any letter ("z. B."),
-    or several with points ("U.S."), after a number that begins a line ("1. First") or, in German, an ordinal ("3. Mai").
+    A sentence ends with ".", "!", "?", "…", "؟", "۔" or "।", closing quotes and brackets included, before white space that no
+    small letter follows; "。", "！" and "？" need no space. A point ends none after an abbreviation or title of the `language`
+    (English, French, German, Vietnamese; all of these if it is not known), after a capital ("J. Smith"), in German any letter
+    ("z. B."), or several with points ("U.S."), after a number that begins a line ("1. First") or, in German, an ordinal ("3.
+    Mai").
 
     >>> [one.text for one in segments("Dr. Ha left.  Why?\n\nNobody knew.")]
     ['Dr. Ha left.', 'Why?', 'Nobody knew.']
