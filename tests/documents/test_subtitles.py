@@ -1,10 +1,13 @@
 """Subtitles are joined to sentences and divided again."""
 
+import re
+
 import pysubs2
 import pytest
 
-from dragoman.documents.alignment import align
+from dragoman.documents.alignment import align, join
 from dragoman.documents.segments import Segment
+from dragoman.documents.sentences import sentences
 from dragoman.documents.subtitles import SubtitleDocument
 from dragoman.documents.transfer import transfer
 
@@ -17,9 +20,9 @@ FILE = (
 
 def test_a_sentence_over_two_subtitles_is_one_segment():
     document = SubtitleDocument(FILE, is_vtt=False)
-    assert [one.text for one in document.segments] == ["I think that you are right.", "- Yes.- No."]
+    assert [one.text for one in document.segments] == ["I think that you are right.", "Yes.No."]
     assert document.segments[0].cuts == (13,)
-    assert document.segments[1].breaks == (6,)
+    assert document.segments[1].breaks == (4,)
 
 
 def test_a_translation_is_divided_among_its_subtitles():
@@ -53,3 +56,34 @@ def test_a_subtitle_of_tags_alone_is_not_joined(tags: str, before: str, is_vtt: 
     made = [transfer(one, align(one.text, one.text.upper())).segment for one in document.segments]
     expected = file.replace("Hello there.", "HELLO THERE.").replace("and so", "AND SO")
     assert document.text(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("- Where are you?\n- At home.", "- WHERE ARE YOU\n- AT HOME"),
+        ("-Hello,", "-HELLO"),
+        ("Who is it?\n– Me.", "WHO IS IT\n– ME"),
+        ("<i>- He left.</i>\n{\\an8}<i>-- No.</i>", "<i>- HE LEFT</i>\n{\\an8}<i>-- NO</i>"),
+        ("-5 degrees", "5 DEGREES"),
+    ],
+)
+@pytest.mark.parametrize("is_vtt", [False, True])
+def test_dashes_of_speakers_stay_where_a_model_leaves_signs_out(lines: str, expected: str, is_vtt: bool):
+    head = "00:01.000 --> 00:02.000\n" if is_vtt else f"1\n{TIMES.format(1, 2)}\n"
+    document = SubtitleDocument(f"{head}{lines}\n", is_vtt=is_vtt)
+    made = []
+    for segment in document.segments:
+        places = sentences(segment.text, segment.breaks)
+        parts = [segment.text[start:end] for start, end in places]
+        spoilt = [align(part, re.sub(r"[^A-Z0-9 ]", "", part.upper()).strip()) for part in parts]
+        made.append(transfer(segment, join(spoilt, [""] * (len(parts) + 1))) if parts else None)
+    assert document.text([one and one.segment for one in made]) == f"{head}{expected}\n"
+
+
+def test_a_dash_begins_another_sentence():
+    file = f"1\n{TIMES.format(1, 2)}\nI think\n\n2\n{TIMES.format(3, 4)}\n- Me\n\n3\n{TIMES.format(5, 6)}\ntoo\n"
+    assert [one.text for one in SubtitleDocument(file, is_vtt=False).segments] == ["I think", "Me too"]
+    for end in ("؟", "۔", "।", "。"):
+        assert len(SubtitleDocument(file.replace("think", f"think{end}"), is_vtt=False).segments) == 2
+        assert len(SubtitleDocument(file.replace("Me", f"Me{end}"), is_vtt=False).segments) == 3

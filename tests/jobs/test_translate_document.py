@@ -89,7 +89,7 @@ def test_a_dialogue_in_a_subtitle_keeps_its_lines(tmp_path: Path):
     times = "1\n00:00:01,000 --> 00:00:02,000\n"
     path.write_text(f"{times}- Where are you going now?\n- To the market.\n", encoding="utf-8")
     translate_document(Swapper(), path, output)
-    assert output.read_text(encoding="utf-8") == f"{times}NOW? GOING YOU ARE WHERE -\nMARKET. THE TO -\n"
+    assert output.read_text(encoding="utf-8") == f"{times}- NOW? GOING YOU ARE WHERE\n- MARKET. THE TO\n"
 
 
 def test_the_document_itself_is_not_overwritten(tmp_path: Path):

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.inline import Inline, Piece, gather, written
@@ -19,7 +19,9 @@ MOST = 6
 _TIMES = re.compile(r"^(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[.,]\d+.*$", re.MULTILINE)
 _TEXT = re.compile(r"(?:\r?\n)((?:[^\r\n]+(?:\r?\n|\Z))*)")
 _TAG = re.compile(r"(<\d[\d:.]*>|\{\\[^}]*\})|<(/?)([A-Za-z]+)[^<>]*>")
-_END = re.compile(r"[.!?…。！？♪][\"'”’»)\]]*\s*$")
+_END = re.compile(r"[.!?…。！？؟۔।♪][\"'”’»)\]]*\s*$")
+_DASH = re.compile(r"(\s*(?:<[^<>]*>|\{\\[^}]*\})*\s*)([-–—]+\s*)(?=[^\d\s])")
+"""The dash of a speaker at the beginning of a line."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class _Cue:
     start: int
     end: int
     inline: Inline
+    is_spoken: bool
+    """Whether it begins with the dash of a speaker."""
 
 
 class SubtitleDocument:
@@ -41,7 +45,8 @@ class SubtitleDocument:
             found = _TEXT.match(text, times.end())
             if found and found[1].strip():
                 end = found.start(1) + len(found[1].rstrip("\r\n"))
-                self._cues.append(_Cue(found.start(1), end, _cue(text[found.start(1) : end], is_vtt=is_vtt)))
+                own = text[found.start(1) : end]
+                self._cues.append(_Cue(found.start(1), end, _cue(own, is_vtt=is_vtt), _DASH.match(own) is not None))
         self._groups = self._joined()
         self.segments: Sequence[Segment] = [
             _segment([self._cues[n].inline.segment for n in some]) for some in self._groups
@@ -71,7 +76,8 @@ class SubtitleDocument:
             before = self._cues[groups[-1][-1]].inline.segment if groups else None
             own = cue.inline.segment
             ends = before is None or not before.text.strip() or _END.search(before.text) or before.breaks or own.breaks
-            if ends or not own.text.strip() or own.text.lstrip()[:1] in "-–—♪[(" or len(groups[-1]) >= MOST:
+            begins = cue.is_spoken or not own.text.strip() or own.text.lstrip()[:1] in "-–—♪[("
+            if ends or begins or len(groups[-1]) >= MOST:
                 groups.append([number])
             else:
                 groups[-1].append(number)
@@ -79,23 +85,29 @@ class SubtitleDocument:
 
 
 def _cue(text: str, *, is_vtt: bool) -> Inline:
-    """Return the text of a subtitle with its tags; a line that begins with a dash is a sentence of its own."""
+    """Return the text of a subtitle with its tags and dashes; in a dialogue, each line is a sentence of its own."""
     pieces: list[Piece] = []
     lines = re.split(r"\r?\n", text)
-    dashes = sum(bool(re.match(r"\s*(?:<[^>]*>)*\s*[-–—]", line)) for line in lines) > 1
+    is_dialogue = any(map(_DASH.match, lines[1:]))
     for number, line in enumerate(lines):
         if number:
-            pieces.append(Piece("break", "\n") if dashes else Piece("text", " "))
-        done = 0
-        for tag in _TAG.finditer(line):
-            pieces.append(
-                Piece("text", html.unescape(line[done : tag.start()]) if is_vtt else line[done : tag.start()])
-            )
-            kind = "alone" if tag[1] else "close" if tag[2] else "open"
-            pieces.append(Piece(kind, tag[0], tag[3]))  # type: ignore[arg-type]  # one of the three
-            done = tag.end()
-        pieces.append(Piece("text", html.unescape(line[done:]) if is_vtt else line[done:]))
+            pieces.append(Piece("break", "\n") if is_dialogue else Piece("text", " "))
+        dash = _DASH.match(line)
+        if dash:
+            pieces += [*_line(dash[1], is_vtt=is_vtt), Piece("alone", dash[2])]
+        pieces += _line(line[dash.end() if dash else 0 :], is_vtt=is_vtt)
     return gather([piece for piece in pieces if piece.what])
+
+
+def _line(line: str, *, is_vtt: bool) -> Iterator[Piece]:
+    """Yield the text and tags of a line."""
+    done = 0
+    for tag in _TAG.finditer(line):
+        text = line[done : tag.start()]
+        yield Piece("text", html.unescape(text) if is_vtt else text)
+        yield Piece("alone" if tag[1] else "close" if tag[2] else "open", tag[0], tag[3])
+        done = tag.end()
+    yield Piece("text", html.unescape(line[done:]) if is_vtt else line[done:])
 
 
 def _segment(parts: Sequence[Segment]) -> Segment:
