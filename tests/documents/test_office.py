@@ -34,6 +34,21 @@ def test_headers_and_notes_are_translated_too():
     assert len(OfficeDocument(zipped(parts), "docx", "it").segments) == 6
 
 
+@pytest.mark.parametrize(
+    ("kind", "main", "folder"), [("docx", "word/document", "word"), ("pptx", "ppt/slides/slide1", "ppt")]
+)
+def test_diagrams_and_titles_of_charts_are_translated_too(kind: str, main: str, folder: str):
+    names = ("charts/chart1", "diagrams/data1", "diagrams/drawing1", "diagrams/layout1", "charts/style1")
+    drawn = '<c:rich xmlns:c="c" xmlns:a="a"><a:p><a:r><a:t>Sales</a:t></a:r></a:p><c:v>1</c:v></c:rich>'
+    parts = {f"{main}.xml": WORD, **{f"{folder}/{name}.xml": drawn for name in names}}
+    document = OfficeDocument(zipped(parts), kind, "it")
+    assert [one.text for one in document.segments].count("Sales") == 3
+    written = document.written([Segment(one.text.upper(), one.spans) for one in document.segments])
+    for name in names:
+        changed = name not in ("diagrams/layout1", "charts/style1")
+        assert read(written, f"{folder}/{name}.xml") == (drawn.replace("Sales", "SALES") if changed else drawn)
+
+
 def test_the_main_text_may_have_another_number():
     assert len(OfficeDocument(zipped({"word/document2.xml": WORD}), "docx", "it").segments) == 2
 

@@ -18,9 +18,11 @@ LARGEST = 512 << 20
 MOST_PARTS = 20_000
 """Number of parts beyond which a file is refused."""
 
+_DRAWN = r"charts/chart\d+|diagrams/(?:data|drawing)\d+"
+"""Charts, and SmartArt: its text and the picture that was drawn of it."""
 _PARTS = {
-    "docx": r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml",
-    "pptx": r"ppt/(?:slides|notesSlides)/[^/]+\.xml",
+    "docx": rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml",
+    "pptx": rf"ppt/(?:slides/[^/]+|notesSlides/[^/]+|{_DRAWN})\.xml",
     "odt": r"(?:content|styles)\.xml",
 }
 _PAIRS = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
