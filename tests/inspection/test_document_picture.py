@@ -51,6 +51,14 @@ def test_an_svg_holds_every_word_inside_its_borders(tmp_path: Path):
             assert 0 < float(node.attrib["x"]) < width - 20 and 5 < float(node.attrib["y"]) < height - 5
 
 
+def test_a_word_longer_than_a_line_is_elided(tmp_path: Path):
+    word = "hundred" * 40
+    draw_document(DocumentPicture([["A", word, "word."]], [[0.2, 0.5, 0.3]], [1.0], [("a", 1.0)]), tmp_path / "a.svg")
+    texts = [node.text or "" for node in ElementTree.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}text")]
+    (shown,) = [text for text in texts if text.startswith("hundred")]
+    assert len(shown) < 80 and "…" in shown
+
+
 def test_the_same_picture_gives_the_same_bytes(tmp_path: Path):
     for name in ("a.png", "b.png"):
         draw_document(PICTURE, tmp_path / name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import InputError
 from dragoman.inspection.page import document
-from dragoman.inspection.rendering import COLOURS, write_picture
+from dragoman.inspection.rendering import COLOURS, elided, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +110,7 @@ def _figure(picture: DocumentPicture) -> "Figure":
         across = LEFT
         for word, shade in zip(words, shades, strict=True):
             ink = "white" if shade > 0.6 else "black"
-            text = figure.text(across, -down, word, size=FONT_SIZE, va="center", color=ink, transform=inches)
+            text = figure.text(across, -down, elided(word), size=FONT_SIZE, va="center", color=ink, transform=inches)
             width = text.get_window_extent(canvas.get_renderer()).width / figure.dpi
             if across > LEFT and across + width > WIDTH - 0.2:
                 across, down = LEFT, down + LINE

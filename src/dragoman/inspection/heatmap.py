@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.inspection.page import attention_page
 from dragoman.inspection.picture import AttentionPicture, Matrix
-from dragoman.inspection.rendering import COLOURS, write_picture
+from dragoman.inspection.rendering import COLOURS, elided, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,6 @@ TITLE_LINES = 5
 """Lines of a title, beyond which its middle is elided."""
 TITLE_LETTER = 0.7
 """Width of a bold letter in a line of wide ones, over the size of its font."""
-LONGEST_WORD = 60
-"""Maximum characters of a word in a PNG or SVG."""
 
 
 def draw(picture: AttentionPicture, path: Path) -> None:
@@ -43,7 +41,7 @@ def _figure(picture: AttentionPicture) -> "Figure":
     from matplotlib.figure import Figure
 
     source_words, target_words = (
-        [_label(word) for word in words] for words in (picture.source_words, picture.target_words)
+        [elided(word) for word in words] for words in (picture.source_words, picture.target_words)
     )
     rows, columns = len(target_words), len(source_words)
     cell = min(CELL, SIDE / (columns * picture.heads), SIDE / (rows * picture.layers))
@@ -79,17 +77,7 @@ def _lines(title: str, width: int) -> list[str]:
     >>> _lines("one two three", 7)
     ['one two', 'three']
     """
-    return textwrap.wrap(_label(title, (TITLE_LINES - 1) * width), max(width, 10))
-
-
-def _label(text: str, longest: int = LONGEST_WORD) -> str:
-    """Return a text as it is drawn, with its middle elided if it is too long.
-
-    >>> _label("a" * 9, 5)
-    'aa…aa'
-    """
-    half = longest // 2
-    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+    return textwrap.wrap(elided(title, (TITLE_LINES - 1) * width), max(width, 10))
 
 
 def _panel(panel: "Axes", matrix: Matrix) -> Any:

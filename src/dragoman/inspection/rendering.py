@@ -18,6 +18,8 @@ PLACEHOLDERS = "lastresort"
 """In the names of fonts that have a box for every character: matplotlib's own since 3.11, and that of macOS."""
 COLOURS = "Blues"
 """Colours of weights from 0 to 1."""
+LONGEST_WORD = 60
+"""Maximum characters of a word in a PNG or SVG."""
 
 
 def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Callable[[], "Figure"]) -> None:
@@ -52,6 +54,16 @@ def render(figure: Callable[[], "Figure"], text: str, kind: str, *, transparent:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # readers of an SVG bring their own
         figure().savefig(content, format=kind, dpi=160, metadata=metadata, transparent=transparent)
     return content.getvalue()
+
+
+def elided(text: str, longest: int = LONGEST_WORD) -> str:
+    """Return a text as it is drawn, with its middle elided if it is too long.
+
+    >>> elided("a" * 9, 5)
+    'aa…aa'
+    """
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def _fallbacks(text: str) -> list[str]:
