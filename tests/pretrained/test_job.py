@@ -109,16 +109,32 @@ def test_a_model_may_be_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert open_run(tmp_path / "run").languages == ("vi", "en")
 
 
-def test_generation_settings_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("longest", [{"max_length": 30}, {"max_length": 99, "max_new_tokens": 29}])
+def test_generation_settings_are_kept(longest: dict[str, int], tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", "marian")
     place = folder / "generation_config.json"
     known = json.loads(place.read_text(encoding="utf-8"))
-    own = {"num_beams": 4, "length_penalty": 0.7, "no_repeat_ngram_size": 3, "max_length": 30}
+    own = {"num_beams": 4, "length_penalty": 0.7, "no_repeat_ngram_size": 3} | longest
     place.write_text(json.dumps(known | own), encoding="utf-8")
     import_model(folder, tmp_path / "run", languages=("en", "vi"))
     found = open_run(tmp_path / "run").recipe.decoding
     assert (found.beam, found.length_normalisation, found.length_penalty) == (4, "average", 0.7)
     assert (found.no_repeat_ngram, found.maximum_length) == (3, 28)
+
+
+def test_generation_settings_that_are_left_out_are_named(tmp_path: Path) -> None:
+    folder, heard = write_model(tmp_path / "model", "marian"), list[str]()
+    place = folder / "generation_config.json"
+    known = json.loads(place.read_text(encoding="utf-8"))
+    usual = {"bad_words_ids": [[known["pad_token_id"]]], "min_length": 0, "do_sample": False, "repetition_penalty": 1}
+    place.write_text(json.dumps(known | usual), encoding="utf-8")
+    import_model(str(folder), tmp_path / "run", languages=("en", "vi"), say=heard.append)
+    assert not any("not taken over" in one for one in heard)
+    odd = {"bad_words_ids": [[5, 6]], "suppress_tokens": [7], "repetition_penalty": 1.3, "forced_bos_token_id": 9}
+    place.write_text(json.dumps(known | odd), encoding="utf-8")
+    import_model(str(folder), tmp_path / "other", languages=("en", "vi"), say=heard.append)
+    (said,) = [one for one in heard if "not taken over" in one]
+    assert all(f"`{name}`" in said for name in odd)
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(imported: Models) -> None:

@@ -41,6 +41,18 @@ BEAM = 5
 
 DEFAULT_LENGTH = 20
 """`max_length` of models that were saved without one."""
+LEFT_OUT: Mapping[str, Any] = {
+    "do_sample": False,
+    "min_length": 0,
+    "min_new_tokens": 0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "encoder_no_repeat_ngram_size": 0,
+    "suppress_tokens": [],
+    "begin_suppress_tokens": [],
+    "sequence_bias": {},
+}
+"""Settings of generation that change translations and are not taken over, and the values with which they do nothing."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,11 @@ def import_model(
         _check_sizes(codecs, description, folder)
         recipe = _recipe(found, description, codecs, languages=languages)
         say(f"{found.name} is of the family {description.family}: reading its weights.")
+        if (names := _left_out(found, codecs[1])) and not found.own:
+            say(
+                f"Its settings of generation {', '.join(f'`{name}`' for name in names)} are not taken over, so translations can "
+                "differ from those of `transformers`."
+            )
         about = {
             "name": found.name,
             "family": description.family,
@@ -254,17 +271,29 @@ def _decoding(config: Mapping[str, Any], *, begun: int) -> dict[str, Any]:
     """Return the section `decoding` of an imported run: what its generation settings say.
 
     Hugging Face's beam search divides by length ** length_penalty, and counts the tokens that a target begins with (`begun`) and
-    EOS in `max_length`, whose old default says nothing about a model.
+    EOS in `max_length`, whose old default says nothing about a model, and which counts one more than `max_new_tokens`.
     """
-    beam, penalty, longest = (config.get(name) for name in ("num_beams", "length_penalty", "max_length"))
+    beam, penalty, longest, new = (
+        config.get(name) for name in ("num_beams", "length_penalty", "max_length", "max_new_tokens")
+    )
+    longest = new + 1 if type(new) is int else None if longest == DEFAULT_LENGTH else longest
     found: dict[str, Any] = {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM}
     if isinstance(penalty, int | float) and 0 <= penalty <= LARGEST_PENALTY:
         found |= {"length_normalisation": "average", "length_penalty": float(penalty)}
     if isinstance(ngram := config.get("no_repeat_ngram_size"), int) and ngram > 0:
         found["no_repeat_ngram"] = ngram
-    if isinstance(longest, int) and longest > begun + 1 and longest != DEFAULT_LENGTH:
+    if isinstance(longest, int) and longest > begun + 1:
         found["maximum_length"] = longest - begun - 1
     return found
+
+
+def _left_out(found: Found, target: Codec) -> list[str]:
+    """Return the names of the settings of generation that would change translations, and that `_decoding` leaves out."""
+    words, never = found.config.get("bad_words_ids"), [[index] for index in target.special.unwritten]
+    forbidden = any(one not in never for one in words) if isinstance(words, list) else words is not None
+    forced = found.config.get("forced_bos_token_id") is not None and not target.starts
+    changed = [name for name, neutral in LEFT_OUT.items() if found.config.get(name) not in (None, neutral)]
+    return ["bad_words_ids"] * forbidden + ["forced_bos_token_id"] * forced + changed
 
 
 def _checked(recipe: Recipe, found: Found, given: tuple[str | None, str | None]) -> Recipe:
