@@ -192,6 +192,15 @@ def test_a_tokeniser_that_is_code_is_refused(tmp_path: Path) -> None:
         read_config(tmp_path / "model")
 
 
+def test_what_a_zip_lacks_is_named_by_the_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        archive.writestr("opus/README.md", "")
+        archive.writestr(".DS_Store", "")
+    with pytest.raises(ImportModelError) as caught, opened(str(tmp_path / "model.zip")) as folder:
+        read_config(folder)
+    assert str(caught.value).startswith(f"{tmp_path / 'model.zip'}/opus has no config.json")
+
+
 @pytest.mark.parametrize("inside", ["", "opus-mt-en-vi/"])
 def test_a_zip_is_unpacked_for_as_long_as_it_is_needed(tmp_path: Path, inside: str) -> None:
     place = written(tmp_path / "model")

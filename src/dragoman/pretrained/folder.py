@@ -50,13 +50,18 @@ def opened(source: str) -> Iterator[Path]:
     `source` is the folder, a .zip (unpacked for as long), or the name of a model in Hugging Face's cache.
     """
     path = Path(source)
-    if path.is_file():
-        with tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
-            yield _unpacked(path, Path(place))
+    if not path.is_file():
+        folder = (_snapshot(path) or path) if path.is_dir() else _cached(source)
+        _refuse_pointers(folder)
+        yield folder
         return
-    folder = (_snapshot(path) or path) if path.is_dir() else _cached(source)
-    _refuse_pointers(folder)
-    yield folder
+    with tempfile.TemporaryDirectory(prefix="dragoman-import-") as place:
+        try:
+            folder = _unpacked(path, Path(place))
+            _refuse_pointers(folder)
+            yield folder
+        except ImportModelError as error:  # the user knows the archive, not where it was unpacked
+            raise ImportModelError(str(error).replace(place, str(path))) from None
 
 
 def name_of(source: str) -> str:
@@ -208,7 +213,7 @@ def _unpacked(path: Path, place: Path) -> Path:
         raise ImportModelError(
             f"{path} cannot be unpacked into {place} ({error.strerror}); make room, or choose another place with TMPDIR"
         ) from None
-    inner = [found for found in place.iterdir() if found.name != "__MACOSX"]
+    inner = [found for found in place.iterdir() if not found.name.startswith((".", "__MACOSX"))]
     return inner[0] if len(inner) == 1 and inner[0].is_dir() else place
 
 
