@@ -14,6 +14,7 @@ def test_an_average_is_a_run_of_its_own(trained: Trained, tmp_path: Path):
     run, folder = trained("rnn"), tmp_path / "average"
     found = dragoman("average", run, "--last", 2, "--out", folder)
     assert found.lines == [str(folder)]
+    assert found.errors == "Averaged step-00000010, step-00000020.\n"
     made, _ = load_tensors(folder / "model.safetensors")
     first, last = (load_tensors(run / "checkpoints" / f"step-000000{step}.safetensors")[0] for step in (10, 20))
     for name, tensor in made.items():
@@ -24,7 +25,9 @@ def test_an_average_is_a_run_of_its_own(trained: Trained, tmp_path: Path):
 def test_an_average_stands_beside_its_run(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     shutil.copytree(trained("rnn"), tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")
-    assert dragoman("average", ".").lines == [str(tmp_path / "mine-average")]
+    found = dragoman("average", ".")
+    assert found.lines == [str(tmp_path / "mine-average")]
+    assert "no more than these 2" in found.errors and "`training.keep`" in found.errors  # 5 are the default
     assert refusal("average", tmp_path / "mine") == (
         f"{tmp_path / 'mine-average'} already holds a run; choose another folder with --out"
     )

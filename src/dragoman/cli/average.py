@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.console import print_path
+from dragoman.cli.console import note, print_path
 from dragoman.cli.options import Run
 
 
@@ -16,5 +16,10 @@ def average(
 ) -> None:
     """Make a run that averages a run's last checkpoints."""
     from dragoman.jobs.average import average_run
+    from dragoman.runs.folder import read_manifest
 
-    print_path(average_run(run, last, out))
+    made = average_run(run, last, out)
+    names = read_manifest(made)["averaged"]
+    more = "" if len(names) == last else f"; {run} keeps no more than these {len(names)} (`training.keep`)"
+    note(f"Averaged {', '.join(names)}{more}.")
+    print_path(made)
