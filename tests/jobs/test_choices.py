@@ -99,6 +99,11 @@ def test_the_reference_says_which_model_and_the_model_itself_how_often_it_sees_a
     assert "900,000,000 target tokens" in size.reason and "3+3 layers of 192" in size.reason
 
 
+@pytest.mark.parametrize(("seen", "words"), [(100, "1 pass "), (50, "0.5 passes "), (123_450, "1,230 passes ")])
+def test_passes_are_told_in_words(seen: float, words: str) -> None:
+    assert str(Workload(10, 100, seen)).startswith(f"{words}over the corpus")
+
+
 def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> None:
     work = Workload(1000, 25_000, 250_000)
     rate = chosen(left_to_auto(), work).training.learning_rate

@@ -133,7 +133,7 @@ def _time(made: "Plan") -> Iterator[str]:
         return
     yield from (
         "",
-        f"{'Steps':26} {work.steps:>14,}   {work.epochs:,.3g} epochs; `training.{work.limited_by}` ends training",
+        f"{'Steps':26} {work.steps:>14,}   {float(f'{work.epochs:.3g}'):,g} epochs; `training.{work.limited_by}` ends training",
     )
     if work.seconds is not None:
         early = ", or less with `training.patience`" if made.recipe.training.patience else ""

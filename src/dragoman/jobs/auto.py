@@ -174,7 +174,7 @@ def table(choices: Sequence[Choice], work: Workload) -> Iterator[str]:
     """Yield the lines of a table of choices that depend on the corpus, the budget or the machine."""
     speed = "" if work.speed is None else f", {work.speed:,.0f} tokens/s on this machine"
     pairs = number_of(work.pairs, "pair")
-    yield f"Chosen by `auto` for {pairs}, {work.passes:.3g} passes over the corpus in the budget{speed}:"
+    yield f"Chosen by `auto` for {pairs}, {work}{speed}:"
     for choice in choices:
         if choice.reason:
             yield f"  {choice.path:28} {_short(choice.value):12} {choice.reason}"

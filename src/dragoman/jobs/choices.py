@@ -84,6 +84,10 @@ class Workload:
         """Return the number of passes over the corpus."""
         return self.seen / max(self.tokens, 1)
 
+    def __str__(self) -> str:
+        passes = f"{float(f'{self.passes:.3g}'):,g}"
+        return f"{passes} pass{'' if passes == '1' else 'es'} over the corpus in the budget"
+
     @property
     def amount(self) -> float:
         """Return the target tokens by which the model, its batch and its guide are chosen."""
@@ -219,8 +223,7 @@ def any_model(work: Workload) -> Iterator[Choice]:
 
 def _dropout(work: Workload, limits: Sequence[float] = DROPOUT_PASSES) -> Choice:
     """Choose the dropout, with the `limits` of `dropout_for`."""
-    passes = f"{work.passes:.3g} passes over the corpus in the budget"
-    return Choice("model.dropout", dropout_for(work.passes, limits), passes)
+    return Choice("model.dropout", dropout_for(work.passes, limits), str(work))
 
 
 def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
