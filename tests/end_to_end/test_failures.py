@@ -1,12 +1,17 @@
 """A full disk and a loss that is not a number end training in a sentence; what was saved before stays."""
 
+import json
 import resource
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.tiny import dragoman, recipe_file, refusal
+
+from dragoman.runs.lock import LOCK
+from dragoman.training.trainer import Trainer
 
 FEW = ("training.validate_every=4", "training.schedule=constant", "training.warmup=0")
 
@@ -78,3 +83,40 @@ def test_weights_that_break_just_before_a_validation_are_not_kept(begun, tmp_pat
     )
     assert sentence.startswith("the model produces NaN probabilities on dev after step 5; the last checkpoint in ")
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights
+
+
+def move(run: Path) -> None:
+    """Move a run elsewhere."""
+    run.rename(run.with_name("moved"))
+
+
+def take_over(run: Path) -> None:
+    """Lock a run as a process of another machine does that has waited too long for signs of life."""
+    table = {"token": "other", "host": "elsewhere", "pids": [7], "time": time.time()}
+    (run / LOCK).write_text(json.dumps(table), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("happens", "named"), [(move, "was moved or deleted"), (take_over, "7 on elsewhere")])
+def test_a_run_that_is_moved_or_taken_over_is_written_to_no_more(
+    begun: tuple[object, ...],
+    happens: Callable[[Path], None],
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, step = tmp_path / "run", Trainer._step
+
+    def step_once_more(self: Trainer, *given: object) -> None:
+        if self.progress.step == 5:
+            happens(run)
+        step(self, *given)  # type: ignore[arg-type]
+
+    before = (run / "training" / "last.safetensors").read_bytes()
+    monkeypatch.setattr(Trainer, "_step", step_once_more)
+    assert named in refusal(*begun)
+    place = run.with_name("moved") if happens is move else run
+    assert (place / "training" / "last.safetensors").read_bytes() == before
+    assert run.exists() == (happens is take_over)
+    (place / LOCK).unlink()
+    monkeypatch.undo()
+    assert dragoman("train", "--resume", place, "--set", "training.steps=8").code == 0

@@ -65,7 +65,7 @@ def fit_classifier(
     for sentence in check_recipe(recipe, begun=begun):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
     train, dev = read_documents(recipe)
-    with run_lock(folder), threads_restored():
+    with run_lock(folder) as lock, threads_restored():
         run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
         check_known(dev, run.labels)
         listener.say(
@@ -73,6 +73,7 @@ def fit_classifier(
             + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
         )
         trainer = _assembled(run, train, dev, listener=listener)
+        trainer.files = replace(trainer.files, check_ours=lock.check)
         resuming = begun is not None and run.files.last.exists()
         run.save()
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)

@@ -122,13 +122,14 @@ def _lead(
         with world.warned_of_failure():
             known = (resume or _goes_on(folder)) and folder.exists()
             check_machine(recipe, device, world.size)
-            until_the_end.enter_context(run_lock(folder))
+            lock = until_the_end.enter_context(run_lock(folder))
             run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
             check_shared(run.recipe, world.size, begun=known)
             if recipe.auto:
                 check_machine(run.recipe, device, world.size)
             resuming = known and run.files.last.exists()
             trainer = assemble(run, listener, resuming=resuming, encoders=encoders)
+            trainer.files = replace(trainer.files, check_ours=lock.check)
             run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})
             run.save()
         world.agree(resuming)

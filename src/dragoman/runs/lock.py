@@ -30,7 +30,7 @@ FOLDERS = (".", "training", "checkpoints")
 
 
 @contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
+def run_lock(folder: Path) -> Iterator["Claim"]:
     """Prevent other processes from training into the run `folder` within a `with` block.
 
     The folder is created if missing, and deleted again if nothing was written to it. Temporary files left by a killed
@@ -40,10 +40,11 @@ def run_lock(folder: Path) -> Iterator[None]:
         raise RunError(f"{folder} is a file; choose another folder with --out")
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        with _signs_of_life(_claim_run(folder)):
+        mine = _claim_run(folder)
+        with _signs_of_life(mine):
             for inner in FOLDERS:
                 remove_temporary_files(folder / inner)
-            yield
+            yield mine
     finally:
         with suppress(OSError):  # the first that is not empty, or gone
             for path in missing:
@@ -74,6 +75,16 @@ class Claim:
         _write(self.path, self.token, self.pids)
         self.refreshed = time.monotonic()
         return True
+
+    def check(self) -> None:
+        """Raise RunError if the folder of the lock is gone, or another process has taken over the lock."""
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise RunError(
+                f"{folder} was moved or deleted while this process worked in it; if it was moved, go on with --resume where it is"
+            )
+        if _read(self.path).get("token", self.token) != self.token:
+            raise RunError(_in_use(folder))
 
     def add(self, pid: int) -> None:
         """Add the process `pid` to the holders of the lock, which is valid while one of them is alive."""

@@ -1,6 +1,6 @@
 """The files that training writes into a run folder. With several processes, only one would write them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,10 @@ RUN = "run"
 """Metadata key of weights and checkpoints that names the run they belong to."""
 
 
+def _nobody_else() -> None:
+    """Check nothing, where no other process can write."""
+
+
 @dataclass(frozen=True)
 class RunFiles:
     """Weights, checkpoints and records of one run."""
@@ -23,6 +27,8 @@ class RunFiles:
     folder: Path
     identity: str | None = None
     """Identity of the run, stored with its weights so that those of another run are refused; None if it has none."""
+    check_ours: Callable[[], None] = _nobody_else
+    """Raises RunError where the folder is no longer the one in which this process may write."""
 
     @property
     def weights(self) -> Path:
@@ -60,7 +66,8 @@ class RunFiles:
             remove_recorded(self.folder, old)
 
     def save(self, path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
-        """Write tensors that belong to the run."""
+        """Write tensors that belong to the run. RunError where it is no longer there, or another process has it."""
+        self.check_ours()
         own = {} if self.identity is None else {RUN: self.identity}
         save_tensors(path, tensors, {**metadata, **own}, run=self.folder)
 

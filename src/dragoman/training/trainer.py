@@ -301,6 +301,7 @@ class Trainer:
         """Write a record to metrics.jsonl, and notify the listener."""
         if not self.world.is_first:
             return
+        self.files.check_ours()
         self.metrics.append(record)
         self.listener.record(record)
 
