@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.tiny import recipe
 
-ENDS = 180
+ENDS = 600
 """Seconds after which a training hangs."""
 
 

@@ -17,11 +17,11 @@ ENDS = 3600
 """Seconds after which a job hangs."""
 
 
-def start(*arguments: object, folder: Path) -> "subprocess.Popen[str]":
+def start(*arguments: object, folder: Path, program: tuple[str, ...] = ("-m", "dragoman")) -> "subprocess.Popen[str]":
     """Start a command; what Ray notes is in the folder. Its processes may take long to start, and give way to no others."""
     own = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
     told = {**own, "RAY_worker_register_timeout_seconds": "1800", "RAY_worker_niceness": "0"}
-    command = [sys.executable, "-m", "dragoman", *map(str, arguments)]
+    command = [sys.executable, *program, *map(str, arguments)]
     with (folder / "errors.txt").open("w") as errors:
         return subprocess.Popen(
             command, cwd=folder, env=os.environ | told, text=True, stdout=subprocess.PIPE, stderr=errors

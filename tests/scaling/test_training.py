@@ -23,6 +23,41 @@ from dragoman.training.reports import Silent
 SETTINGS = ("training.steps=60", "training.validate_every=30", "training.save_minutes=0.000001", "training.ema=0.9")
 
 
+DEATHS = 20
+DYING_AT_RANDOM = f"""
+from dragoman.cli import train
+from dragoman.cli.console import ConsoleListener
+from dragoman.cli.main import main
+
+def dying():
+    import os, random, signal, threading
+    from pathlib import Path
+    from dragoman.training import trainer
+
+    deaths, step = Path("deaths"), trainer.Trainer._step
+    number = len(list(deaths.iterdir()))
+    rng = random.Random(number)
+    victim, after = str(rng.randrange(2)), rng.uniform(0, 0.6)
+
+    def die():
+        (deaths / str(number)).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def last_step(self, totals):
+        trainer.Trainer._step = step
+        if os.environ["RANK"] == victim and number < {DEATHS}:
+            threading.Timer(after, die).start()
+        step(self, totals)
+
+    trainer.Trainer._step = last_step
+    return ConsoleListener()
+
+train.ConsoleListener = dying
+main()
+"""
+"""A program that is `dragoman`, in which one of two workers of Ray dies in the first 0.6 seconds of training, again and again."""
+
+
 def work(folder: Path, *settings: str) -> _Work:
     """Return what a process is told."""
     return _Work(recipe("rnn", "training.steps=2", *settings), folder, Path.cwd(), "mine", False, Silent)
@@ -106,6 +141,24 @@ def test_a_worker_of_ray_that_is_killed_is_replaced_and_the_weights_are_those_of
     assert not os.path.exists(f"/proc/{first}")
     assert (weights(folder), steps(folder)) == (weights(whole), steps(whole))
     assert "Resuming at step" in (tmp_path / "errors.txt").read_text()
+
+
+@needs_ray
+@pytest.mark.slow
+def test_workers_of_ray_that_are_killed_at_random_moments_end_with_the_weights_of_the_unbroken_run(
+    tmp_path: Path,
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    settings = (*SETTINGS, "training.steps=400", "text.sampling=0.1")
+    found = run_together(2, "tests.end_to_end.processes", str(whole), "new", "transformer", *settings)
+    assert [one.returncode for one in found] == [0, 0], found
+    (tmp_path / "killer.py").write_text(DYING_AT_RANDOM)
+    (tmp_path / "deaths").mkdir()
+    path = recipe_file(tmp_path, "transformer", *settings)
+    job = start("train", path, "--out", killed, "--ray", "2", folder=tmp_path, program=("killer.py",))
+    assert ended(job, tmp_path) == f"{killed}\n"
+    assert len(list((tmp_path / "deaths").iterdir())) == DEATHS
+    assert (weights(killed), steps(killed)) == (weights(whole), steps(whole))
 
 
 @needs_ray
