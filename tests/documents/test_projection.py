@@ -1,5 +1,7 @@
 """Tags come to the translated words they were around; none is lost, and what was nested is nested."""
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,3 +157,11 @@ def test_a_tag_alone_keeps_its_space_and_the_sign_after_it():
         assert f"{found.text[: found.spans[0].start]}|{found.text[found.spans[0].start :]}" == written
     found = project(align("see[1] now", "xem nay", [(0, 0), (1, 1)]), [Span(3, 3, alone=True)])
     assert (found.text, found.spans[0].start) == ("xem nay", 3)
+
+
+def test_a_text_with_a_tag_at_each_word_takes_no_longer():
+    text = " ".join(["a"] * 800)
+    spans = [Span(2 * one, 2 * one + 1) for one in range(800)]
+    begun = time.process_time()
+    assert project(align(text, text, [(one, one) for one in range(800)]), spans).spans == tuple(spans)
+    assert time.process_time() - begun < 2

@@ -1,6 +1,7 @@
 """Which words of a text and of its translation belong together, by their places in both."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,7 +72,8 @@ def by_position(source: str, target: str) -> frozenset[tuple[int, int]]:
     here, there = ([text[start:end] for start, end in words_of(text)] for text in (source, target))
     if not here:
         return frozenset()
-    equal = {word: here.index(word) for word in here if here.count(word) == there.count(word) == 1}
+    counts = Counter(here), Counter(there)
+    equal = {word: number for number, word in enumerate(here) if counts[0][word] == counts[1][word] == 1}
     return frozenset((equal.get(word, int((j + 0.5) * len(here) / len(there))), j) for j, word in enumerate(there))
 
 

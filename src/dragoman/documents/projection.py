@@ -5,10 +5,10 @@ the range of its parent and apart from those of its siblings, after the majority
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from dragoman.documents.alignment import Alignment, Range
 
@@ -121,8 +121,15 @@ class _Projector:
         self.children: dict[int | None, list[int]] = {}
         for number, span in enumerate(spans):
             self.children.setdefault(span.parent, []).append(number)
+        self.sources, self.targets = alignment.sources_of(), alignment.targets_of()
         self.inside = self._words_inside()
-        self.known = [bool(some) for some in alignment.sources_of()]
+        self.starts = [start for start, _ in alignment.target_words]
+        self.ends = [end for _, end in alignment.target_words]
+        self.last_before = [*accumulate((max(some, default=-1) for some in self.targets), max, initial=-1)]
+        lowest = accumulate(
+            (min(some, default=len(self.ends)) for some in reversed(self.targets)), min, initial=len(self.ends)
+        )
+        self.first_from = [*reversed([*lowest])]
         self.places: dict[int, Range] = {}
         self.mended = 0
 
@@ -149,7 +156,7 @@ class _Projector:
         for number, span in enumerate(self.spans):
             depths[number] = 0 if span.parent is None else depths[span.parent] + 1
         inside: list[set[int]] = [set() for _ in self.spans]
-        for word, sources in enumerate(self.alignment.sources_of()):
+        for word, sources in enumerate(self.sources):
             some = [owners[one] for one in sources]
             if some:
                 best = max(set(some), key=lambda one: (some.count(one), -1 if one is None else depths[one]))
@@ -169,7 +176,8 @@ class _Projector:
         outer = (0, len(self.alignment.target)) if parent is None else self.places[parent]
         around = (0, len(self.alignment.source)) if parent is None else _range(self.spans[parent])
         empty = []
-        taken: list[Range] = []
+        taken: set[int] = set()
+        placed: list[tuple[int, Range]] = []
         children = self.children.get(parent, [])
         for child in sorted(children, key=lambda one: (one not in self.fixed, -len(self.inside[one]), one)):
             span = self.spans[child]
@@ -178,18 +186,20 @@ class _Projector:
             elif span.alone or not self.alignment.source[span.start : span.end].strip():
                 empty.append(child)
                 continue
-            elif self._covers(span, around) and not taken:
+            elif self._covers(span, around) and not placed:
                 place = outer
             else:
-                place = self._part_of_word(span, outer, taken) or self._range_of(child, outer, taken)
+                place = self._part_of_word(span, outer, placed) or self._range_of(child, outer, taken)
             if place is None:
                 self.mended += 1
                 empty.append(child)
                 continue
             self.places[child] = place
-            taken.append(place)
+            placed.append((child, place))
+            taken.update(range(bisect_right(self.ends, place[0]), bisect_left(self.starts, place[1])))
+        wide = sorted((sibling, place) for sibling, place in placed if place[0] < place[1])
         for child in sorted(empty):
-            point = self._point_of(child, outer, around, siblings=children)
+            point = self._point_of(child, outer, around, wide=wide)
             self.places[child] = (point, point)
 
     def _covers(self, span: Span, around: Range) -> bool:
@@ -197,43 +207,47 @@ class _Projector:
         text = self.alignment.source
         return not (text[around[0] : span.start].strip() or text[span.end : around[1]].strip())
 
-    def _range_of(self, child: int, outer: Range, taken: Sequence[Range]) -> Range | None:
-        """Return the free range in which words of the element outnumber others most; None where it has no words."""
-        words = [(max(start, outer[0]), min(end, outer[1])) for start, end in self.alignment.target_words]
+    def _range_of(self, child: int, outer: Range, taken: Collection[int]) -> Range | None:
+        """Return where, in the words of its parent that are free, its own outnumber others most; None where it has no words.
+
+        Of a word that its parent has only a part of, it has no more.
+        """
+        words, inside = self.alignment.target_words, self.inside[child]
+        first_own, last_own = bisect_right(self.ends, outer[0]), bisect_left(self.starts, outer[1]) - 1
         best = 0
         found: Range | None = None
         total, begun = 0, 0
-        for number, (start, end) in enumerate(words):
-            if start >= end or any(start < b and a < end for a, b in taken):
+        for number in range(max(first_own, min(inside, default=0)), min(last_own, max(inside, default=-1)) + 1):
+            if number in taken:
                 total = 0
                 continue
             if total <= 0:
                 total, begun = 0, number
-            total += 1 if number in self.inside[child] else -1 if self.known[number] else 0
-            if number in self.inside[child] and total > best:
+            total += 1 if number in inside else -1 if self.sources[number] else 0
+            if number in inside and total > best:
                 best, found = total, (begun, number)
         if found is None:
             return None
-        first = next(word for word in range(found[0], found[1] + 1) if word in self.inside[child])
-        self.mended += any(not first <= word <= found[1] for word in self.inside[child])
-        return self._trimmed(self.spans[child], (words[first][0], words[found[1]][1]))
+        first = next(word for word in range(found[0], found[1] + 1) if word in inside)
+        self.mended += any(not first <= word <= found[1] for word in inside)
+        place = max(words[first][0], outer[0]), min(words[found[1]][1], outer[1])
+        return self._trimmed(self.spans[child], place)
 
-    def _part_of_word(self, span: Span, outer: Range, taken: Sequence[Range]) -> Range | None:
+    def _part_of_word(self, span: Span, outer: Range, placed: Sequence[tuple[int, Range]]) -> Range | None:
         """Return the place of an element around a part of a word, as the 2 of H2O, if the translation has it too."""
         source, text = self.alignment.source, self.alignment.target
-        own = source[span.start : span.end]
-        for word, (start, end) in enumerate(self.alignment.source_words):
-            if start <= span.start and span.end <= end:
-                before, after = source[start : span.start], source[span.end : end]
-                if not any(map(str.isalnum, before + after)):
-                    return None
-                is_last = not after.strip(CLOSING)
-                for target in self.alignment.targets_of()[word]:
-                    place = (text.rfind if is_last else text.find)(own, *self.alignment.target_words[target])
-                    found = place, place + len(own)
-                    inside = outer[0] <= place and found[1] <= outer[1]
-                    if place >= 0 and inside and not any(place < b and a < found[1] for a, b in taken):
-                        return found
+        word = bisect_left(self.alignment.source_words, (span.start + 1,)) - 1
+        start, end = self.alignment.source_words[word] if word >= 0 else (0, 0)
+        before, after = source[start : span.start], source[span.end : end]
+        if not start <= span.start < span.end <= end or not any(map(str.isalnum, before + after)):
+            return None
+        own, is_last = source[span.start : span.end], not after.strip(CLOSING)
+        for target in self.targets[word]:
+            place = (text.rfind if is_last else text.find)(own, *self.alignment.target_words[target])
+            found = place, place + len(own)
+            inside = place >= 0 and outer[0] <= place and found[1] <= outer[1]
+            if inside and not any(place < other[1] and other[0] < found[1] for _, other in placed):
+                return found
         return None
 
     def _trimmed(self, span: Span, place: Range) -> Range:
@@ -248,8 +262,11 @@ class _Projector:
                 start += 1
         return start, end
 
-    def _point_of(self, child: int, outer: Range, around: Range, *, siblings: Sequence[int]) -> int:
-        """Return the place of an element without words: after the translation of the word before it, if that is known."""
+    def _point_of(self, child: int, outer: Range, around: Range, *, wide: Sequence[tuple[int, Range]]) -> int:
+        """Return the place of an element without words: after the translation of the word before it, if that is known.
+
+        It is not inside one of its siblings that are around something (`wide`).
+        """
         span, text = self.spans[child], self.alignment.source
         before, after = text[around[0] : span.start], text[span.end : around[1]]
         target = self.alignment.target[outer[0] : outer[1]]
@@ -259,8 +276,7 @@ class _Projector:
             place = outer[1] - len(after) * target.endswith(after)
         else:
             place = min(max(self._after_space(span, self._after_word_before(span.start)), outer[0]), outer[1])
-        for sibling in siblings:
-            start, end = self.places.get(sibling, (0, 0))
+        for sibling, (start, end) in wide:
             if (
                 start < place < end
                 or (sibling > child and start < place == end)
@@ -283,12 +299,11 @@ class _Projector:
         Where all that is before the place is translated before all that is after it, as at the end of a sentence, it is the end
         of all that is before.
         """
-        alignment, targets = self.alignment, self.alignment.targets_of()
-        before = bisect_left([start for start, _ in alignment.source_words], place)
+        alignment, targets = self.alignment, self.targets
+        before = bisect_left(alignment.source_words, (place,))
         glued = bool(re.match(r"\w", alignment.source[place:]))
-        last = max((word for some in targets[:before] for word in some), default=-1)
-        after = min((word for some in targets[before:] for word in some), default=-1)
-        if 0 <= last < after:
+        last, after = self.last_before[before], self.first_from[before]
+        if 0 <= last < after < len(alignment.target_words):
             inside = glued and alignment.source_words[before - 1][1] > place
             return self._end_of(before - 1, self._signed(before - 1, range(last, after)), glued=inside)
         for word in range(before - 1, -1, -1):
