@@ -134,3 +134,9 @@ def test_an_answer_that_does_not_tell_its_sentences_is_aligned_by_position():
 def test_white_space_of_preformatted_text_is_read():
     assert read_markup("<pre>one two\n  three</pre>", HTML).texts == ["one two\n  three"]
     assert read_markup("<p>one two\n  three 5&nbsp;km</p>", HTML).texts == ["one two three 5\xa0km"]
+
+
+def test_elements_nested_without_end_are_kept():
+    markup = "<b>" * 2000 + "x" + "</b>" * 2000
+    marked = read_markup(markup, TagRules(is_html=True))
+    assert marked.written([align("x", "y")]).text == markup.replace("x", "y")

@@ -1,5 +1,7 @@
 """Markup is cut into tags and text, and joined again."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +58,12 @@ def test_pairs_are_found_and_others_are_not():
     assert [piece.kind for piece in cut("<br>", is_html=False)] == ["open"]
     assert is_nested("<a>x<br/></a>", is_html=False) and not is_nested("<a>", is_html=False)
     assert is_nested("<A>x</a>", is_html=True) and not is_nested("<A>x</a>", is_html=False)
+
+
+def test_tags_that_are_never_closed_and_deep_ones_take_no_longer():
+    begun = time.process_time()
+    assert is_nested("<b>" * 200 + "</b>" * 200, is_html=True)
+    for markup in ("<x>a</y>" * 3000, "<b>" * 3000 + "x" + "</b>" * 3000):
+        assert "".join(piece.raw for piece in cut(markup, is_html=True)) == markup
+        assert not is_nested(markup, is_html=True)
+    assert time.process_time() - begun < 1

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html.entities import html5
@@ -12,6 +13,9 @@ from dragoman.documents.markup import Token, tokens
 
 Kind = Literal["text", "open", "close", "alone"]
 """Text between tags; a tag that opens an element, one that closes it, or one that is neither: a comment, `<x/>`, `<br>`."""
+
+DEEPEST = 256
+"""How deep elements are nested at most; a tag that would open another one stands alone, as in parsers of HTML."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
@@ -83,15 +87,17 @@ def _piece(token: Token, *, is_html: bool) -> Piece:
 def _paired(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the pieces with the partners of those that open and close the same element."""
     open_: list[int] = []
+    names = Counter[str]()
     partners: dict[int, int] = {}
     for number, piece in enumerate(pieces):
-        if piece.kind == "open":
+        if piece.kind == "open" and len(open_) < DEEPEST:
             open_.append(number)
-        elif piece.kind == "close":
-            depth = next((d for d in range(len(open_) - 1, -1, -1) if pieces[open_[d]].name == piece.name), None)
-            if depth is not None:
-                partners[open_[depth]], partners[number] = number, open_[depth]
-                del open_[depth:]
+            names[piece.name] += 1
+        elif piece.kind == "close" and names[piece.name]:
+            while pieces[last := open_.pop()].name != piece.name:
+                names[pieces[last].name] -= 1
+            names[piece.name] -= 1
+            partners[last], partners[number] = number, last
     return [
         Piece(piece.kind, piece.raw, piece.name, partners.get(number)) if piece.name else piece
         for number, piece in enumerate(pieces)

@@ -180,7 +180,7 @@ async def translate_marked(
     service: Service, call: Call, rules: TagRules, *, terms: Mapping[str, str] | None = None, most: int = 1000
 ) -> list[Translated]:
     """Translate texts with tags, up to `most` of their blocks in one call."""
-    marked = [read_markup(text, rules) for text in call.texts]
+    marked = await asyncio.to_thread(lambda: [read_markup(text, rules) for text in call.texts])
     texts = tuple(text for one in marked for text in one.texts)
     if not texts or call.source == call.target:
         return [Translated(text, call.source or UNKNOWN) for text in call.texts]
@@ -192,7 +192,7 @@ async def translate_marked(
     results, done = [], 0
     for one in marked:
         end = done + len(one.texts)
-        written = one.written(alignments[done:end]) if end > done else Written(one.markup, 0)
+        written = await asyncio.to_thread(one.written, alignments[done:end]) if end > done else Written(one.markup, 0)
         source = answers[done].source if end > done else call.source or UNKNOWN
         results.append(Translated(written.text, source, mended=written.mended))
         done = end
