@@ -55,7 +55,8 @@ def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Ite
             )
         commits = ", ".join(sorted({result["commit"] or "unknown" for result in found}))
         yield ""
-        yield f"Seed {found[0]['seed']}, commit {commits}, {found[0]['machine']}."
+        seeds = ", ".join(str(seed) for seed in sorted({result["seed"] for result in found}))
+        yield f"Seed {seeds}, commit {commits}, {found[0]['machine']}."
         yield ""
 
 

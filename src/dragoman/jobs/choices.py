@@ -182,7 +182,7 @@ def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", FASTER)
     step = work.step or batch
     yield Choice("training.learning_rate", round(0.004 * (step / 1500) ** 0.5, 4), f"{step:,} tokens per step")
-    yield _guided(work, 1, lexicon=lexicon)
+    yield _guided(work, 1, weight=1.0, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search(repeats=work.seen <= REPEATING_TOKENS and not work.by_character)
 
@@ -206,7 +206,7 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     step = work.step or batch
     rate = 0.006 * (step / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
     yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {step:,} tokens per step")
-    yield _guided(work, work.layers or layers, lexicon=lexicon)
+    yield _guided(work, work.layers or layers, weight=0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search()
 
@@ -226,14 +226,14 @@ def _dropout(work: Workload, limits: Sequence[float] = DROPOUT_PASSES) -> Choice
     return Choice("model.dropout", dropout_for(work.passes, limits), str(work))
 
 
-def _guided(work: Workload, layers: int, *, lexicon: bool = False) -> Choice:
+def _guided(work: Workload, layers: int, *, weight: float, lexicon: bool) -> Choice:
     """Choose whether a statistical aligner teaches a head where to look."""
     if not work.linkable or work.amount > GUIDED_TOKENS:
         return Choice("training.guided", None, "")
     value = {
         "layer": middle_layer(layers),
         "head": 1,
-        "weight": 0.3,
+        "weight": weight,
         "shift": False,
         "links": "learned",
         "lexicon": lexicon,
