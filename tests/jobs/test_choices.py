@@ -151,6 +151,8 @@ def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
     assert guided().links == "learned" and not guided().shift
     assert guided(linkable=False) is None and guided(seen=1e9) is None
     assert guided(layers=1).layer == 1 < guided(layers=6).layer
+    recurrent = guided(seen=RECURRENT_TOKENS, timed=True)
+    assert recurrent.weight > guided().weight, "the only head of a recurrent model has nothing else to learn from"
     for model in ("{kind: rnn, hard: {training: gumbel}}", "{kind: transformer, hard: {training: reinforce}}"):
         hard = left_to_auto(f"model={model}", "training.guided=auto")
         assert chosen(hard, Workload(100, 2500, 5000)).training.guided is None
