@@ -152,3 +152,17 @@ def test_in_a_browser_the_words_of_any_script_stand_as_they_are_read() -> None:
         assert page.locator("#tree text").first.text_content() == "\u2068هم\u2069 -0.50"
         page.locator("#text").fill("مرحبا .")
         assert page.locator("#text").evaluate("one => getComputedStyle(one).direction") == "rtl"
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_an_answer_of_the_service_that_is_another_is_shown() -> None:
+    with page_of(TRANSFORMER) as page:
+        type_and_wait(page)
+        assert page.locator(".usual").first.is_hidden()
+        events = 'event: answer\ndata: {"number": 0, "text": "of all models"}\n\nevent: done\ndata: {}\n\n'
+        page.route("**/v1/translate", lambda route: route.fulfill(body=events))
+        type_and_wait(page, TEXT * 2)
+        assert "of all models" in page.locator(".usual").first.inner_text()
+        page.locator("#temperature").fill("2")
+        page.locator(".usual").first.wait_for(state="hidden")

@@ -83,7 +83,7 @@ async function ask(number) {
   if (onlyTranslates(number)) return finish({ text: written ?? "", wanted });
   try {
     const begun = performance.now();
-    const found = { ...await post("/v1/explore", wanted, signal), wanted };
+    const found = { ...await post("/v1/explore", wanted, signal), wanted, usual: written };
     found.ms = Math.round(performance.now() - begun);
     finish(found);
     const { text, model, target: into } = wanted;

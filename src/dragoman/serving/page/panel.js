@@ -14,6 +14,7 @@ export function panel(number, on) {
   const translation = make("p", { class: "translation", dir: "auto" });
   const facts = make("p", { class: "quiet" }), legend = make("p", { class: "quiet legend" });
   const alarms = make("ul", { class: "alarms" }), terms = make("ul", { class: "terms" });
+  const usual = make("p", { class: "usual" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const pick = (name) => make("select", { onchange: (event) => on.choose({ [name]: Number(event.target.value) }) });
   const [layer, head] = [pick("layer"), pick("head")];
@@ -24,7 +25,7 @@ export function panel(number, on) {
   const told = make("p", { class: "quiet told", role: "status", hidden: !on.force });
   const looked = make("div", { class: "looked" }, title, hint, which, drawn, table, told);
   const root = make("section", { class: "run", "aria-labelledby": `run${number}` },
-    heading, translation, problem, alarms, terms, facts, legend, looked);
+    heading, translation, problem, usual, alarms, terms, facts, legend, looked);
   let found = null, view = {};
   let trial = null; // a row as it would be with a weight that is being changed: { step, row }
   let natural = null; // the row that was forced last, as it was before: { key, weights }
@@ -47,6 +48,8 @@ export function panel(number, on) {
     const trust = found?.assessment?.confidence ?? null;
     const confidence = trust === null ? "" : ` · ${words.confidence(percent(trust))}`;
     const measured = found?.steps ? words.facts(Number(found.score.toFixed(3)), found.ms) + confidence : "";
+    const differs = found?.steps && found.usual && found.usual.trim() !== found.text.trim();
+    usual.textContent = differs ? words.usual(found.usual.trim()) : "";
     facts.textContent = chosen.plain ? words.plain : measured;
     legend.replaceChildren(...(found?.steps ? explained(words) : []));
     alarms.replaceChildren(...(found?.assessment?.alarms ?? []).map((one) => make("li", {}, words.alarm(one))));
