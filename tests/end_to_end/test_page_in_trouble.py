@@ -72,6 +72,12 @@ def test_in_a_browser_a_service_that_is_gone_is_named_and_asked_again(tmp_path: 
         page.locator("#document").set_input_files(document)
         page.locator("#far", has_text="does not answer").wait_for()
         assert page.locator("#bar").is_hidden() and page.locator("#fetch").is_hidden()
+        page.unroute("**/v1/documents")
+        with page.expect_file_chooser() as chooser:
+            page.locator("#document").click()
+        assert page.locator("#document").input_value() == "", "or the browser would not tell that it is chosen again"
+        chooser.value.set_files(document)
+        page.locator("#fetch").wait_for()
 
 
 @pytest.mark.slow

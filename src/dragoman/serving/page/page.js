@@ -226,6 +226,7 @@ async function upload() {
 
 let waiting = 0;
 at("document").addEventListener("change", upload);
+at("document").addEventListener("click", () => { at("document").value = ""; }); // or the same one cannot be chosen again
 at("text").addEventListener("input", () => {
   clearTimeout(waiting);
   [0, 1].forEach(giveUp);
