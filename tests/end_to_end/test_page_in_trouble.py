@@ -172,3 +172,32 @@ def test_in_a_browser_an_answer_of_the_service_that_is_another_is_shown() -> Non
         assert "of all models" in page.locator(".usual").first.inner_text()
         page.locator("#temperature").fill("2")
         page.locator(".usual").first.wait_for(state="hidden")
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_link_to_a_model_that_is_not_served_leaves_a_choice() -> None:
+    with page_of(TRANSFORMER, refused="Failed to load") as page:
+        follow(page, {"text": TEXT, "model": "another"})
+        page.locator(".problem", has_text="no model `another`").wait_for()
+        model = page.locator("#model")
+        assert model.is_visible() and model.locator("option").all_inner_texts() == ["another", TRANSFORMER]
+        model.select_option(TRANSFORMER)
+        page.locator("#runs button.token").first.wait_for()
+        assert page.locator(".problem").first.is_hidden() and model.is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+@pytest.mark.parametrize("other", ["plain gru", ENSEMBLE])
+def test_in_a_browser_what_has_attention_is_saved_beside_a_model_without_any(other: str) -> None:
+    with page_of(TRANSFORMER, other) as page:
+        page.locator("#beside").select_option(other)
+        type_and_wait(page)
+        with page.expect_download() as download:
+            page.locator("#save").click()
+        assert download.value.path().read_text().count("<figure>") == 1
+        page.locator("#beside").select_option("")
+        page.locator("#model").select_option(other)
+        page.locator("#beside").select_option(TRANSFORMER)
+        assert page.locator("#temperature").is_visible()

@@ -114,8 +114,9 @@ function show() {
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
   at("beam").placeholder = runs[0].found?.beam ?? "";
-  at("temperature").parentElement.hidden = onlyTranslates(0);
-  chosen("model", served.map((one) => one.name), modelOf(0)?.name);
+  at("temperature").parentElement.hidden = onlyTranslates(0) && (!state.beside || onlyTranslates(1));
+  const missing = served.length && state.model && modelOf(0).name !== state.model ? state.model : undefined; // of a link
+  chosen("model", served.map((one) => one.name), missing ? "" : modelOf(0)?.name, missing);
   chosen("target", targetsOf(modelOf(0)), target());
   chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);
   const found = runs[0].found, weights = found?.weights;
@@ -225,8 +226,8 @@ async function upload() {
 }
 
 let waiting = 0;
-at("document").addEventListener("change", upload);
 at("document").addEventListener("click", () => { at("document").value = ""; }); // or the same one cannot be chosen again
+at("document").addEventListener("change", upload);
 at("text").addEventListener("input", () => {
   clearTimeout(waiting);
   [0, 1].forEach(giveUp);
@@ -244,7 +245,7 @@ at("temperature").addEventListener("input", () => { at("degrees").textContent = 
 at("off").addEventListener("click", () => set({ off: state.off.length ? [] : [[state.layer || null, state.head || null]] }));
 at("reset").addEventListener("click", () => set({ ...UNCHANGED, beam: null }));
 at("save").addEventListener("click", async () => {
-  const asked = body(0, { beside: state.beside?.model ?? null });
+  const asked = body(0, { beside: runs[1].found?.weights ? state.beside.model : null });
   try { await download("/v1/explore/save", asked, "attention.html"); } catch (error) { panels[0].complain(error); }
 });
 at("keys").addEventListener("submit", (event) => {
