@@ -53,12 +53,14 @@ def events(answer: Any) -> list[tuple[str, Any]]:
 
 def test_a_document_tells_its_progress_and_is_fetched(client: TestClient, clock: list[float]) -> None:
     *progress, (last, made) = events(sent(client, "../báo cáo.txt", LINES, source="en"))
-    assert last == "done" and made["name"] == "b_o_c_o.vi.txt"
+    assert last == "done" and made["name"] == "báo cáo.vi.txt"
     assert [found["done"] for _, found in progress] == [0, 44, 88, 120]  # as many characters as a request may have
     assert all(found["total"] == 120 for _, found in progress)
     answer = client.get(made["url"])
     assert answer.content.decode() == "nhà đỏ\n" * 120
-    assert answer.headers["content-disposition"] == 'attachment; filename="b_o_c_o.vi.txt"'
+    assert answer.headers["content-disposition"] == (
+        "attachment; filename=\"b_o_c_o.vi.txt\"; filename*=UTF-8''b%C3%A1o%20c%C3%A1o.vi.txt"
+    )
     clock[0] += KEEP_SECONDS + 1
     assert client.get(made["url"]).status_code == 404
 

@@ -18,7 +18,8 @@ from dragoman.serving.files import (
     Downloads,
     Reader,
     Upload,
-    safe_name,
+    attachment,
+    readable_name,
     suffix_of,
     translated_portions,
 )
@@ -34,8 +35,8 @@ def translated_name(name: str, target: str) -> str:
     >>> translated_name("../report.v2.docx", "vi")
     'report.v2.vi.docx'
     """
-    safe = PurePath(safe_name(name))
-    return f"{safe.stem}.{target}{safe.suffix}"
+    own = PurePath(readable_name(name))
+    return f"{own.stem}.{target}{own.suffix}"
 
 
 class Documents:
@@ -85,8 +86,7 @@ class Documents:
         found = self.downloads.fetch(ticket)
         if found is None:
             raise HTTPException(404, "no such document waits to be fetched; translate it again")
-        headers = {"Content-Disposition": f'attachment; filename="{found.name}"', "X-Content-Type-Options": "nosniff"}
-        return Response(found.content, media_type="application/octet-stream", headers=headers)
+        return Response(found.content, media_type="application/octet-stream", headers=attachment(found.name))
 
     async def _events(
         self, request: Request, document: Upload, call: Call, *, name: str, characters: int

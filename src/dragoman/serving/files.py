@@ -4,10 +4,12 @@ import asyncio
 import re
 import secrets
 import time
+import unicodedata
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import get_args
+from urllib.parse import quote
 
 from dragoman.documents.placeholders import has_words
 from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
@@ -140,7 +142,7 @@ class Downloads:
         """Keep a file and return the name under which it can be fetched. OverloadedError if there is no room."""
         self.require_room(len(content))
         ticket = f"{secrets.token_urlsafe(16)}.{safe_name(name)}"
-        self.waiting[ticket] = Download(safe_name(name), content, self.now() + KEEP_SECONDS)
+        self.waiting[ticket] = Download(readable_name(name), content, self.now() + KEEP_SECONDS)
         return ticket
 
     def require_room(self, size: int) -> None:
@@ -172,6 +174,24 @@ def safe_name(name: str) -> str:
     stem, _, suffix = last.rpartition(".") if "." in last.lstrip(".") else (last, "", "")
     stem, suffix = (re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("._") for part in (stem, suffix))
     return f"{stem[-90:] or 'file'}.{suffix[-9:]}" if suffix else stem[-100:] or "file"
+
+
+def readable_name(name: str) -> str:
+    r"""Return the last part of a path in its own script, without what a file system may refuse.
+
+    >>> readable_name(r"C:\x\báo cáo.TXT"), readable_name('a"b?.txt'), readable_name("..")
+    ('báo cáo.TXT', 'a_b_.txt', 'file')
+    """
+    last = unicodedata.normalize("NFC", re.split(r"[/\\]", name)[-1])
+    kept = "".join("_" if one in '<>:"|?*' or unicodedata.category(one).startswith("C") else one for one in last)
+    stem, point, suffix = kept.strip(" .").rpartition(".")
+    return f"{stem.encode()[:200].decode(errors='ignore')}{point}{suffix[-40:]}" or "file"
+
+
+def attachment(name: str) -> dict[str, str]:
+    """Return the headers of a file to be saved, with its name for programs that read no other letters than ASCII, too."""
+    names = f"filename=\"{safe_name(name)}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return {"Content-Disposition": f"attachment; {names}", "X-Content-Type-Options": "nosniff"}
 
 
 def suffix_of(name: str) -> str:

@@ -20,6 +20,7 @@ from dragoman.serving.files import (
     READERS,
     Downloads,
     Reader,
+    attachment,
     suffix_of,
     translated_portions,
     write_translated,
@@ -196,8 +197,7 @@ class LibreTranslate:
         found = self.downloads.fetch(name)
         if found is None:
             return JSONResponse({"error": "Invalid filename"}, 404)
-        headers = {"Content-Disposition": f'attachment; filename="{found.name}"', "X-Content-Type-Options": "nosniff"}
-        return Response(found.content, media_type="application/octet-stream", headers=headers)
+        return Response(found.content, media_type="application/octet-stream", headers=attachment(found.name))
 
     async def suggest(self, request: Request) -> Response:
         """Refuse a better translation: a run learns from corpora, not from strangers."""
