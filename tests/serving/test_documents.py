@@ -75,7 +75,7 @@ def test_tags_stay_and_the_language_is_detected(client: TestClient, service: Phr
     ("name", "content", "fields", "words"),
     [
         ("a.exe", b"x", {}, "documents named `.exe` are not translated; send one of: txt"),
-        ("a.txt", b"", {}, "as `file`"),
+        ("a.txt", b"", {}, "a.txt is empty"),
         ("a.txt", b"hello", {"target": "xx"}, "`en` is not translated into `xx` by this service"),
         ("a.txt", b"hello", {"source": "xx"}, "`xx` is not translated into `vi` by this service"),
         ("a.txt", b"hello", {"source": "vi"}, "into their own language, `vi`"),

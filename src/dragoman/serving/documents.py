@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from dragoman.errors import shorten
 from dragoman.serving.app import note, service_of, settings_of
 from dragoman.serving.events import event, streamed
 from dragoman.serving.fields import read_fields
@@ -64,10 +65,12 @@ class Documents:
         service = service_of(request)
         fields = await read_fields(request, settings_of(request).max_body_mb)
         file, target, source = fields.files.get("file"), fields.text("target"), fields.text("source") or "auto"
-        if file is None or not file.content or not target:
+        if file is None or not target:
             raise ServiceError(
                 "send a form with the document as `file`, and the language to translate into as `target`"
             )
+        if not file.content:
+            raise ServiceError(f"{shorten(file.name)} is empty; give a document with text")
         reader = self.readers.get(suffix_of(file.name))
         if reader is None:
             known = ", ".join(suffix[1:] for suffix in self.readers)
