@@ -28,7 +28,16 @@ def follow(page: Any, link: dict[str, Any]) -> None:
     [
         {"language": "toString"},
         {"word": 0.5},
-        {"beam": 1.5, "temperature": "hot", "model": 5, "target": [], "layer": -1, "head": {}, "prefix": "a", "off": 1},
+        {
+            "beam": 1.5,
+            "temperature": "hot",
+            "model": 5,
+            "target": [],
+            "layer": -1,
+            "head": {},
+            "prefix": "a",
+            "off": [1],
+        },
         {"forced": [{"weights": []}], "beside": {"model": 1}, "toString": "a", "__proto__": {"word": 2}},
     ],
     ids=["language", "word", "kinds", "nested"],
@@ -201,3 +210,19 @@ def test_in_a_browser_what_has_attention_is_saved_beside_a_model_without_any(oth
         page.locator("#model").select_option(other)
         page.locator("#beside").select_option(TRANSFORMER)
         assert page.locator("#temperature").is_visible()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_heads_are_switched_off_one_by_one_and_named() -> None:
+    with page_of(TRANSFORMER) as page:
+        type_and_wait(page)
+        off, heads, pressed = page.locator("#off"), page.locator("#heads"), "() => off.ariaPressed"
+        for head, before in (("1", ""), ("2", "Off: Every layer, head 1")):
+            page.locator(".looked select").nth(1).select_option(head)
+            assert page.evaluate(pressed) == "false" and heads.inner_text() == before
+            off.click()
+            assert page.evaluate(pressed) == "true"
+        assert heads.inner_text() == "Off: Every layer, head 1; Every layer, head 2"
+        off.click()
+        assert heads.inner_text() == "Off: Every layer, head 1"

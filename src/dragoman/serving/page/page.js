@@ -120,7 +120,8 @@ function show() {
   chosen("target", targetsOf(modelOf(0)), target());
   chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);
   const found = runs[0].found, weights = found?.weights;
-  at("off").setAttribute("aria-pressed", `${state.off.length > 0}`);
+  at("off").setAttribute("aria-pressed", `${state.off.some(isShown)}`);
+  at("heads").textContent = state.off.length ? all.heads(state.off.map(([layer, head]) => all.which(layer, head))) : "";
   at("off").hidden = at("save").hidden = !weights;
   at("runs").classList.toggle("two", Boolean(state.beside));
   panels[1].root.hidden = !state.beside;
@@ -150,6 +151,8 @@ function say() {
   at("said").textContent = texts.length ? [`${words().translation}: ${texts.join(" / ")}`, ...alarms].join(" ") : "";
 }
 
+// Whether a layer and a head, of which null is every one, are those that are shown.
+const isShown = ([layer, head]) => layer === (state.layer || null) && head === (state.head || null);
 function force(step, place, weight) {
   const before = runs[0].found.steps.slice(0, step).map((one) => one.token);
   const layer = state.layer || null, head = state.head || null;
@@ -242,7 +245,9 @@ onChange("beside", (model) => ({ beside: model ? { model, layer: 0, head: 0, wor
 onChange("beam", (beam) => ({ beam: Math.min(12, Math.max(0, Math.round(Number(beam)))) || null }));
 onChange("temperature", (temperature) => ({ temperature: Number(temperature) }));
 at("temperature").addEventListener("input", () => { at("degrees").textContent = Number(at("temperature").value).toFixed(1); });
-at("off").addEventListener("click", () => set({ off: state.off.length ? [] : [[state.layer || null, state.head || null]] }));
+at("off").addEventListener("click", () => set({
+  off: state.off.some(isShown) ? state.off.filter((one) => !isShown(one)) : [...state.off, [state.layer || null, state.head || null]],
+}));
 at("reset").addEventListener("click", () => set({ ...UNCHANGED, beam: null }));
 at("save").addEventListener("click", async () => {
   const asked = body(0, { beside: runs[1].found?.weights ? state.beside.model : null });

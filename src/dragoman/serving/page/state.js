@@ -14,7 +14,7 @@ const list = Array.isArray;
 const filled = (value) => list(value) && value.length > 0 && value.every(list);
 const orNull = (fits) => (value) => value === null || fits(value);
 const FITS = {
-  text, model: orNull(text), target: orNull(text), prefix: list, off: list, temperature: Number.isFinite,
+  text, model: orNull(text), target: orNull(text), prefix: list, off: (value) => list(value) && value.every(list), temperature: Number.isFinite,
   forced: (value) => list(value) && value.every((one) => filled(one?.weights)),
   beam: orNull(index), layer: index, head: index, word: (value) => value === -1 || index(value),
   beside: orNull((value) => text(value.model)), language: (value) => Object.hasOwn(WORDS, value),

@@ -47,7 +47,7 @@ export const WORDS = {
     paths: (forced, own, best) => `With it: “${apart(forced)}”, score ${own}; the translation above has ${best}.`,
     withoutTerms: "The glossary forced a term in the translation above; the search with your word went on without it.",
     fates: { followed: "The beam followed it.", pruned: "The beam pruned it.", ended: "The beam finished a translation there.", unseen: "The beam never weighed it." },
-    columns: ["key", "score", "weight", "used"], score: "score", which: (layer, head) => `Layer ${layer}, head ${head}`, where: "s is the query, h a key", query: "query", context: "context = Σ weight · value",
+    columns: ["key", "score", "weight", "used"], score: "score", which: (layer, head) => `${layer ? `Layer ${layer}` : "Every layer"}, ${head ? `head ${head}` : "every head"}`, heads: (off) => `Off: ${off.join("; ")}`, where: "s is the query, h a key", query: "query", context: "context = Σ weight · value",
   },
   vi: {
     theme: "Giao diện", themeSystem: "theo hệ thống", themeLight: "sáng", themeDark: "tối",
@@ -76,6 +76,6 @@ export const WORDS = {
     paths: (forced, own, best) => `Nếu có từ đó: “${apart(forced)}”, điểm ${own}; bản dịch ở trên có điểm ${best}.`,
     withoutTerms: "Bảng thuật ngữ đã buộc một thuật ngữ trong bản dịch ở trên; lần tìm với từ của bạn không dùng bảng này.",
     fates: { followed: "Chùm đã đi theo từ này.", pruned: "Chùm đã loại từ này.", ended: "Chùm đã hoàn tất một bản dịch ở đó.", unseen: "Chùm chưa từng xét đến từ này." },
-    columns: ["khoá", "điểm", "trọng số", "đã dùng"], score: "điểm", which: (layer, head) => `Tầng ${layer}, đầu chú ý ${head}`, where: "s là truy vấn, h là khoá", query: "truy vấn", context: "ngữ cảnh = Σ trọng số · giá trị",
+    columns: ["khoá", "điểm", "trọng số", "đã dùng"], score: "điểm", which: (layer, head) => `${layer ? `Tầng ${layer}` : "Mọi tầng"}, ${head ? `đầu chú ý ${head}` : "mọi đầu chú ý"}`, heads: (off) => `Đang tắt: ${off.join("; ")}`, where: "s là truy vấn, h là khoá", query: "truy vấn", context: "ngữ cảnh = Σ trọng số · giá trị",
   },
 };
