@@ -2,6 +2,7 @@
 
 from dragoman.documents.hypertext import HypertextDocument
 from dragoman.documents.segments import Segment
+from dragoman.documents.sentences import sentences
 
 PAGE = (
     '<!DOCTYPE html>\n<p title="A tip">Hi <b>you</b> &amp; me<br>x<img alt="Cat">\n<p translate="no">Keep</p>'
@@ -35,3 +36,18 @@ def test_text_within_another_attribute_is_not_one():
     upper = [Segment(one.text.upper(), one.spans) for one in document.segments]
     expected = page.replace("say alt = foo", "SAY ALT = FOO").replace(">x<", ">X<").replace("ALT = y", 'ALT = "Y"')
     assert document.text(upper) == expected
+
+
+def test_links_labels_and_fields_side_by_side_are_sentences_of_their_own():
+    page = '<a href="/">Home</a><a>about</a><p><label>Name</label><input> <label>Age</label><input></p>'
+    for text, expected in (
+        (page, ["Home", "about", "Name", "Age"]),
+        ("<span>Price</span><span>10 USD</span>", ["Price", "10 USD"]),
+        ("<span>un</span><span>believable</span>", ["unbelievable"]),
+        ("<p>Tick <input> here</p>", ["Tick  here"]),
+        ("<b>Hel</b><b>Lo</b>", ["HelLo"]),
+    ):
+        document = HypertextDocument(text)
+        found = [one.text[a:b] for one in document.segments for a, b in sentences(one.text, one.breaks)]
+        assert found == expected
+        assert document.text([Segment(one.text, one.spans) for one in document.segments]) == text

@@ -170,6 +170,8 @@ class HypertextDocument:
             if token.kind in ("open", "empty") and not kept:
                 self._read_attributes(number)
             if token.kind == "text" or name in INLINE or (token.kind == "other" and token.raw.startswith("<!--")):
+                if self._begins_another(number):
+                    pieces.append(Piece("break", (number, number)))
                 pieces.append(_piece(token, name, (number, after), kept=kept))
             else:
                 self._add(pieces, start, number)
@@ -177,6 +179,15 @@ class HypertextDocument:
                 start = after
             number = after
         self._add(pieces, start, number)
+
+    def _begins_another(self, number: int) -> bool:
+        """Tell whether a tag begins a link or the like directly after another one, as in a menu: pages show them apart."""
+        before, token = self._tokens[max(number - 1, 0)], self._tokens[number]
+        name = token.name.lower()
+        if (before.kind, before.name.lower(), token.kind) != ("close", name, "open"):
+            return False
+        following = "".join(one.raw for one in self._tokens[number + 1 : number + 2]).lstrip()[:1]
+        return name in ("a", "label") or (name == "span" and (following.isupper() or following.isdigit()))
 
     def _add(self, pieces: list[Piece], start: int, end: int) -> None:
         """Add a segment, if it has text."""
@@ -208,7 +219,7 @@ def _piece(token: Token, name: str, place: tuple[int, int], *, kept: bool) -> Pi
     """Return a token as a piece; of a tag, the numbers of the tokens that it stands for."""
     if token.kind == "text":
         return Piece("text", html.unescape(token.raw))
-    if name == "br":
+    if name in ("br", "input"):
         return Piece("break", place)
     if kept or token.kind in ("empty", "other") or name in VOID:
         return Piece("alone", place)
