@@ -100,6 +100,7 @@ def test_a_tag_alone_keeps_its_spaces():
     assert shown("the old man", "old man the", [Span(4, 4, alone=True)], [(1, 0), (2, 1), (0, 2)]) == "old man the |"
     assert shown("go  \n", "go  \n", [Span(3, 3, alone=True)]) == "go | \n"
     assert shown("  go", "  go", [Span(1, 1, alone=True)]) == " | go"
+    assert shown(" go  ", " đi  ", [Span(1, 4), Span(4, 4, 0, alone=True)]) == " [đi ]| "
 
 
 def test_an_element_in_another_keeps_its_last_word_before_a_sign():

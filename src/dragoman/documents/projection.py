@@ -187,7 +187,7 @@ class _Projector:
                 empty.append(child)
                 continue
             elif self._covers(span, around) and not placed:
-                place = outer
+                place = self._without_blanks(span, outer, around)
             else:
                 place = self._part_of_word(span, outer, placed) or self._range_of(child, outer, taken)
             if place is None:
@@ -206,6 +206,14 @@ class _Projector:
         """Tell whether an element has all text of its parent."""
         text = self.alignment.source
         return not (text[around[0] : span.start].strip() or text[span.end : around[1]].strip())
+
+    def _without_blanks(self, span: Span, outer: Range, around: Range) -> Range:
+        """Return a range without the white space at its ends that an element has beside it in the source."""
+        source, text = self.alignment.source, self.alignment.target[outer[0] : outer[1]]
+        before, after = source[around[0] : span.start], source[span.end : around[1]]
+        start = outer[0] + len(before) * (before.isspace() and text.startswith(before))
+        end = outer[1] - len(after) * (after.isspace() and text.endswith(after))
+        return start, max(start, end)
 
     def _range_of(self, child: int, outer: Range, taken: Collection[int]) -> Range | None:
         """Return where, in the words of its parent that are free, its own outnumber others most; None where it has no words.
@@ -268,12 +276,11 @@ class _Projector:
         It is not inside one of its siblings that are around something (`wide`).
         """
         span, text = self.spans[child], self.alignment.source
-        before, after = text[around[0] : span.start], text[span.end : around[1]]
-        target = self.alignment.target[outer[0] : outer[1]]
-        if not before.strip():
-            place = outer[0] + len(before) * target.startswith(before)
-        elif not after.strip():
-            place = outer[1] - len(after) * target.endswith(after)
+        start, end = self._without_blanks(span, outer, around)
+        if not text[around[0] : span.start].strip():
+            place = start
+        elif not text[span.end : around[1]].strip():
+            place = end
         else:
             place = min(max(self._after_space(span, self._after_word_before(span.start)), outer[0]), outer[1])
         for sibling, (start, end) in wide:
