@@ -214,7 +214,7 @@ def _pptx(chance: random.Random) -> bytes:
 def _odt(chance: random.Random) -> bytes:
     pairs, alone = (
         [('<text:span text:style-name="T1">', "</text:span>"), ('<text:a x="1">', "</text:a>")],
-        ["<text:s/>", "<text:line-break/>"],
+        [" <text:s/>", "<text:line-break/>"],
     )
     inside = "".join(f"<text:p>{tagged(chance, pairs, alone)}</text:p>" for _ in range(3))
     return zipped({"mimetype": "application/x", "content.xml": f'<o xmlns:text="t">{inside}</o>'})

@@ -13,3 +13,11 @@ def test_pairs_and_native_codes_surround_text_and_all_others_stand_alone():
     assert replace_all([found], [Segment("A & B C", found.inline.segment.spans)])
     assert root.raw().startswith("<s>A <g>&amp; <x/></g>")
     assert not replace_all([found], [None])
+
+
+def test_a_space_of_opendocument_after_a_word_is_one_in_the_text():
+    root = tree('<p><s>Name:<text:s/></s>Mai <text:s/>Lan<text:s text:c="3"/>x<b/><text:s/>y<text:s text:c="?"/>z</p>')
+    found = paragraph(root.children[0], frozenset(["s"]), frozenset(["b"]))  # type: ignore[arg-type]
+    assert found.inline.segment.text == "Name: Mai Lan xy z"
+    replace_all([found], [found.inline.segment])
+    assert root.raw() == '<p><s>Name: </s>Mai <text:s/>Lan <text:s text:c="2"/>x<b/><text:s/>y z</p>'

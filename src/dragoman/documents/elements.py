@@ -59,6 +59,8 @@ def paragraph(element: Element, pairs: frozenset[str], breaks: frozenset[str] = 
             pieces.append(Piece("open", Raw((one.opening,)), id(one)))
             waiting.append(Piece("close", Raw((one.closing,)), id(one)))
             waiting += reversed(one.children)
+        elif one.name == "text:s" and _ends_with_word(pieces):
+            pieces += _spaces(one.attribute("text:c") or "1")
         else:
             pieces.append(_lone(one, breaks))
     return Paragraph(element, gather(pieces))
@@ -79,6 +81,18 @@ def replace_all(paragraphs: Sequence[Replaceable], translations: Sequence[Segmen
             one.replace(translated)
             changed = True
     return changed
+
+
+def _ends_with_word(pieces: Sequence[Piece]) -> bool:
+    """Tell whether what was read last, but for tags, is neither a space nor a line break."""
+    last = next((one for one in reversed(pieces) if one.kind in ("text", "break")), None)
+    return last is not None and last.kind == "text" and not last.what[-1:].isspace()
+
+
+def _spaces(count: str) -> list[Piece]:
+    """Return so many spaces after a word: the first as text, the others as OpenDocument has them."""
+    rest = int(count) - 1 if count.isdecimal() else 0
+    return [Piece("text", " "), *([Piece("alone", Raw((f'<text:s text:c="{rest}"/>',)))] if rest > 0 else [])]
 
 
 def _is_protected(element: Element) -> bool:
