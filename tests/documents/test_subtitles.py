@@ -87,3 +87,13 @@ def test_a_dash_begins_another_sentence():
     for end in ("؟", "۔", "।", "。"):
         assert len(SubtitleDocument(file.replace("think", f"think{end}"), is_vtt=False).segments) == 2
         assert len(SubtitleDocument(file.replace("Me", f"Me{end}"), is_vtt=False).segments) == 3
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_subtitles_need_no_blank_line_between_them(ends: str):
+    first, second, third = (TIMES.format(2 * n + 1, 2 * n + 2) for n in range(3))
+    file = f"1\n{first}\nHello.\n2\n{second}\nIn 1984!\n3\n{third}\n{first}\n7\n".replace("\n", ends)
+    document = SubtitleDocument(file, is_vtt=False)
+    assert [one.text for one in document.segments] == ["Hello.", "In 1984!", "7"]
+    assert document.text([Segment("CHÀO."), None, None]) == file.replace("Hello.", "CHÀO.")
+    assert document.text([None, Segment("NĂM 1984!"), None]) == file.replace("In 1984!", "NĂM 1984!")

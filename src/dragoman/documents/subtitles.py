@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from dragoman.documents.inline import Inline, Piece, gather, written
 from dragoman.documents.markup import escaped
@@ -18,6 +19,7 @@ MOST = 6
 
 _TIMES = re.compile(r"^(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[.,]\d+.*$", re.MULTILINE)
 _TEXT = re.compile(r"(?:\r?\n)((?:[^\r\n]+(?:\r?\n|\Z))*)")
+_NUMBER = re.compile(r"(?:\A|\r?\n)\d+[ \t]*\Z")
 _TAG = re.compile(r"(<\d[\d:.]*>|\{\\[^}]*\})|<(/?)([A-Za-z]+)[^<>]*>")
 _END = re.compile(r"[.!?…。！？؟۔।♪][\"'”’»)\]]*\s*$")
 _DASH = re.compile(r"(\s*(?:<[^<>]*>|\{\\[^}]*\})*\s*)([-–—]+\s*)(?=[^\d\s])")
@@ -41,12 +43,15 @@ class SubtitleDocument:
     def __init__(self, text: str, *, is_vtt: bool) -> None:
         self._text, self._is_vtt = text, is_vtt
         self._cues = []
-        for times in _TIMES.finditer(text):
-            found = _TEXT.match(text, times.end())
-            if found and found[1].strip():
-                end = found.start(1) + len(found[1].rstrip("\r\n"))
-                own = text[found.start(1) : end]
-                self._cues.append(_Cue(found.start(1), end, _cue(own, is_vtt=is_vtt), _DASH.match(own) is not None))
+        found = list(_TIMES.finditer(text))
+        for times, after in zip_longest(found, found[1:]):
+            lines = _TEXT.match(text, times.end(), len(text) if after is None else after.start())
+            if lines and lines[1].strip():
+                own = lines[1].rstrip("\r\n")
+                if after is not None and lines.end() == after.start():  # there is no blank line between
+                    own = _NUMBER.sub("", own)
+                end = lines.start(1) + len(own)
+                self._cues.append(_Cue(lines.start(1), end, _cue(own, is_vtt=is_vtt), _DASH.match(own) is not None))
         self._groups = self._joined()
         self.segments: Sequence[Segment] = [
             _segment([self._cues[n].inline.segment for n in some]) for some in self._groups
