@@ -51,3 +51,8 @@ def test_links_labels_and_fields_side_by_side_are_sentences_of_their_own():
         found = [one.text[a:b] for one in document.segments for a, b in sentences(one.text, one.breaks)]
         assert found == expected
         assert document.text([Segment(one.text, one.spans) for one in document.segments]) == text
+
+
+def test_readings_above_signs_are_not_part_of_the_text():
+    document = HypertextDocument("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字</ruby> one")
+    assert [one.text for one in document.segments] == ["漢字 one"]

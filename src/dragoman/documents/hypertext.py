@@ -60,7 +60,7 @@ INLINE = frozenset(
 )
 """Elements inside sentences; all others separate them."""
 
-KEPT = frozenset(["code", "kbd", "samp", "var", "math", "svg"])
+KEPT = frozenset(["code", "kbd", "samp", "var", "math", "svg", "rt", "rp"])
 """Elements whose content stays as it is: each is one tag."""
 
 SKIPPED = frozenset(["pre"])
