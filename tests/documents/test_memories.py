@@ -2,6 +2,7 @@
 
 import gzip
 import sqlite3
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,13 @@ def test_files_that_are_no_memory_are_refused(tmp_path: Path):
 def test_a_line_that_is_no_pair_is_refused(line: str):
     with pytest.raises(InputError, match=r"line 2 of t\.tsv"):
         read_table(["a\tb", line], "t.tsv")
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("NFC", "NFD"), ("NFD", "NFC"), ("NFD", "NFD")])
+def test_accents_may_be_signs_of_their_own_in_either(kept: str, asked: str):
+    made = memory((unicodedata.normalize(kept, "Tòa án ở đây."), "The court is here."))
+    sentence = unicodedata.normalize(asked, "Tòa án ở đây.")
+    assert made.exact(sentence) == "The court is here."
+    (near,) = made.near(sentence.replace("y.", "y!"))
+    assert near.similarity > 0.9
+    assert beginning(sentence, near, [(1, 0), (1, 1), (2, 2), (3, 3)]) == "The court is"

@@ -1,6 +1,7 @@
 """Translation memories: sentences with their translations, read from TMX or kept in a SQLite file."""
 
 import sqlite3
+import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,10 @@ class Recalled:
 
 
 class Memory:
-    """The translations from one language into another in a SQLite database. White space and regions (`en-US`) do not count."""
+    """The translations from one language into another in a SQLite database.
+
+    White space, regions (`en-US`) and whether accents are signs of their own do not count.
+    """
 
     def __init__(self, place: str, languages: tuple[str, str], *, keeps: bool) -> None:
         self._place, self._languages = place, (short(languages[0]), short(languages[1]))
@@ -73,13 +77,13 @@ class Memory:
         rows = self._run(
             "SELECT CAST(target AS TEXT) FROM translations WHERE source_language = ? AND target_language = ? AND source = ? "
             "AND confirmed >= ?",
-            *(*self._languages, one_line(sentence), int(confirmed)),
+            *(*self._languages, _composed(sentence), int(confirmed)),
         )
         return rows[0][0] if rows else None
 
     def near(self, sentence: str) -> list[Near]:
         """Return the sentences most similar to one, most similar first, of those that were there when this was first called."""
-        wanted = one_line(sentence)
+        wanted = _composed(sentence)
         own = _trigrams(wanted)
         places = [self._index[trigram] for trigram in own if trigram in self._index]
         if not places:
@@ -98,7 +102,7 @@ class Memory:
     def keep(self, pairs: Iterable[tuple[str, str]], *, confirmed: bool) -> None:
         """Put pairs into the memory. A translation by a model does not take the place of one that was `confirmed`."""
         rows = [
-            (*self._languages, one_line(source), one_line(target), int(confirmed))
+            (*self._languages, _composed(source), one_line(target), int(confirmed))
             for source, target in pairs
             if source.strip() and target.strip()
         ]
@@ -216,7 +220,7 @@ def beginning(sentence: str, near: Near, links: Iterable[tuple[int, int]]) -> st
     >>> beginning("The old woman sleeps.", near, [(2, 0), (1, 1), (2, 2), (3, 3)])
     ''
     """
-    pairs = zip(sentence.split(), near.source.split(), strict=False)
+    pairs = zip(_composed(sentence).split(), near.source.split(), strict=False)
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) - 1
     sources: dict[int, set[int]] = {}
     for here, there in links:
@@ -233,6 +237,11 @@ def one_line(text: str) -> str:
     'a b'
     """
     return " ".join(text.split())
+
+
+def _composed(text: str) -> str:
+    """Return a sentence as it is looked up: on one line, with letters and their accents as one sign where there is one."""
+    return unicodedata.normalize("NFC", one_line(text))
 
 
 def _trigrams(text: str) -> frozenset[str]:
