@@ -27,24 +27,30 @@ HELD = (
 
 
 class Spoiler:
-    """Reverses the words of a sentence in capitals, and loses, changes or doubles some placeholders."""
+    """Reverses words in capitals, and loses, changes or doubles some placeholders; with odd seeds, it has links."""
 
-    view = None
     attends = False
     previous = 0
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
+        self.view = SimpleNamespace(links=lambda reading: SimpleNamespace(possible=reading.links)) if seed % 2 else None
 
     def translate(self, sentences: list[str], **_options: Any) -> list[Any]:
-        return [SimpleNamespace(text=self._spoilt(one), reading=None, terms=()) for one in sentences]
+        return [self._spoilt(one.split()) for one in sentences]
 
-    def _spoilt(self, sentence: str) -> str:
-        words = [word.upper() for word in reversed(sentence.split())]
-        for number, word in enumerate(words):
+    def _spoilt(self, words: list[str]) -> Any:
+        made: list[tuple[str, int]] = []
+        for number in reversed(range(len(words))):
+            word = words[number].upper()
             if not word.isalpha() and self._random.random() < 0.4:
-                words[number] = self._random.choice(["", "⁇", f"{word} {word}", "%s", "7", word[:-1]])
-        return " ".join(" ".join(words).split())
+                word = self._random.choice(["", "⁇", f"{word} {word}", "%s", "7", word[:-1]])
+            made += [(part, number) for part in word.split()]
+        target = [word for word, _ in made]
+        links = frozenset((number, place) for place, (_, number) in enumerate(made))
+        sides = SimpleNamespace(words=words), SimpleNamespace(words=target)
+        reading = SimpleNamespace(source=sides[0], target=sides[1], links=links)
+        return SimpleNamespace(text=" ".join(target), reading=reading, terms=())
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,7 @@ def _po(chance: random.Random) -> bytes:
 def _xliff(chance: random.Random) -> bytes:
     pairs, alone = (
         [('<g id="1">', "</g>"), ('<bpt id="5" rid="9">&lt;b></bpt>', '<ept id="6" rid="9"/>')],
-        ['<x id="2"/>', "<ph>%s</ph>"],
+        ['<x id="2"/>', "<ph>%s</ph>", 'a <bpt id="7"/>b <g id="8">c <ept id="7"/>d</g>'],
     )
     units = "".join(
         f'<trans-unit id="{n}"><source>{tagged(chance, pairs, alone)}</source></trans-unit>' for n in range(3)
@@ -185,8 +191,16 @@ def _tsv(chance: random.Random) -> bytes:
     return ("id\ttext\n" + "".join(f"{n}\t{text(chance)}\n" for n in range(3))).encode()
 
 
+def _field(kind: str) -> str:
+    return f'<w:r><w:rPr><w:b/></w:rPr><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
 def _docx(chance: random.Random) -> bytes:
+    code = f"{_field('begin')}<w:r><w:instrText>REF a</w:instrText></w:r>{_field('separate')}"
     pairs = [
+        (f"{code}<w:r><w:t>", f"</w:t></w:r>{_field('end')}"),
+        (f"{code}<w:ins><w:r><w:t>", f"</w:t></w:r>{_field('end')}</w:ins>"),
+        ('<w:bookmarkStart w:id="7"/><w:r><w:t>', '</w:t></w:r><w:bookmarkEnd w:id="7"/>'),
         ("<w:r><w:t>", "</w:t></w:r>"),
         ('<w:r w:rsidR="1"><w:rPr><w:b/></w:rPr><w:t xml:space="preserve">', "</w:t></w:r>"),
         ('<w:hyperlink r:id="r1"><w:r><w:t>', "</w:t></w:r></w:hyperlink>"),

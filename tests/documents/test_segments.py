@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 from collections import Counter
+from itertools import accumulate
 
 import pytest
 from markdown_it import MarkdownIt
@@ -76,7 +77,12 @@ def check(kind: str, seed: int) -> None:
             assert not lost and all(each.is_number for each in extra), (kind, seed)
     for name, inside in parts(content, kind).items():
         if kind in ("docx", "pptx", "odt", "xliff", "tmx") and (not name or name.endswith(".xml")):
-            decode_xml(inside, name)
+            text, _ = decode_xml(inside, name)
+            for paragraph in text.split("<w:p>"):
+                ends = [
+                    {"begin": 1, "separate": 0, "end": -1}[one] for one in re.findall(r'fldCharType="(\w+)"', paragraph)
+                ]
+                assert min(accumulate(ends), default=0) >= 0 and sum(ends) == 0, (kind, seed)
         elif kind in ("docx", "pptx", "odt"):
             assert inside == parts(made.content, kind)[name]
 
