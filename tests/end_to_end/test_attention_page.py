@@ -47,3 +47,9 @@ def test_a_cell_stays_under_the_pointer(browser: Any, tmp_path: Path) -> None:
     page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] - 2)
     page.locator("th.on").first.wait_for()
     assert cell.bounding_box() == before
+
+
+def test_words_of_hundreds_of_letters_do_not_widen_the_page(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, tmp_path, "the", LONG * 20, "sleeps")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(".matrix").bounding_box()["height"] < 700

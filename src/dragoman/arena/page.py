@@ -20,7 +20,7 @@ main { max-width: 78rem; }
 .arena th:first-child { padding-left: 0.6rem; white-space: nowrap; }
 .arena .broken { color: var(--quiet); }
 .side { margin: 0 0 1.75rem; }
-.side dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.4rem 0 0; }
+.side dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.15rem 1rem; margin: 0.4rem 0 0; }
 .side dt { color: var(--quiet); }
 .side dd { margin: 0; }
 .side .same { color: var(--accent); }
