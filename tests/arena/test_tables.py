@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,19 @@ def test_samples_are_spread_evenly(outcome: Outcome) -> None:
 def test_the_explanations_say_how_the_comparison_was_made(outcome: Outcome) -> None:
     text = "\n".join(explanations(outcome))
     assert "1,500 target tokens" in text and "bootstrap" in text and "sacreBLEU" in text
+
+
+@pytest.mark.parametrize(
+    ("finished", "bracketed", "with_student"), [([1], True, False), ([2, 3], False, True), ([1, 2], True, True)]
+)
+def test_the_explanations_are_of_the_intervals_that_the_table_has(
+    outcome: Outcome, finished: list[int], *, bracketed: bool, with_student: bool
+) -> None:
+    """An arena of several seeds may have finished one alone."""
+    row = result("good", 30.0).rows[0]
+    standings = [SystemResult(f"{count} seeds", [row] * count) for count in finished]
+    text = "\n".join(explanations(replace(outcome, standings=standings)))
+    assert ("in brackets" in text, "Student" in text) == (bracketed, with_student)
 
 
 @pytest.mark.parametrize(("number", "text"), [(None, "–"), (0.0, "–"), (2.04e-3, "2.0·10⁻³"), (9.99e19, "1.0·10²⁰")])

@@ -87,7 +87,9 @@ def _costs(outcome: Outcome) -> "Figure":
         _names(panel, seen, look)
     panel.set_ylabel("BLEU", color=INK)
     panel.set_xlabel("training FLOPs (counted; for an ensemble, the sum over its members)", color=INK)
-    kind = "95% intervals over seeds" if len(outcome.plan.arena.seeds) > 1 else "95% intervals over test sentences"
+    several = {len(one.done) > 1 for one in seen}
+    over = " or ".join(["seeds"] * (True in several) + ["test sentences"] * (False in several))
+    kind = f"95% intervals over {over}" if over else "95% intervals"
     panel.set_title(f"BLEU on the test corpus, with {kind}", loc="left", color=INK, fontsize=11, fontweight="bold")
     return figure
 

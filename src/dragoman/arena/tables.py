@@ -128,8 +128,12 @@ def explanations(outcome: Outcome) -> Iterator[str]:
             f"{arena.search.share:.0%} of the budget with the first seed; all trials took {powers(spent)} FLOPs in total, which "
             "the rows do not include."
         )
-    seeds = "mean over seeds with its 95% interval (Student's t)"
-    yield f"BLEU: {seeds if len(arena.seeds) > 1 else 'of one seed, with the 95% interval of 1,000 bootstrap samples'}."
+    several = {len(one.done) > 1 for one in outcome.standings if one.done}
+    kinds = {
+        True: "mean over seeds ± half of its 95% interval (Student's t)",
+        False: "of one seed, in brackets the 95% interval of 1,000 bootstrap samples",
+    }
+    yield f"BLEU: {'; '.join(kinds[kind] for kind in (True, False) if kind in several) or 'not measured yet'}."
     yield (
         "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts; below "
         f"{SIGNIFICANT} a difference is called significant."
