@@ -70,7 +70,7 @@ def test_results_of_other_settings_are_not_mixed(folder: Folder) -> None:
     job = jobs_of()["rnn/seed-1"]
     folder.describe(job, {}, None)
     folder.prepare(jobs_of().values())
-    with pytest.raises(SettingsError, match=r"rnn.seed-1.*--out"):
+    with pytest.raises(SettingsError, match=r"rnn.seed-1.*--out.*`rnn`"):
         folder.prepare(jobs_of("systems.rnn.set.model.hidden=40").values())
 
 

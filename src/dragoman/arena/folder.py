@@ -55,7 +55,7 @@ class Folder:
             if before is not None and before["planned"] != _planned(job):
                 raise SettingsError(
                     f"{self.run(job)} was made with settings other than the arena's; choose another folder with --out, "
-                    "or restore the settings"
+                    f"give the system `{job.system}` another name, or restore the settings"
                 )
         try:
             for place in (self.path / "jobs", self.path / "runs"):
