@@ -61,18 +61,19 @@ class SystemSettings(Settings):
     ensemble: tuple[str, ...] = ()
     """Names of systems that translate together, with the same seed."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "SystemSettings":
+    @property
+    def refusal(self) -> str | None:
+        """Return what is wrong with it, and what to do."""
         if self.ensemble and (self.recipe is not None or self.set):
-            raise ValueError("a system is either an `ensemble` or has a `recipe` (and `set`); remove one of them")
+            return "it is either an `ensemble` or has a `recipe` (and `set`); remove one of them"
         shared = [name for name in self.set if name not in ("text", "model", "training", "decoding")]
         if shared:
-            raise ValueError(f"`set.{shared[0]}` cannot differ between systems; set it in `base`, or remove it")
+            return f"`set.{shared[0]}` cannot differ between systems; set it in `base`, or remove it"
         if len(self.ensemble) == 1:
-            raise ValueError("an `ensemble` needs at least two systems; add another, or remove it")
+            return "its `ensemble` needs at least two systems; add another, or remove it"
         if not self.ensemble and self.recipe is None and "model" not in self.set:
-            raise ValueError("a system needs a `recipe`, a model in `set`, or an `ensemble` of systems; give one")
-        return self
+            return "it needs a `recipe`, a model in `set`, or an `ensemble` of systems; give one"
+        return None
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -108,6 +109,9 @@ class ArenaSettings(Settings):
     def _check(self) -> "ArenaSettings":
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("`seeds` contains a number twice; list each once")
+        for name, system in self.systems.items():
+            if system.refusal is not None:
+                raise ValueError(f"the system `{name}`: {system.refusal}")
         return self
 
     def quick_version(self) -> "ArenaSettings":
