@@ -44,9 +44,15 @@ def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: P
         (["--set", "sytems.rnn=1"], "has no setting `sytems`; did you mean `systems`?"),
         (["--set", "systems.rnn.set.model.kind=rmn"], "`model.kind` cannot be `rmn`; did you mean `rnn`?"),
         (["--set", "base.data.dev=[{text: none.en}]"], "there is no file"),
+        (["--set", "base.data.test=[{source: long.en, target: short.vi}]"], "parallel files must match line by line"),
     ],
 )
-def test_mistakes_are_one_sentence_and_leave_nothing(tmp_path: Path, arguments, sentence):
+def test_mistakes_are_one_sentence_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.en").write_text("Hello.\nGood morning.\n", encoding="utf-8")
+    (tmp_path / "short.vi").write_text("Chào.\n", encoding="utf-8")
     assert sentence in refusal("compare", arena_file(tmp_path), "--out", tmp_path / "out", *arguments)
     assert not (tmp_path / "out").exists()
 

@@ -97,10 +97,16 @@ def make_plan(arena: ArenaSettings) -> Plan:
 
 
 def check_data(plan: Plan) -> None:
-    """Read the beginning of every corpus, which all systems share. Raises CorpusError for one that cannot be read."""
-    recipe = parse(Recipe, next(iter(plan.recipes.values())))
-    for corpus in (*recipe.data.train, *recipe.data.dev, *recipe.data.test):
-        next(read_pairs(corpus, recipe.data))
+    """Read what all systems share: the dev and test corpora, and the beginning of those for training.
+
+    Raises CorpusError for a corpus that cannot be read.
+    """
+    data = parse(Recipe, next(iter(plan.recipes.values()))).data
+    for corpus in data.train:
+        next(read_pairs(corpus, data))
+    for corpus in (*data.dev, *data.test):
+        for _ in read_pairs(corpus, data):
+            pass
 
 
 def chosen_jobs(plan: Plan, systems: Sequence[str]) -> list[Job]:
