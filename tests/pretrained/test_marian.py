@@ -241,15 +241,6 @@ def test_what_the_transformer_here_does_not_have_is_named(tmp_path: Path, name: 
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("beam", [0, "six", [6], True])
-def test_a_beam_that_is_no_number_is_refused(tmp_path: Path, beam: Any) -> None:
-    write_raw(tmp_path / "opus")
-    decoder = yaml.safe_load((tmp_path / "opus" / "decoder.yml").read_text())
-    (tmp_path / "opus" / "decoder.yml").write_text(yaml.safe_dump(decoder | {"beam-size": beam}))
-    with pytest.raises(ImportModelError, match=r"decoder\.yml: `beam-size` is .*number"):
-        import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
-
-
 def test_a_folder_in_the_place_of_pieces_is_refused(tmp_path: Path) -> None:
     write_raw(tmp_path / "opus")
     (tmp_path / "opus" / "source.spm").unlink()

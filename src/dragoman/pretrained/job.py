@@ -51,6 +51,7 @@ LEFT_OUT: Mapping[str, Any] = {
     "suppress_tokens": [],
     "begin_suppress_tokens": [],
     "sequence_bias": {},
+    "word-penalty": 0.0,
 }
 """Settings of generation that change translations and are not taken over, and the values with which they do nothing."""
 
@@ -106,8 +107,8 @@ def import_model(
         say(f"{found.name} is of the family {description.family}: reading its weights.")
         if (names := _left_out(found, codecs[1])) and not found.own:
             say(
-                f"Its settings of generation {', '.join(f'`{name}`' for name in names)} are not taken over, so translations can "
-                "differ from those of `transformers`."
+                f"Generation settings that are not taken over: {', '.join(f'`{name}`' for name in names)}; translations can "
+                "differ from the original's."
             )
         about = {
             "name": found.name,

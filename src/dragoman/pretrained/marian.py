@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dragoman import yaml_subset
+from dragoman.decoding.settings import LARGEST_PENALTY
 from dragoman.errors import ImportModelError, SettingsError, shorten
 from dragoman.pretrained.folder import DAMAGE, damaged
 from dragoman.settings import read_yaml
@@ -102,7 +103,13 @@ def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str,
         raise ImportModelError(
             f"{decoder}: `beam-size` is {shorten(beam)}, but it must be a number from 1 on; correct it"
         )
-    config |= {"num_beams": beam, "_name_or_path": folder.name}
+    normalize = table.get("normalize", 0)  # scores are divided by length ** normalize
+    if not isinstance(normalize, int | float) or not 0 <= normalize <= LARGEST_PENALTY:
+        raise ImportModelError(
+            f"{decoder}: `normalize` is {shorten(normalize)}, but it must be a number from 0 to {LARGEST_PENALTY:g}; correct it"
+        )
+    config |= {"num_beams": beam, "length_penalty": float(normalize), "_name_or_path": folder.name}
+    config |= {name: table[name] for name in ("word-penalty",) if name in table}
     return config, dict(_tensors(models[0], settings, arrays))
 
 
