@@ -1,6 +1,8 @@
 """Imported models grow, are adapted, and go back to the library that they come from where that can number what is new."""
 
 import json
+import shutil
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from tests.pretrained.tokenizer_files import ODD
 from tests.pretrained.tokenizer_files import texts as sentences
 from tests.slow import some
 
-from dragoman.errors import ExportError
+from dragoman.errors import ExportError, RunError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, adapt
 from dragoman.jobs.grow import grow_run
@@ -90,6 +92,19 @@ def test_a_new_language_of_nllb_is_learned(tmp_path: Path) -> None:
     rows = [one.load_model(torch.device("cpu")).encoder.embedding.weight[row] for one in (run, before)]
     assert not torch.equal(*rows)
     assert len(Translator.load(run.folder).translate(["I love cats."])) == 1
+
+
+def test_a_full_disk_leaves_nothing(imported: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, base, _ = imported("nllb")
+
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    named = rf"the run folder {tmp_path}/run cannot be written \(No space left on device\); .*make room"
+    with pytest.raises(RunError, match=named):
+        grow_run(base, tmp_path / "run", languages=["hmn_Latn"])
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["m2m100", "nllb", "mbart50", "pegasus", "t5"])

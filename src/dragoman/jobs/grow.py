@@ -17,8 +17,7 @@ from dragoman.errors import InputError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.machine.processes import for_one_process
 from dragoman.models.build import Model
-from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
-from dragoman.runs.lock import run_lock
+from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run, replacing_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
@@ -75,10 +74,10 @@ def grow_run(
         (len(codecs[0]) - len(run.source), len(codecs[1]) - len(run.target)),
     )
     recipe = _recipe(run, languages)
-    with run_lock(out):
-        check_new(out, resumable=False)
+    check_new(out, resumable=False)
+    with replacing_run(out) as temporary:
         grown = new_run(
-            out,
+            temporary,
             recipe,
             codecs,
             metadata=_metadata(run, added),

@@ -11,12 +11,11 @@ from typing import Any
 
 from torch import Tensor
 
-from dragoman.atomic import replacing
 from dragoman.conversion.job import sample
 from dragoman.data.checksums import Checksums
 from dragoman.data.ledger import record
 from dragoman.decoding.settings import LARGEST_PENALTY
-from dragoman.errors import ExportError, ImportModelError, RunError
+from dragoman.errors import ExportError, ImportModelError
 from dragoman.machine.processes import for_one_process
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import own_export
@@ -28,7 +27,7 @@ from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
 from dragoman.pretrained.tokenizers import CALLED, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
-from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run
+from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run, replacing_run
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
@@ -117,14 +116,9 @@ def import_model(
             "raw": found.raw,
             "files": _checksums(folder),
         }
-        try:
-            with replacing(out.absolute()) as temporary:
-                parameters = _write(temporary, recipe, codecs, found=found, description=description, about=about)
-                proof = _proved(temporary, folder, found, say=say)
-        except OSError as error:
-            raise RunError(
-                f"the run folder {out} cannot be written ({error.strerror}); choose another with --out, or make room"
-            ) from None
+        with replacing_run(out) as temporary:
+            parameters = _write(temporary, recipe, codecs, found=found, description=description, about=about)
+            proof = _proved(temporary, folder, found, say=say)
     return Imported(out, description.family, parameters, proof)
 
 
@@ -192,7 +186,6 @@ def _write(
     about: Mapping[str, Any],
 ) -> int:
     """Write a run into a new folder; return its number of parameters."""
-    folder.mkdir(parents=True)
     run = new_run(folder, recipe, codecs, metadata={"data": {}, EXPORTED if found.own else ORIGINAL: about})
     run.save()
     state = to_state(found.tensors, description)

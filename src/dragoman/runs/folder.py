@@ -201,10 +201,19 @@ class Run:
         """Write everything except the weights."""
         codecs = {"source": self.source, "target": self.target}
         if self.origin is not None and (self.origin / ORIGINAL).is_dir() and not (self.folder / ORIGINAL).exists():
-            with replacing(self.folder / ORIGINAL) as temporary:
-                shutil.copytree(self.origin / ORIGINAL, temporary)
-            record(self.folder, (self.folder / ORIGINAL).iterdir())
+            self._keep_original(self.origin / ORIGINAL)
         write_run(self.folder, self.recipe, codecs, manifest=self.manifest, dictionary=self.dictionary)
+
+    def _keep_original(self, kept: Path) -> None:
+        """Copy what another run keeps of a pretrained model. Raises RunError if it cannot be written."""
+        try:
+            with replacing(self.folder / ORIGINAL) as temporary:
+                temporary.mkdir()
+                for path in kept.iterdir():
+                    shutil.copyfile(path, temporary / path.name)
+            record(self.folder, (self.folder / ORIGINAL).iterdir())
+        except OSError as error:
+            raise _unwritable(self.folder, error) from None
 
 
 _NAMES: Mapping[Purpose, str] = {
@@ -240,7 +249,9 @@ def write_run(
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
     """Return the error that says why a run cannot be written."""
-    return RunError(f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out")
+    return RunError(
+        f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out, or make room"
+    )
 
 
 def check_new(folder: Path, *, resumable: bool = True) -> None:
@@ -270,7 +281,10 @@ def replacing_run(folder: Path) -> Iterator[Path]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with replacing(folder.absolute()) as temporary:
             temporary.mkdir()
-            yield temporary
+            try:
+                yield temporary
+            except RunError as error:  # of the folder as it is called for as long
+                raise RunError(str(error).replace(str(temporary), str(folder))) from None
     except OSError as error:
         raise _unwritable(folder, error) from None
 
