@@ -128,6 +128,7 @@ def test_a_folder_without_weights_says_what_is_there(tmp_path: Path) -> None:
         ("manifest.json", "is a run of Dragoman already"),
         ("adapter_config.json", "holds an adapter .* merge it into its model first"),
         ("model.bin", "is a model of CTranslate2"),
+        ("model.npz", "has an .npz of Marian, but no decoder.yml"),
     ],
 )
 def test_a_folder_without_configuration_says_what_it_is(tmp_path: Path, present: str | None, named: str) -> None:

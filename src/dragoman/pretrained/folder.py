@@ -225,6 +225,11 @@ def _no_config(folder: Path) -> str:
         return (
             f"{folder} is a model of CTranslate2, which cannot be converted back; give the model that it was made from"
         )
+    if any(folder.glob("*.npz")):
+        return (
+            f"{folder} has an .npz of Marian, but no decoder.yml, which names it (`models`) and its vocabularies (`vocabs`); "
+            "copy that too, or write it"
+        )
     return f"{folder} has no {CONFIG}; give the folder of a model as Hugging Face saves it"
 
 
