@@ -2,9 +2,10 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sentencepiece import SentencePieceProcessor
@@ -184,6 +185,15 @@ def test_a_damaged_tokeniser_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ImportModelError, match=r"gives `b` and `a` the same id 0"):
         load_codecs(tmp_path / "marian", config)
+
+
+@pytest.mark.parametrize("added", [[1], {"3": None}, {"x": {"content": "a"}}, {"3": {}}])
+@pytest.mark.parametrize("write", [write_marian, write_t5])
+def test_added_tokens_that_are_none_are_refused(tmp_path: Path, write: Callable[..., Any], added: object) -> None:
+    config = write(tmp_path / "model")
+    (tmp_path / "model" / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+    with pytest.raises(ImportModelError, match=r"the tokeniser's files in .* are damaged"):
+        load_codecs(tmp_path / "model", config)
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def load_codecs(folder: Path, config: Config, *, prefixes: Prefixes | None = Non
         raise ImportModelError(f"a prefix of words is only for T5, not for `{config['model_type']}`; remove it")
     try:
         return build(folder, {**config, "prefixes": dict(prefixes)} if prefixes else config)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ImportModelError(
             f"the tokeniser's files in {folder} are damaged ({error}); download them again"
         ) from None
