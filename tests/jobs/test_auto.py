@@ -269,6 +269,20 @@ def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path
     assert own["kind"] == kind and {name for name in own if own[name] != other[name]} <= {"start_from", "dropout"}
 
 
+@pytest.mark.parametrize("kind", ["auto", "transformer"])
+def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(trained: Trained, kind: str) -> None:
+    base = trained("transformer", "model.decoder_layers=1", "model.width=400", "training.steps=1")
+    sizes = (
+        ""
+        if kind == "auto"
+        else "encoder_layers: auto, decoder_layers: auto, width: auto, feed_forward: auto, heads: auto, "
+    )
+    given = left_to_auto(f"model={{kind: {kind}, {sizes}start_from: {{whole: {base}}}}}", "training.guided=auto")
+    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
+    assert found.training.guided is not None and found.training.guided.layer == 1
+    assert found.training.learning_rate == pytest.approx(0.006 * 0.8)
+
+
 def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained) -> None:
     masked = trained("masked_lm")
     model = f"model={{kind: transformer, width: 16, start_from: {{encoder: {masked}}}}}"

@@ -135,6 +135,7 @@ def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
     if base is None:
         return choose_model(recipe, work)
     own = base.recipe.model.model_dump(mode="json")
+    work = replace(work, width=own.get("width"), layers=own.get("decoder_layers"))
     if "model.kind" not in recipe.auto:
         kept = {f"model.{name}": value for name, value in own.items() if "dropout" not in name}
         return _replaced(choose_model(recipe, work), kept)
