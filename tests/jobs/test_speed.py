@@ -61,6 +61,8 @@ def test_sentences_are_no_longer_than_the_model_takes(monkeypatch: pytest.Monkey
         )
         measure_speed(given, SHARED, CPU, say=silent)
     assert shapes[0] == (20, 10) and shapes[-1] == (8, 25)
+    measure_speed(recipe("transformer", "training.batch_tokens=1000000"), SHARED, CPU, say=silent)
+    assert shapes[-1] == (speed.LARGEST // 25, 25)
 
 
 def test_recurrent_loops_run_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,9 @@ TIMED = 3
 SECONDS = 5.0
 """Seconds of timed steps after which there are no more."""
 BATCH = 1500
-"""Most tokens of a batch."""
+"""Tokens of a batch of the reference model."""
+LARGEST = 8000
+"""Most tokens of a batch of any model: as many as `auto` ever chooses."""
 REFERENCE = {
     "kind": "transformer",
     "encoder_layers": 3,
@@ -65,7 +67,9 @@ def measure_speed(
     length = longest(recipe, LENGTH)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), threads_restored():
         torch.set_num_threads(training.threads or torch.get_num_threads())
-        batch = example(recipe, max(min(training.batch_tokens, BATCH) // length, 1), length, vocabularies=vocabularies)
+        batch = example(
+            recipe, max(min(training.batch_tokens, LARGEST) // length, 1), length, vocabularies=vocabularies
+        )
         batch = batch.to(device)
         model = build_model(recipe.model, vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
