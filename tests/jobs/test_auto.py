@@ -11,6 +11,7 @@ from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
 from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
 from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
+from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import FILLED, Workload, choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
@@ -281,6 +282,14 @@ def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(t
     found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
     assert found.training.guided is not None and found.training.guided.layer == 1
     assert found.training.learning_rate == pytest.approx(0.006 * 0.8)
+
+
+def test_a_lexicon_does_not_replace_the_embeddings_of_the_run_that_a_model_starts_from(trained: Trained) -> None:
+    base = trained("rnn", "model.tied=true", "model.lexical=true", "training.steps=1")
+    given = left_to_auto(f"model={{kind: auto, start_from: {{whole: {base}}}}}", "training.guided=auto")
+    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
+    check_recipe(found)
+    assert found.model.kind == "rnn" and found.training.guided is not None and not found.training.guided.lexicon
 
 
 def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained) -> None:

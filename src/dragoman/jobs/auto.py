@@ -139,7 +139,7 @@ def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
     if "model.kind" not in recipe.auto:
         kept = {f"model.{name}": value for name, value in own.items() if "dropout" not in name}
         return _replaced(choose_model(recipe, work), kept)
-    trained = recipe.with_model(base.recipe.model)
+    trained = recipe.with_model(base.recipe.model.model_copy(update={"start_from": recipe.model.start_from}))
     sizes = [Choice(f"model.{name}", value, "") for name, value in own.items() if name not in START]
     return [*_replaced(sizes, {"model.kind": own["kind"]}), *choose_model(trained, work)]
 
