@@ -1,5 +1,6 @@
 """`dragoman tune`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -42,8 +43,11 @@ def tune(
 
         check_languages(open_run(run).languages, source, references[0])
         found = tune(run, rerank, sources, references=sets, decoding=options, device=device)
-    runs = " ".join(f"--rerank {other}" for other in rerank)
+    runs = " ".join(f"--rerank {shlex.quote(str(other))}" for other in rerank)
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
-    note(f"Use it with: dragoman translate {run} {runs} --set '{setting}'")
+    if found.bleu > found.before:
+        note(f"Use it with: dragoman translate {shlex.quote(str(run))} {runs} --set '{setting}'")
+    else:
+        note("No weights that were tried are better than none: translate without --rerank.")
     print(setting)
