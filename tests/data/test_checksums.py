@@ -50,6 +50,19 @@ def test_a_changed_file_is_read_again(tmp_path: Path, reads: list[Path]) -> None
     assert len(reads) == 2
 
 
+def test_a_file_that_was_changed_is_read_again_though_size_and_time_are_those_from_before(tmp_path: Path) -> None:
+    """As where a corrected corpus is unpacked from an archive that gives all files one time."""
+    path = tmp_path / "a"
+    checksums = []
+    for content in (b"text", b"TEXT"):
+        path.write_bytes(content)
+        os.utime(path, ns=(1, 1))
+        memory = Checksums(tmp_path / "memory.json")
+        checksums.append(memory.of(path))
+        memory.save()
+    assert checksums == [hashlib.sha256(content).hexdigest() for content in (b"text", b"TEXT")]
+
+
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1}', b"\xff", b"{"])
 def test_a_damaged_memory_is_forgotten(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"text")

@@ -1,4 +1,4 @@
-"""Checksums of files, cached as long as size and modification time stay the same."""
+"""Checksums of files, cached as long as size and times of change stay the same."""
 
 import hashlib
 import json
@@ -24,15 +24,17 @@ class Checksums:
         if memory is not None:
             with suppress(OSError, ValueError, AttributeError):
                 table = load_json(memory).items()
-                self._known = {path: entry for path, entry in table if isinstance(entry, list) and len(entry) == 3}
+                self._known = {path: entry for path, entry in table if isinstance(entry, list) and len(entry) == 4}
 
     def of(self, path: Path) -> str:
         """Return the checksum of a file. Raises CorpusError if it cannot be read."""
         try:
             status = path.stat()
             known = self._known.get(str(path.resolve()))
-            if known is None or known[:2] != [status.st_size, status.st_mtime_ns]:
-                known = [status.st_size, status.st_mtime_ns, file_checksum(path)]
+            # Programs that unpack or copy set the time of modification (mtime), but nobody sets that of change (ctime).
+            signs = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            if known is None or known[:3] != signs:
+                known = [*signs, file_checksum(path)]
                 self._known[str(path.resolve())] = known
         except FileNotFoundError:
             raise no_file(path) from None
@@ -41,7 +43,7 @@ class Checksums:
         except OSError as error:
             advice = "check its permissions" if isinstance(error, PermissionError) else "check its path"
             raise CorpusError(f"{path} cannot be read ({error.strerror}); {advice}") from None
-        return str(known[2])
+        return str(known[3])
 
     def save(self) -> None:
         """Write the cache atomically; if the folder is not writable, only time is lost."""

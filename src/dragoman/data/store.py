@@ -187,7 +187,7 @@ def fingerprints(
 ) -> list[dict[str, Any]]:
     """Describe corpora by their settings and the SHA-256 of their files, ready for JSON.
 
-    `memory` keeps checksums between calls: a file is read again only where its size or its time of change is new.
+    `memory` keeps checksums between calls: a file is read again only where its size or a time of change is new.
     Raises CorpusError if a file is missing or cannot be read.
     """
     checksums = Checksums(memory)
