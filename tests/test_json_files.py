@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,6 +54,17 @@ def test_a_file_that_is_too_large_is_damaged(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "file").write_text('{"a": 100}')
     with pytest.raises(RunError, match=r"file is damaged; restore it$"):
         read(tmp_path / "file")
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text('{"a": 10}')
+    read(tmp_path / "file")
+    tracemalloc.start()
+    try:
+        read(tmp_path / "file")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 VALUES = st.recursive(

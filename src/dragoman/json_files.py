@@ -1,6 +1,7 @@
 """Read JSON, and say in one sentence what is wrong with a file of it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,9 @@ def parse_json(text: str | bytes) -> Any:
 def read_text(path: Path) -> str:
     """Return the text of a file. Raises OSError if it cannot be read, ValueError if it is too large or no UTF-8."""
     with open_file(path) as stream:
-        content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
-    return content.decode("utf-8")
+        if os.fstat(stream.fileno()).st_size > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+        return stream.read().decode("utf-8")
 
 
 def load_json(path: Path) -> Any:
