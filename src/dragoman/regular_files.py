@@ -36,6 +36,19 @@ def is_name(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
 
 
+def is_utf8(path: Path) -> bool:
+    r"""Tell whether a path is UTF-8 text, as a library needs it that opens files itself.
+
+    >>> is_utf8(Path("tệp")), is_utf8(Path("t\udce9p"))
+    (True, False)
+    """
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _require(mode: int, path: Path) -> None:
     """Raise OSError unless a mode is that of a file."""
     if stat.S_ISDIR(mode):

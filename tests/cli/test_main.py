@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 import typer
-from tests.tiny import Trained, dragoman, process, refusal
+from tests.tiny import Trained, dragoman, process, recipe_file, refusal
 
 from dragoman.cli import main as cli
 from dragoman.cli.main import CommandFiles
@@ -186,6 +186,14 @@ def test_an_argument_that_is_not_utf8_is_refused(trained: Trained, tmp_path: Pat
     sentence = refusal("attend", trained("rnn"), "caf\udce9", "--target", "mèo", "-o", tmp_path / "a.html")
     assert "`caf\\udce9` is not UTF-8 text" in sentence
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_path_is_not_utf8_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+    sentence = refusal("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "caf\udce9")
+    assert sentence.endswith(
+        "caf\\udce9 is not UTF-8 text, as the path of a run must be; choose another folder with --out"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
 
 
 def commands_that_load_a_run() -> list[str]:

@@ -103,6 +103,12 @@ def test_a_missing_file_is_refused(path: Path) -> None:
         load_tensors(path)
 
 
+def test_a_path_that_is_not_utf8_is_no_damage(path: Path) -> None:
+    with pytest.raises(RunError, match=r"its path is not UTF-8 text; rename the folder$") as caught:
+        load_tensors(path.parent / "caf\udce9" / path.name)
+    assert not isinstance(caught.value, DamagedError)
+
+
 @pytest.mark.parametrize(("by", "how"), [(1, "newer"), (-1, "older")])
 def test_a_file_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch, by: int, how: str) -> None:
     own = checkpoint.FORMAT

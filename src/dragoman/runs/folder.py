@@ -30,6 +30,7 @@ from dragoman.machine.provenance import versions
 from dragoman.models.build import BUILT_IN, Model, build_model, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
+from dragoman.regular_files import is_utf8
 from dragoman.runs.integrity import (
     COMPARED,
     IDENTITY,
@@ -257,8 +258,10 @@ def _unwritable(folder: Path, error: OSError) -> RunError:
 def check_new(folder: Path, *, resumable: bool = True) -> None:
     """Raise RunError if a folder contains a run, or files that are not a run's. Hidden files do not count.
 
-    `resumable` says whether the command could continue an existing run.
+    `resumable` says whether the command could continue an existing run. A path that is not UTF-8 text is refused too.
     """
+    if not is_utf8(folder):
+        raise RunError(f"{folder} is not UTF-8 text, as the path of a run must be; choose another folder with --out")
     if (folder / "manifest.json").exists():
         hint = "add --resume to continue it, or " if resumable else ""
         raise RunError(f"{folder} already holds a run; {hint}choose another folder with --out")

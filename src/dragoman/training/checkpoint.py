@@ -20,7 +20,7 @@ from dragoman.errors import DamagedError, RunError, TrainingError
 from dragoman.json_files import parse_json
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.outline import without_memory
-from dragoman.regular_files import require_file
+from dragoman.regular_files import is_utf8, require_file
 
 FORMAT = 2
 """Version of run folders and checkpoints. Format 1 had recurrent models with unscaled embeddings, which would translate
@@ -60,6 +60,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
     Raises DamagedError if the file is missing, truncated or changed, RunError if it has another format or may not be read.
     """
+    if not is_utf8(path):
+        raise RunError(f"{path} cannot be opened, since its path is not UTF-8 text; rename the folder")
     try:
         require_file(path)
         with safe_open(path, framework="pt") as file:
