@@ -17,17 +17,31 @@ pytest.importorskip("uvicorn")
 
 from dragoman.errors import InputError
 from dragoman.serving.app import create_app
+from dragoman.serving.interface import Gate, OpenGate
 from dragoman.serving.server import Server, is_private, listen, routers_of, server_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.store import MEMORY, open_store
 
 
+class Counting(OpenGate):
+    """Counts characters."""
+
+    characters = 0
+
+    async def admit(self, request: Any, characters: int) -> None:
+        self.characters += characters
+
+    async def refund(self, request: Any, characters: int) -> None:
+        self.characters -= characters
+
+
 @contextmanager
-def serving(worker: Reversing, **settings: Any) -> Iterator[tuple[int, Server]]:
+def serving(worker: Reversing, *, gate: Gate | None = None, **settings: Any) -> Iterator[tuple[int, Server]]:
     """Serve in a thread, and give the port and the server."""
     chosen = ServiceSettings(**settings)
     service = service_of(worker, **settings)
-    server = server_of(create_app(service, chosen, routers=routers_of(open_store(MEMORY))), service, chosen)
+    app = create_app(service, chosen, routers=routers_of(open_store(MEMORY)), gate=gate)
+    server = server_of(app, service, chosen)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
@@ -121,6 +135,22 @@ def test_what_was_asked_before_the_end_is_answered() -> None:
     assert answers[0][0] == 200 and answers[0][1]["translations"][0]["text"] == ".tsaL"
     with pytest.raises(OSError):
         post(port, "Late.")
+
+
+def test_what_takes_too_long_at_the_end_is_refused_and_not_counted() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    gate = Counting()
+    answers: list[Any] = []
+    with serving(worker, gate=gate, drain_s=0) as (port, server):
+        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
+        asking.start()
+        until(lambda: len(worker.batches) == 1)
+        server.handle_exit(15, None)
+        asking.join(20)
+        worker.released.set()
+    ((status, refusal),) = answers
+    assert (status, refusal["error"]["code"], gate.characters) == (503, "shutting_down", 0)
 
 
 def test_a_port_in_use_is_refused_in_a_sentence() -> None:

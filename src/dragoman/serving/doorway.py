@@ -16,7 +16,15 @@ from typing import Any
 
 from starlette.requests import Request
 
-from dragoman.serving.interface import Gate, OpenGate, OverloadedError, ServiceError, TooLargeError, TooSlowError
+from dragoman.serving.interface import (
+    Gate,
+    OpenGate,
+    OverloadedError,
+    ServiceError,
+    ShuttingDownError,
+    TooLargeError,
+    TooSlowError,
+)
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
@@ -80,9 +88,8 @@ class Doorway:
                 await self._let_in(scope, body, receive, visit=visit)
         except ServiceError as refusal:
             await visit.refuse(refusal)
-        except asyncio.CancelledError:
-            visit.status = visit.status or 503
-            raise
+        except asyncio.CancelledError:  # the server ends, and waits no longer
+            await visit.refuse(ShuttingDownError("the service is shutting down; try another server, or again later"))
         except Exception as error:
             self.log.fault(error, id=visit.number)
             await visit.refuse(_Fault(FAULT))
@@ -171,6 +178,7 @@ class Doorway:
         finally:
             for task in (work, watching):
                 task.cancel()
+            await asyncio.wait({work, watching})
 
     def _note(self, scope: MutableMapping[str, Any], visit: "_Visit") -> None:
         """Count a request and write its line."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from dragoman.documents.alignment import Alignment
-from dragoman.serving.app import gate_of, note_texts
+from dragoman.serving.app import gate_of, note_texts, service_of
 from dragoman.serving.formatting import has_words
 from dragoman.serving.glossaries import with_terms
 from dragoman.serving.interface import (
@@ -68,10 +68,12 @@ async def admit(request: Request, texts: Sequence[str], characters: int) -> None
 
 @asynccontextmanager
 async def refunded(request: Request, characters: int) -> AsyncIterator[None]:
-    """Take back what the gate counted for a request if it gets no translation, whoever's fault that is."""
+    """Take back what the gate counted for a request if it gets no translation, unless its sender did not wait for it."""
     try:
         yield
-    except Exception:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not service_of(request).draining:
+            raise
         await gate_of(request).refund(request, characters)
         raise
 
