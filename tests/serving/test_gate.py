@@ -1,13 +1,19 @@
 """Who may pass: keys from wherever clients put them, rates and quotas, and what is taken back."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from starlette.requests import Request
+from tests.serving.phrases import Phrases
 
+from dragoman.serving.app import create_app
 from dragoman.serving.gate import KeyGate, MissingKeyError, QuotaError, WrongKeyError, given_key
 from dragoman.serving.interface import Gate, OverloadedError
 from dragoman.serving.keys import Keys
+from dragoman.serving.server import routers_of
+from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.store import MEMORY, open_store
 
 
@@ -89,3 +95,23 @@ def test_who_sends_a_body_is_recognised_without_being_counted():
         await gate.admit(mine, 1)
 
     asyncio.run(all_of_it())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/translate", {"q": "hello", "source": "en", "target": "vi"}),
+        ("/v2/translate", {"text": ["hello"], "target_lang": "VI"}),
+        ("/v1/translate", {"text": "hello", "target": "vi"}),
+    ],
+)
+def test_callers_are_not_told_what_a_database_says(path: str, body: Any, capsys: pytest.CaptureFixture[str]):
+    store = open_store(MEMORY)
+    keys = Keys(store)
+    headers = {"authorization": f"Bearer {keys.add('a')}"}
+    client = TestClient(create_app(Phrases(), ServiceSettings(), routers=routers_of(store), gate=KeyGate(keys)))
+    store.run("DROP TABLE keys")
+    found = client.post(path, json=body, headers=headers)
+    assert (found.status_code, found.headers["retry-after"]) == (503, "5")
+    assert "database" in found.text and "no such table" not in found.text
+    assert "no such table: keys" in capsys.readouterr().err

@@ -10,9 +10,10 @@ from tests.serving.phrases import Phrases
 from dragoman.serving.app import create_app
 from dragoman.serving.files import READERS, Upload
 from dragoman.serving.gate import KeyGate
-from dragoman.serving.interface import OverloadedError, TooSlowError
+from dragoman.serving.interface import ModelError, OverloadedError, TooSlowError
 from dragoman.serving.keys import Keys
 from dragoman.serving.libretranslate import LibreTranslate
+from dragoman.serving.server import routers_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.store import MEMORY, open_store
 
@@ -243,3 +244,20 @@ def test_a_file_is_opened_only_for_a_key_that_is_known(service: Phrases):
         assert sent(data={"api_key": keys.add("mine")}).status_code == 200
         assert sent(headers={"Authorization": f"Bearer {keys.add('other')}"}).status_code == 200
     assert opened == ["a.txt"] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/translate", {"q": "hello", "source": "en", "target": "vi"}),
+        ("/v2/translate", {"text": ["hello"], "source_lang": "EN", "target_lang": "VI"}),
+    ],
+)
+def test_the_log_says_why_a_model_does_not_work(path: str, body: Any, capsys: pytest.CaptureFixture[str]):
+    error = ModelError("the model cannot be loaded; the log of the service says why")
+    error.__cause__ = OSError("the disk is gone")
+    routers = routers_of(open_store(MEMORY))
+    client = TestClient(create_app(Phrases(failures=[error]), ServiceSettings(), routers=routers))
+    assert client.post(path, json=body).status_code == 500
+    shown = capsys.readouterr().err
+    assert "the disk is gone" in shown and '"refused": "model_error"' in shown

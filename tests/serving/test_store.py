@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import InputError
-from dragoman.serving.store import MEMORY, open_store
+from dragoman.serving.store import MEMORY, StoreError, open_store
 
 
 def count_up(store, times: int) -> None:
@@ -60,6 +60,13 @@ def test_postgresql_without_its_package_is_refused_in_one_sentence(monkeypatch: 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InputError, match=r"dragoman\[postgresql\]"):
         open_store("postgresql://localhost/keys")
+
+
+def test_what_a_database_refuses_is_said_in_one_sentence():
+    store = open_store(MEMORY)
+    with pytest.raises(StoreError, match=r"no such table: none.*try again") as caught:
+        store.run("SELECT * FROM none")
+    assert isinstance(caught.value, InputError) and "\n" not in str(caught.value)
 
 
 def test_a_database_that_does_not_answer_is_named_without_its_password():

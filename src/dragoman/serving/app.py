@@ -16,10 +16,11 @@ from starlette.exceptions import HTTPException
 from dragoman.errors import DragomanError
 from dragoman.serving.api_page import api_page
 from dragoman.serving.doorway import NOTES, REFUSAL, Doorway, error_body
-from dragoman.serving.interface import Gate, OpenGate, Service, ServiceError
+from dragoman.serving.interface import Gate, OpenGate, Service, ServiceError, UnavailableError
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.store import StoreError
 
 CONTENT_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 """What the page of the interface may do: nothing but show itself."""
@@ -103,7 +104,9 @@ def note_texts(request: Request, texts: Sequence[str]) -> None:
 
 
 def as_service_error(error: DragomanError) -> ServiceError:
-    """Return an error as one that has a status."""
+    """Return an error as one that has a status. Where the database is, and what it says, is for the log alone."""
+    if isinstance(error, StoreError):
+        return UnavailableError("the database of this service cannot be used now; try again later")
     return error if isinstance(error, ServiceError) else ServiceError(str(error))
 
 
@@ -124,7 +127,7 @@ def retry_headers(error: ServiceError) -> dict[str, str]:
 
 async def _refuse_strangers(request: Request) -> None:
     """Raise what the doorway found against a request, of which it has not read the body: each route says so in its own shape."""
-    refusal: ServiceError | None = getattr(request.state, REFUSAL, None)
+    refusal: DragomanError | None = getattr(request.state, REFUSAL, None)
     if refusal is not None:
         raise refusal
 

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from dragoman.errors import DragomanError
 from dragoman.serving import deepl_shapes as shapes
-from dragoman.serving.app import as_service_error, gate_of, retry_headers, settings_of
+from dragoman.serving.app import gate_of, note_refusal, retry_headers, settings_of
 from dragoman.serving.fields import Fields, NotJsonError, read_fields
 from dragoman.serving.gate import KeyGate, QuotaError
 from dragoman.serving.interface import Service, ServiceError, UnknownLanguageError
@@ -48,25 +48,24 @@ class DeepLRoute(APIRoute):
             try:
                 response = await handle(request)
             except DragomanError as error:
-                response = refused(error)
+                response = refused(note_refusal(request, error))
             response.headers[TRACE] = str(getattr(request.state, "request_id", "") or uuid.uuid4().hex)
             return response
 
         return answer
 
 
-def refused(error: DragomanError) -> JSONResponse:
+def refused(known: ServiceError) -> JSONResponse:
     """Return the answer to a request that is refused."""
-    known = as_service_error(error)
     status, body = known.status, {"message": str(known)}
-    match error:
+    match known:
         case QuotaError():
             status, body = QUOTA_EXCEEDED, {"message": "Quota for this billing period has been exceeded."}
         case UnknownLanguageError():
             status, body = 400, {"message": "Value for 'target_lang' not supported."}
         case NotJsonError():
             body = {"message": "Bad request. Reason: the body cannot be read as what it says it is."}
-    if detail := getattr(error, "detail", ""):
+    if detail := getattr(known, "detail", ""):
         body["detail"] = detail
     return JSONResponse(body, status, retry_headers(known))
 

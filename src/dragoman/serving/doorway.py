@@ -16,6 +16,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from dragoman.errors import DragomanError
 from dragoman.serving.interface import (
     Gate,
     OpenGate,
@@ -113,7 +114,7 @@ class Doorway:
         if visit.method == "POST" and (own or sends_files):
             try:
                 await self.gate.recognise(request, in_body=not own)
-            except ServiceError as refusal:
+            except DragomanError as refusal:
                 scope["state"][REFUSAL] = refusal
                 visit.unread = True
         return not visit.unread

@@ -317,6 +317,14 @@ class ModelError(ServiceError):
     code = "model_error"
 
 
+class UnavailableError(ServiceError):
+    """Something that the service needs and that does not answer now; the log of the service says what."""
+
+    status = 503
+    code = "unavailable"
+    retry_after = 5.0
+
+
 class TooSlowError(ServiceError):
     """A translation that was not ready in time."""
 

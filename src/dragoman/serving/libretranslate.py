@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from dragoman.errors import DragomanError
 from dragoman.serving import libretranslate_shapes as shapes
-from dragoman.serving.app import as_service_error, gate_of, retry_headers, service_of, settings_of
+from dragoman.serving.app import gate_of, note_refusal, retry_headers, service_of, settings_of
 from dragoman.serving.fields import Fields, read_fields
 from dragoman.serving.files import (
     ATTEMPTS,
@@ -69,16 +69,15 @@ class LibreTranslateRoute(APIRoute):
             try:
                 return await handle(request)
             except DragomanError as error:
-                return refused(error)
+                return refused(note_refusal(request, error))
 
         return answer
 
 
-def refused(error: DragomanError) -> JSONResponse:
+def refused(known: ServiceError) -> JSONResponse:
     """Return the answer to a request that is refused."""
-    known = as_service_error(error)
     status, message = known.status, str(known)
-    match error:
+    match known:
         case MissingKeyError():
             status, message = 400, ASK_OPERATOR
         case WrongKeyError():
@@ -86,7 +85,7 @@ def refused(error: DragomanError) -> JSONResponse:
         case OverloadedError() | QuotaError():
             message = f"Slowdown: {message}"
         case TooLargeError():
-            status, message = 400, f"Invalid request: request ({error.size}) exceeds text limit ({error.limit})"
+            status, message = 400, f"Invalid request: request ({known.size}) exceeds text limit ({known.limit})"
         case UnknownLanguageError():
             status = 400
     return JSONResponse({"error": message}, status, retry_headers(known))

@@ -37,26 +37,35 @@ TABLES = (
 """The same statements for both databases."""
 
 
+class StoreError(InputError):
+    """A database that cannot be used."""
+
+
 class Store:
     """A database. Each statement is one transaction; a store may be used by several threads, one at a time."""
 
-    def __init__(self, connect: Callable[[], Any], *, mark: str, errors: tuple[type[Exception], ...]) -> None:
-        self._connect, self._mark, self._errors = connect, mark, errors
+    def __init__(
+        self, connect: Callable[[], Any], *, mark: str, lost: tuple[type[Exception], ...], errors: type[Exception]
+    ) -> None:
+        self._connect, self._mark, self._lost, self._errors = connect, mark, lost, errors
         self._lock = threading.Lock()
         self._connection = connect()
 
     def run(self, statement: str, *values: object) -> list[Sequence[Any]]:
         """Run a statement, whose values are marked by `?`, and return its rows.
 
-        A connection that the database has ended is made anew, once. Raises InputError if there is no connection then.
+        A connection that the database has ended is made anew, once. StoreError if that is not possible, or the database refuses.
         """
         with self._lock:
             try:
-                return self._run(statement, values)
-            except self._errors:
-                self._connection.close()
-                self._connection = self._connect()
-                return self._run(statement, values)
+                try:
+                    return self._run(statement, values)
+                except self._lost:
+                    self._connection.close()
+                    self._connection = self._connect()
+                    return self._run(statement, values)
+            except self._errors as error:
+                raise StoreError(f"the database cannot be used ({_reason(error)}); try again later") from error
 
     def close(self) -> None:
         """End the connection."""
@@ -93,12 +102,12 @@ def _sqlite(place: str) -> Store:
             for table in TABLES:
                 connection.execute(table)
         except (OSError, sqlite3.Error) as error:
-            raise InputError(
+            raise StoreError(
                 f"{place} cannot be used as a database ({error}); give a SQLite file in a folder that you can write to"
-            ) from None
+            ) from error
         return connection
 
-    return Store(connect, mark="?", errors=())
+    return Store(connect, mark="?", lost=(), errors=sqlite3.Error)
 
 
 def _postgresql(address: str) -> Store:
@@ -120,13 +129,17 @@ def _postgresql(address: str) -> Store:
                 connection.execute(table)
             connection.execute(f"SELECT pg_advisory_unlock({LOCK})")
         except psycopg.Error as error:
-            reason = str(error).strip().split("\n")[0]
-            raise InputError(
-                f"the PostgreSQL database at {_without_password(address)} cannot be used ({reason}); check its address"
-            ) from None
+            raise StoreError(
+                f"the PostgreSQL database at {_without_password(address)} cannot be used ({_reason(error)}); check its address"
+            ) from error
         return connection
 
-    return Store(connect, mark="%s", errors=(psycopg.OperationalError,))
+    return Store(connect, mark="%s", lost=(psycopg.OperationalError,), errors=psycopg.Error)
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of what a database says."""
+    return str(error).strip().split("\n")[0]
 
 
 def _without_password(address: str) -> str:
