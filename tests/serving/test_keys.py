@@ -81,9 +81,16 @@ def test_names_are_unique_among_keys_in_use():
     keys.add("weblate")
 
 
-def test_a_rate_of_nothing_is_refused():
-    with pytest.raises(InputError, match="rate"):
-        Keys(open_store(MEMORY)).add("none", rate=0)
+@pytest.mark.parametrize("limits", [{"rate": 0}, {"rate": 10**30}, {"quota": -1}, {"quota": 10**30}])
+def test_limits_that_cannot_be_kept_are_refused(limits: dict[str, int]):
+    with pytest.raises(InputError, match=r"rate.*quota.*at most"):
+        Keys(open_store(MEMORY)).add("none", **limits)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\tb", "a\nb"])
+def test_a_name_that_would_break_the_list_is_refused(name: str):
+    with pytest.raises(InputError, match="visible characters"):
+        Keys(open_store(MEMORY)).add(name)
 
 
 def test_no_key_is_in_the_file(tmp_path: Path):

@@ -18,6 +18,8 @@ NO_HASH = "0" * 64
 """The hash that a key is compared with which does not exist."""
 
 MINUTE = 60.0
+MOST = 10**15
+"""The largest rate and quota."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,13 @@ class Keys:
     now: Callable[[], float] = time.time
 
     def add(self, name: str, *, rate: int | None = None, quota: int | None = None) -> str:
-        """Create a key and return it: the only time that it can be seen. InputError for a name that another key has."""
-        if (rate is not None and rate < 1) or (quota is not None and quota < 0):
-            raise InputError("a rate is at least 1 request in a minute, and a quota 0 characters or more")
+        """Create a key and return it: the only time that it can be seen. InputError for a name or limits that will not do."""
+        if (rate is not None and not 1 <= rate <= MOST) or (quota is not None and not 0 <= quota <= MOST):
+            raise InputError(
+                f"a rate is at least 1 request in a minute, and a quota 0 characters; both are at most {MOST:,}, or left out"
+            )
+        if not name.strip() or not name.isprintable():
+            raise InputError(f"{shorten(name)!r} is no name of a key; give one of visible characters on one line")
         if any(key.name == name and key.revoked is None for key in self.all()):
             raise InputError(
                 f"there is a key called `{shorten(name)}` already; revoke it first, or choose another name"
