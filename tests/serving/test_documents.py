@@ -59,7 +59,7 @@ def test_a_document_tells_its_progress_and_is_fetched(client: TestClient, clock:
     answer = client.get(made["url"])
     assert answer.content.decode() == "nhà đỏ\n" * 120
     assert answer.headers["content-disposition"] == (
-        "attachment; filename=\"b_o_c_o.vi.txt\"; filename*=UTF-8''b%C3%A1o%20c%C3%A1o.vi.txt"
+        "attachment; filename=\"bao_cao.vi.txt\"; filename*=UTF-8''b%C3%A1o%20c%C3%A1o.vi.txt"
     )
     clock[0] += KEEP_SECONDS + 1
     assert client.get(made["url"]).status_code == 404
@@ -80,6 +80,7 @@ def test_tags_stay_and_the_language_is_detected(client: TestClient, service: Phr
         ("a.txt", b"hello", {"source": "xx"}, "`xx` is not translated into `vi` by this service"),
         ("a.txt", b"hello", {"source": "vi"}, "into their own language, `vi`"),
         ("a.txt", b"x", {"target": ""}, "as `target`"),
+        ("a.txt", b"x", {"glossary": "mine"}, "`glossary` is no field of a document; send file, target"),
         ("a.html", "é".encode("latin-1"), {}, "UTF-8"),
     ],
 )

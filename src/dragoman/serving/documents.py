@@ -25,9 +25,13 @@ from dragoman.serving.files import (
     translated_portions,
 )
 from dragoman.serving.forms import REFUSED, DocumentForm, ProblemForm
+from dragoman.serving.gate import PARAMETERS
 from dragoman.serving.interface import Answer, Call, ServiceError
 from dragoman.serving.openapi import EVENTS, MULTIPART, body, refusals
 from dragoman.serving.translating import admit, refunded, resolved
+
+KNOWN = {"target", "source", "model", *PARAMETERS}
+"""Fields of a document beside the file; a key may be in the address."""
 
 
 def translated_name(name: str, target: str) -> str:
@@ -71,6 +75,10 @@ class Documents:
             )
         if not file.content:
             raise ServiceError(f"{shorten(file.name)} is empty; give a document with text")
+        if unknown := set(fields.values) - KNOWN:
+            raise ServiceError(
+                f"`{shorten(min(unknown))}` is no field of a document; send file, target, source and model"
+            )
         reader = self.readers.get(suffix_of(file.name))
         if reader is None:
             known = ", ".join(suffix[1:] for suffix in self.readers)

@@ -21,6 +21,9 @@ from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import translate, translate_aligned
 
+BARRED = str.maketrans("đĐøØłŁ", "dDoOlL")
+"""Letters with a stroke, which Unicode does not take apart."""
+
 KEEP_SECONDS = 30 * 60.0
 """How long a file waits to be fetched."""
 
@@ -163,14 +166,15 @@ class Downloads:
 
 
 def safe_name(name: str) -> str:
-    """Return the last part of a path, with nothing in it but letters, digits, points, hyphens and underscores.
+    """Return the last part of a path, with nothing in it but letters without accents, digits, points, hyphens and underscores.
 
     >>> safe_name("../../etc/pass wd.txt"), safe_name("C:\\\\x\\\\báo cáo.TXT"), safe_name("..")
-    ('pass_wd.txt', 'b_o_c_o.TXT', 'file')
+    ('pass_wd.txt', 'bao_cao.TXT', 'file')
     >>> safe_name("Отчёт.docx"), safe_name(".txt")
     ('file.docx', 'txt')
     """
-    last = re.split(r"[/\\]", name)[-1]
+    plain = unicodedata.normalize("NFKD", name.translate(BARRED))
+    last = re.split(r"[/\\]", "".join(sign for sign in plain if not unicodedata.combining(sign)))[-1]
     stem, _, suffix = last.rpartition(".") if "." in last.lstrip(".") else (last, "", "")
     stem, suffix = (re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("._") for part in (stem, suffix))
     return f"{stem[-90:] or 'file'}.{suffix[-9:]}" if suffix else stem[-100:] or "file"
