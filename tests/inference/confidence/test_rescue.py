@@ -51,6 +51,9 @@ def test_the_best_of_the_samples_is_chosen(trained: Trained, monkeypatch: pytest
     monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [replace(offered[0], assessment=Assessment((), 0.05))])
     worse = module.rescue(assessor, SENTENCES[:1], [marked])
     assert (worse.translations, worse.cured) == ([marked], 0)
+    alarmed = replace(found, text="sure", assessment=Assessment((Alarm("too long"),), 0.99))
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [alarmed])
+    assert module.rescue(assessor, SENTENCES[:1], [marked]).translations == [marked]
 
 
 def test_several_translations_of_a_sentence_are_refused(trained: Trained) -> None:

@@ -44,7 +44,7 @@ def rescue(
     settings: DecodingSettings | None = None,
     **options: Any,
 ) -> Rescued:
-    """Replace each flagged translation by the best of itself and its samples, where one is better.
+    """Replace each flagged translation by the best of itself and its samples with no more alarms, where one is better.
 
     `translations` have assessments; the other arguments are those of `Assessor.translate`, without single decoding settings. A
     replaced one keeps the text before the rescue in its assessment. InputError for several translations of a sentence.
@@ -70,7 +70,9 @@ def rescue(
             to=[languages[row]],
             **options,
         )
-        best = max((own, replace(drawn, alternatives=()), *drawn.alternatives), key=_rank)
+        drawings = (replace(drawn, alternatives=()), *drawn.alternatives)
+        alarms = len(own.assessment.alarms)
+        best = max((own, *(one for one in drawings if len(one.assessment.alarms) <= alarms)), key=_rank)
         cured += not best.assessment.flagged
         if best.text != own.text:
             results[row] = replace(best, assessment=replace(best.assessment, replaced=own.text))
