@@ -176,7 +176,10 @@ def build_store(
         _make(place, rows, codecs, summary=pair_filter.summary, encoders=encoders)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise CorpusError(f"the encoded corpus cannot be written to {folder} ({reason}); make room there") from None
+        raise CorpusError(
+            f"the encoded corpus cannot be written to {folder} ({reason}); make room there, let this user write there, or choose "
+            "another place for the run with --out"
+        ) from None
     store = Store(place)
     damaged = [f"the encoded corpus {place} was damaged, so it was rebuilt"] if was_there else []
     return store, replace(store.summary, warnings=[*damaged, *store.summary.warnings])
