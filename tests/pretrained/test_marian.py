@@ -2,7 +2,9 @@
 
 import json
 import math
+import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -278,18 +280,16 @@ def test_a_damaged_vocabulary_is_refused(tmp_path: Path, text: str) -> None:
 def test_missing_files_are_named(tmp_path: Path, lost: str, named: str) -> None:
     write_raw(tmp_path / "opus")
     (tmp_path / "opus" / lost).unlink()
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=named):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)
 
 
 def test_weights_of_other_vocabularies_are_refused(tmp_path: Path) -> None:
     write_raw(tmp_path / "opus")
     with (tmp_path / "opus" / "vocab.both.yml").open("a", encoding="utf-8") as file:
         file.write(f"more: {len(read_vocabulary(tmp_path / 'opus' / 'vocab.both.yml'))}\n")
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=r"do not belong together"):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)
 
 
 def flipped(content: bytes) -> bytes:
@@ -298,23 +298,28 @@ def flipped(content: bytes) -> bytes:
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize("damage", [flipped, lambda content: content[: len(content) // 2], lambda _: b"no archive"])
+def unclosed(_: bytes) -> bytes:
+    """Return a whole archive, of one array whose header breaks off."""
+    with zipfile.ZipFile(file := BytesIO(), "w") as archive:
+        archive.writestr("special:model.yml.npy", b"\x93NUMPY\x01\0\x02\0{(")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("damage", [flipped, unclosed, lambda content: content[: len(content) // 2], lambda _: b"none"])
 def test_a_damaged_archive_is_named(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     write_raw(tmp_path / "opus")
     model = tmp_path / "opus" / "model.npz"
     model.write_bytes(damage(model.read_bytes()))
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=r"model\.npz is damaged or incomplete \(.+\); download it again"):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)
 
 
 @pytest.mark.parametrize("lost", ["Wemb", "decoder_l2_context_Wk"])
 def test_an_array_that_is_missing_is_named(lost: str, tmp_path: Path) -> None:
     write_raw(tmp_path / "opus")
     rewritten(tmp_path / "opus" / "model.npz", lambda table: table.pop(lost))
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=rf"lacks the array `{lost}`"):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)
 
 
 def rewritten(model: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -346,9 +351,8 @@ def test_a_decoder_file_that_cannot_be_followed_is_named(tmp_path: Path, change:
     (tmp_path / "opus" / "model.npz.spm").write_bytes(b"no pieces")
     path = tmp_path / "opus" / "decoder.yml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | change))
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=named):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)
 
 
 def test_damaged_text_files_are_named(tmp_path: Path) -> None:
@@ -382,6 +386,5 @@ def test_settings_that_cannot_be_read_are_named(
 ) -> None:
     write_raw(tmp_path / "opus")
     rewritten(tmp_path / "opus" / "model.npz", change)
-    (tmp_path / "place").mkdir()
     with pytest.raises(ImportModelError, match=named):
-        read_marian(tmp_path / "opus", tmp_path / "place")
+        read_marian(tmp_path / "opus", tmp_path)

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def _array(path: Path, arrays: Any, name: str) -> Any:
         raise ImportModelError(f"{path} lacks the array `{name}`; it is incomplete, or no Transformer")
     try:
         return arrays[name]
-    except (*DAMAGE, OSError, ValueError) as error:
+    except (*DAMAGE, OSError, ValueError, TokenError, SyntaxError) as error:  # the last two for headers
         raise damaged(path, error) from None
 
 
