@@ -43,6 +43,7 @@ def test_details_of_sentences_come_on_request() -> None:
         ({"text": "a", "source": "en", "target": "vi", "model": "no"}, 404, "`no`"),
         ({"text": "a", "source": "en", "target": "vi", "decoding": {"rerank": "x"}}, 400, "rerank"),
         ({"text": "secret", "source": "en", "targets": "vi"}, 422, "target"),
+        ({"text": "a", "source": "en", "target": "vi", "glossary": {"b": ""}}, 422, "`glossary`: term 1 or its"),
         ({"text": "bad", "source": "en", "target": "vi"}, 400, "bad"),
         ({"text": ["a"] * 3, "source": "en", "target": "vi"}, 413, "texts"),
     ],
