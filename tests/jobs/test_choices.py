@@ -11,6 +11,7 @@ from tests.tiny import left_to_auto
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
+    LITTLE_TEXT,
     RECURRENT_PASSES,
     RECURRENT_TOKENS,
     REPEATING_TOKENS,
@@ -146,13 +147,13 @@ def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
     given = left_to_auto("training.guided=auto")
 
     def guided(**changes: Any) -> Any:
-        return chosen(given, Workload(100, 2500, **{"seen": 5000, **changes})).training.guided
+        return chosen(given, Workload(100, **{"tokens": 2500, "seen": 5000, **changes})).training.guided
 
     assert guided().links == "learned" and not guided().shift
     assert guided(linkable=False) is None and guided(seen=1e9) is None
     assert guided(layers=1).layer == 1 < guided(layers=6).layer
-    recurrent = guided(seen=RECURRENT_TOKENS, timed=True)
-    assert recurrent.weight > guided().weight, "the only head of a recurrent model has nothing else to learn from"
+    short = {"seen": RECURRENT_TOKENS, "timed": True}
+    assert guided(**short).weight > guided().weight == guided(**short, tokens=2 * LITTLE_TEXT).weight
     for model in ("{kind: rnn, hard: {training: gumbel}}", "{kind: transformer, hard: {training: reinforce}}"):
         hard = left_to_auto(f"model={model}", "training.guided=auto")
         assert chosen(hard, Workload(100, 2500, 5000)).training.guided is None

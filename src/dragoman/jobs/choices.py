@@ -32,6 +32,8 @@ RECURRENT_PASSES = (5, 9, 30)
 """Those of a recurrent model: measured at 4 and 10."""
 GUIDED_TOKENS = 40e6
 """Target tokens in the budget up to which links help attention: it finds them by itself with time."""
+LITTLE_TEXT = 500_000
+"""Target tokens in a pass up to which a recurrent model is better guided with weight 1.0: at 240,000, but not at 1.9 million."""
 PASSES = 30.0
 """Passes over the corpus where the recipe has no budget."""
 FASTER = "it learned more than AdamW in the same time"
@@ -182,7 +184,7 @@ def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", FASTER)
     step = work.step or batch
     yield Choice("training.learning_rate", round(0.004 * (step / 1500) ** 0.5, 4), f"{step:,} tokens per step")
-    yield _guided(work, 1, weight=1.0, lexicon=lexicon)
+    yield _guided(work, 1, weight=1.0 if work.tokens <= LITTLE_TEXT else 0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search(repeats=work.seen <= REPEATING_TOKENS and not work.by_character)
 
