@@ -113,6 +113,13 @@ def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> Non
     assert chosen(left_to_auto(), replace(work, step=6000)).training.learning_rate == pytest.approx(2 * rate)
 
 
+def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text() -> None:
+    def score(tokens: int) -> str:
+        return chosen(left_to_auto(), Workload(100, tokens, RECURRENT_TOKENS, timed=True)).model.score
+
+    assert (score(LITTLE_TEXT), score(2 * LITTLE_TEXT)) == ("scaled_general", "general")
+
+
 def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> None:
     def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True, **more: Any) -> tuple[int, float]:
         found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed, **more)).decoding
