@@ -1,6 +1,11 @@
 """Sentences into rectangles."""
 
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
+import pytest
 import torch
 
 from dragoman.data.collate import collate, pad
@@ -59,3 +64,18 @@ def test_links_match_labels_and_source() -> None:
 
 def test_no_sentences_make_an_empty_rectangle() -> None:
     assert pad([]).ids.shape == (0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of the process in /proc")
+def test_collating_starts_no_threads() -> None:
+    """Threads of OpenMP that a second thread of Python starts slow down those of training."""
+    links, tasks = np.ones((300, 300), dtype=bool), "/proc/self/task"
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with ThreadPoolExecutor(1) as worker:
+            before = worker.submit(os.listdir, tasks).result()
+            worker.submit(collate, [([A] * 300, [B] * 300)], links=[links]).result()
+            assert worker.submit(os.listdir, tasks).result() == before
+    finally:
+        torch.set_num_threads(threads)

@@ -41,7 +41,7 @@ TIED = get_args(TransformerSettings.model_fields["tied"].annotation)
 MODELS: list[dict[str, Any]] = [
     *({"norm": norm, "tied": tied} for norm in ("pre", "post") for tied in TIED),
     *({"norm": norm, "activation": name} for norm in ("pre", "post") for name in get_args(ActivationName)),
-    *({"self_score": score, "cross_score": score} for score in ("dot", "general")),
+    *({"self_score": score, "cross_score": score} for score in ("dot", "general", "scaled_general")),
     *({"tied": tied, "output_bias": True} for tied in ("all", "none")),
     {"heads": 4, "encoder_layers": 1, "feed_forward": 5},
 ]

@@ -1,16 +1,16 @@
 """How well each query matches each key: the only difference between the classic kinds of attention.
 
-| name           | score of query s and key h            | source                                    |
-| -------------- | ------------------------------------- | ----------------------------------------- |
-| `additive`     | v^T tanh(W_q s + W_k h)               | Bahdanau et al. 2015, appendix A.1.2      |
-| `dot`          | s^T h                                 | Luong et al. 2015, equation 8             |
-| `scaled_dot`   | s^T h / sqrt(d)                       | Vaswani et al. 2017, equation 1           |
-| `general`      | s^T W h                               | Luong et al. 2015, equation 8             |
-| `scaled_general` | s^T W h / sqrt(d)                   | Luong et al. 2015, scaled as `scaled_dot` |
-| `concat`       | v^T tanh(W [s; h])                    | Luong et al. 2015, equation 8             |
-| `product`      | v^T (tanh(W_q s) * tanh(W_k h))       | Shazeer et al. 2017, appendix G           |
-| `cosine`       | beta cos(s, h), beta > 0 learned      | Graves et al. 2014, equations 5 and 6     |
-| `location`     | (W s)_i for the key at position i     | Luong et al. 2015, equation 9             |
+| name             | score of query s and key h        | source                                    |
+| ---------------- | --------------------------------- | ----------------------------------------- |
+| `additive`       | v^T tanh(W_q s + W_k h)           | Bahdanau et al. 2015, appendix A.1.2      |
+| `dot`            | s^T h                             | Luong et al. 2015, equation 8             |
+| `scaled_dot`     | s^T h / sqrt(d)                   | Vaswani et al. 2017, equation 1           |
+| `general`        | s^T W h                           | Luong et al. 2015, equation 8             |
+| `scaled_general` | s^T W h / sqrt(d)                 | Luong et al. 2015, scaled as `scaled_dot` |
+| `concat`         | v^T tanh(W [s; h])                | Luong et al. 2015, equation 8             |
+| `product`        | v^T (tanh(W_q s) * tanh(W_k h))   | Shazeer et al. 2017, appendix G           |
+| `cosine`         | beta cos(s, h), beta > 0 learned  | Graves et al. 2014, equations 5 and 6     |
+| `location`       | (W s)_i for the key at position i | Luong et al. 2015, equation 9             |
 """
 
 import math
@@ -142,7 +142,7 @@ class ScaledGeneral(General):
     """s^T W h / sqrt(d), d the size of queries: Luong's `general` with the scale of Vaswani et al. 2017, equation 1.
 
     Scores and what a step of Adam changes in them are sqrt(d) times smaller, so that their softmax does not saturate before it
-    has learned where to look.
+    has learned where to look. After a long training `general` can be better (docs/quality.md).
     """
 
     formula = "sᵀ W h / √d"

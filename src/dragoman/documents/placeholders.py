@@ -65,10 +65,10 @@ def placeholders(text: str) -> list[Placeholder]:
     return found
 
 
-def has_words(text: str) -> bool:
+def is_translatable(text: str) -> bool:
     """Tell whether there is anything to translate: letters outside of placeholders.
 
-    >>> has_words("%s: {name}, http://a.b"), has_words("50 %"), has_words("see %s")
+    >>> is_translatable("%s: {name}, http://a.b"), is_translatable("50 %"), is_translatable("see %s")
     (False, False, True)
     """
     return any(one.isalpha() for one in _PLACEHOLDER.sub("", text))

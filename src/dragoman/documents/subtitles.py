@@ -21,7 +21,7 @@ _TIMES = re.compile(r"^(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[.,
 _TEXT = re.compile(r"(?:\r?\n)((?:[^\r\n]+(?:\r?\n|\Z))*)")
 _NUMBER = re.compile(r"(?:\A|\r?\n)\d+[ \t]*\Z")
 _TAG = re.compile(r"(<\d[\d:.]*>|\{\\[^}]*\})|<(/?)([A-Za-z]+)[^<>]*>")
-_END = re.compile(r"[.!?…。！？؟۔।♪][\"'”’»)\]]*\s*$")
+_END = re.compile(r"[.!?…؟۔।॥。！？｡♪][\"'”’»)\]]*\s*$")
 _DASH = re.compile(r"(\s*(?:<[^<>]*>|\{\\[^}]*\})*\s*)([-–—]+\s*)(?=[^\d\s])")
 """The dash of a speaker at the beginning of a line."""
 

@@ -217,9 +217,8 @@ class Mixer:
         translations: list[CorpusTranslation] = []
         if wanted and general.train is not None:
             drawn = draw(pairs_of(general.train, "train"), wanted)
-            random.Random(SEED).shuffle(
-                drawn
-            )  # in order, sources that come again with translations of them look out of step
+            # In order, sources that come again with translations of them would look out of step.
+            random.Random(SEED).shuffle(drawn)
             corpora["train"] += self._write("general-train", drawn, wanted)
         elif wanted:
             known = (pair for pair in pairs_of(domain, "train") if not self._is_new(pair))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dragoman.atomic import check_output, write_output
 from dragoman.data.directions import Languages
 from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
-from dragoman.documents.placeholders import has_words
+from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
 from dragoman.documents.sentences import sentences
@@ -119,7 +119,7 @@ def translate_segments(
         one.text[start:end]: None
         for one, some in zip(segments, places, strict=True)
         for start, end in some
-        if has_words(one.text[start:end])
+        if is_translatable(one.text[start:end])
     }
     found_terms: list[TermCounts] = []
     aligned = dict(_translate(translator, list(wanted), found_terms, to=to, report=report))

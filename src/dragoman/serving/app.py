@@ -153,9 +153,7 @@ async def _misunderstood(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
-    said = (
-        first["ctx"]["error"] if first["type"] == "value_error" else first["msg"]
-    )  # without "Value error, " before it
+    said = first["ctx"]["error"] if first["type"] == "value_error" else first["msg"]  # not "Value error, ..."
     message = f"`{place}`: {said}" if place else str(said)
     unread = first["type"] == "json_invalid" or (not place and first["type"] in ("missing", "model_attributes_type"))
     refusal = ServiceError(NO_OBJECT if unread else message)

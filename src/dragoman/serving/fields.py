@@ -62,9 +62,8 @@ async def read_fields(request: Request, most_mb: float) -> Fields:
         _refuse_large(int(request.headers.get("content-length") or 0), most_mb)
         return await _read_multipart(request, queried)
     body = await _body(request, most_mb)
-    if kind.endswith("json") and (
-        body or request.method != "GET"
-    ):  # some name the kind of a body that they do not send
+    is_missing = request.method == "GET" and not body  # some name the kind of a body that they do not send
+    if kind.endswith("json") and not is_missing:
         return Fields({**queried, **_read_json(body)})
     try:
         form = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)

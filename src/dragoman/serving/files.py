@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import get_args
 from urllib.parse import quote
 
-from dragoman.documents.placeholders import has_words
+from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
@@ -51,14 +51,14 @@ class Upload:
     @property
     def texts(self) -> list[str]:
         """The texts of its segments that have something to translate."""
-        return [segment.text for segment in self.document.segments if has_words(segment.text)]
+        return [segment.text for segment in self.document.segments if is_translatable(segment.text)]
 
     def written(self, answers: Sequence[Answer]) -> bytes:
         """Return the content of the document with the translations of its texts."""
         left = iter(answers)
         translations: list[Segment | None] = []
         for segment in self.document.segments:
-            if has_words(segment.text):
+            if is_translatable(segment.text):
                 found = transfer(segment, alignment_of(segment.text, next(left)))
                 translations.append(None if found is None or not is_written(segment, found) else found.segment)
             else:
