@@ -1,6 +1,7 @@
 """Sentences of many callers share batches, and none of them notices the others."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -143,6 +144,26 @@ def test_a_sentence_that_nobody_waits_for_is_given_up_and_can_be_asked_for_again
 
     engine = run(worker, use)
     assert engine.figures.given_up == 1
+
+
+def test_the_thread_of_an_engine_ends_when_nothing_is_left_and_comes_back() -> None:
+    """The OpenMP threads of one that stays would slow down those of other engines."""
+    worker = Reversing()
+
+    def threads() -> int:
+        return sum(thread.name == "dragoman-engine" for thread in threading.enumerate())
+
+    async def use(engine: Engine) -> None:
+        for text in ("ab", "cd"):
+            worker.released.clear()
+            task = asyncio.create_task(engine.translate([job(text)]))
+            await until(lambda text=text: [text] in worker.batches)
+            assert threads() == 1
+            worker.released.set()
+            await task
+            await until(lambda: threads() == 0)
+
+    run(worker, use, wait_ms=0)
 
 
 def test_a_sentence_that_somebody_else_waits_for_goes_on() -> None:

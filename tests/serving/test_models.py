@@ -12,7 +12,7 @@ from tests.tiny import Trained
 from dragoman.conversion.job import export
 from dragoman.errors import InputError, RunError
 from dragoman.inference.engines import EngineName
-from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
+from dragoman.serving.interface import ModelError, ShuttingDownError, UnknownLanguageError, UnknownModelError
 from dragoman.serving.models import Models, Offer, check_glossaries, loader, read_offers
 from dragoman.serving.settings import EngineSettings
 from dragoman.serving.workers import ExportWorker, TorchWorker, Worker
@@ -158,10 +158,28 @@ def test_a_model_that_must_leave_ends_although_the_one_that_asked_for_its_place_
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(visit(offered, offers[1]), 0.02)
         await offered.close()
+        with pytest.raises(ShuttingDownError):
+            await leaving.translate([job("y")])
 
-    before = threading.active_count()
     asyncio.run(use())
-    assert threading.active_count() == before, "its thread has ended"
+
+
+def test_the_thread_that_loads_a_model_ends_with_it() -> None:
+    """The OpenMP threads of one that stays would slow down those that translate."""
+    one = offer("a", ("en", "vi"))
+    threads: list[threading.Thread] = []
+
+    def load(_: Offer) -> Worker:
+        threads.append(threading.current_thread())
+        return Reversing()
+
+    async def use() -> None:
+        offered = Models([one], load, settings=EngineSettings())
+        async with offered.lease(one):
+            assert [thread.is_alive() for thread in threads] == [False]
+        await offered.close()
+
+    asyncio.run(use())
 
 
 def test_a_model_that_cannot_be_loaded_does_not_tell_callers_where_it_is() -> None:

@@ -191,47 +191,61 @@ class _Watch:
 
 
 class _Thread:
-    """The thread that translates."""
+    """The thread that translates, as long as there is anything to translate.
+
+    With it end the OpenMP threads that torch started for it, which would slow down those of other engines.
+    """
 
     def __init__(self, worker: Worker, settings: EngineSettings, figures: Figures) -> None:
         self.worker = worker
         self.settings = settings
         self.figures = figures
         self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        """The last one; a new one takes over from what has ended."""
+        self._runs = False
         self._new: list[Flight] = []
         self._works: list[tuple[Callable[[Worker], Any], Future[Any]]] = []
         self._ending = False
         self._waiting: list[Flight] = []  # belongs to the thread, like what follows
         self._alone = True
-        self._thread = threading.Thread(target=self._run, name="dragoman-engine", daemon=True)
-        self._thread.start()
 
     def add(self, flights: Sequence[Flight]) -> None:
         """Put the jobs of a call into the queue, all at once, so that none of them starts without the others."""
         with self._changed:
             self._new += flights
-            self._changed.notify()
+            self._wake()
 
     def between(self, work: Callable[[Worker], Any]) -> "Future[Any]":
         """Do something between two batches."""
         future: Future[Any] = Future()
         with self._changed:
             self._works.append((work, future))
-            self._changed.notify()
+            self._wake()
         return future
 
     def end(self) -> None:
-        """End when nothing is left to do."""
+        """Let what is left wait for no company."""
         with self._changed:
             self._ending = True
             self._changed.notify()
 
     def join(self) -> None:
-        """Wait for the end."""
-        self._thread.join()
+        """Wait until nothing is left to do."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _wake(self) -> None:
+        """Let the thread see what is new; belongs to the condition."""
+        if not self._runs:
+            self._runs = True
+            self._thread = threading.Thread(target=self._run, name="dragoman-engine", daemon=True)
+            self._thread.start()
+        else:
+            self._changed.notify()
 
     def _run(self) -> None:
-        """Work until the end."""
+        """Work until nothing is left to do."""
         while self._receive():
             now = time.monotonic()
             batch, full = choose(self._waiting, self.settings.batch_tokens)
@@ -246,22 +260,23 @@ class _Thread:
         return min(flight.since for flight in batch) + self.settings.wait_ms / 1000
 
     def _receive(self) -> bool:
-        """Wait for something to do, and take in what is new; return False at the end."""
+        """Wait for what is new or due, and take it in; return False if there is nothing to wait for."""
         with self._changed:
-            while not (self._new or self._works or self._ending):
-                left = None
-                if self._waiting:
-                    left = self._deadline(self._waiting) - time.monotonic()
-                    if left <= 0 or self._alone:
-                        break
+            while not (self._new or self._works or self._ending or self._alone) and self._waiting:
+                left = self._deadline(self._waiting) - time.monotonic()
+                if left <= 0:
+                    break
                 self._changed.wait(left)
+            if not (self._new or self._works or self._waiting):
+                self._runs = False
+                return False
             new, self._new = self._new, []
             works, self._works = self._works, []
         for work, future in works:
             if future.set_running_or_notify_cancel():
                 _settle(future, lambda work=work: work(self.worker))  # type: ignore[misc]
         self._waiting = [flight for flight in (*self._waiting, *filter(self._encode, new)) if not flight.abandoned]
-        return bool(not self._ending or self._waiting or new)
+        return True
 
     def _encode(self, flight: Flight) -> bool:
         """Encode a job; tell whether the model can take it."""

@@ -6,6 +6,7 @@ Where weights together exceed `ServiceSettings.memory_mb`, the model used longes
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -206,7 +207,8 @@ class Models:
         try:
             async with self._loading:
                 await self._make_room(offer.size)
-                worker = await asyncio.to_thread(self.load, offer)
+                with ThreadPoolExecutor(1) as passing:  # with it end the OpenMP threads that torch starts for it
+                    worker = await asyncio.get_running_loop().run_in_executor(passing, self.load, offer)
                 loaded = self._loaded[offer.name] = _Loaded(Engine(worker, self.settings), offer.size)
                 loaded.idle.set()
         except DragomanError as error:
