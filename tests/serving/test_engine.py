@@ -265,3 +265,20 @@ def test_a_batch_is_the_oldest_with_its_neighbours_in_length_and_settings() -> N
     assert choose([near, other, oldest, far], 1000) == ([oldest, near, far], False)
     assert choose([far], 10) == ([far], True)
     assert DecodingSettings(beam=2).hypotheses == 2
+
+
+def test_a_thread_that_cannot_be_started_fails_its_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def use(engine: Engine) -> None:
+        with monkeypatch.context() as change:
+            change.setattr(threading.Thread, "start", start)
+            with pytest.raises(RuntimeError, match="new thread"):
+                await engine.translate([job("ab")])
+        assert engine.waiting == 0
+        assert texts(await engine.translate([job("ab"), job("cd")])) == ["ba", "dc"]
+
+    worker = Reversing()
+    run(worker, use, wait_ms=0)
+    assert worker.batches == [["ab", "cd"]]

@@ -95,9 +95,10 @@ class Engine:
         for flight, listener in zip(flights, listeners or [None] * len(jobs), strict=True):
             if isinstance(flight, Flight) and listener is not None:
                 flight.listeners.append(listener)
-        self._thread.add(new)
         under_way = [flight for flight in flights if isinstance(flight, Flight)]
         try:
+            if new:
+                self._thread.add(new)
             for flight in under_way:
                 await asyncio.shield(flight.result)
         finally:
@@ -238,9 +239,9 @@ class _Thread:
     def _wake(self) -> None:
         """Let the thread see what is new; belongs to the condition."""
         if not self._runs:
-            self._runs = True
-            self._thread = threading.Thread(target=self._run, name="dragoman-engine", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="dragoman-engine", daemon=True)
+            thread.start()  # RuntimeError if the machine has no room for it
+            self._thread, self._runs = thread, True
         else:
             self._changed.notify()
 
