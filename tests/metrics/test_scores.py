@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import InputError
 from dragoman.metrics import Score, bleu, chrf, ter
-from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics
+from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics, sentence_bleu, tokenizer_for
 
 HYPOTHESES = ["the fast brown fox jumped over the sleepy dog", "", "A cat, sitting on the mat."]
 REFERENCES = [
@@ -45,6 +45,25 @@ def test_case_and_tokenisation_are_options_named_in_the_signature() -> None:
     assert "case:lc" in found.signature
     assert "tok:char" in found.signature
     assert bleu(["A CAT on the mat."], [["a cat on the mat."]]).score < 60
+
+
+CHINESE = ["我今天早上去了学校。", "这本书很有意思，我昨天读完了。"]
+THAI = ["วันนี้เขาไปโรงเรียน", "หนังสือเล่มนี้สนุกมาก"]
+
+
+@pytest.mark.parametrize(("references", "tokenize"), [(CHINESE, "zh"), (THAI, "char")])
+def test_words_without_spaces_between_them_are_counted(references: list[str], tokenize: str) -> None:
+    hypotheses = [references[0][:8] + references[0][9:], references[1]]
+    found = bleu(hypotheses, [references])
+    assert found.score == sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenize).score
+    assert f"|tok:{tokenize}|" in found.signature and 50 < found.score < 100
+    assert bleu(hypotheses, [references], tokenize="13a").score < found.score
+    assert sentence_bleu(hypotheses[0], references[0]) > 50 > sentence_bleu(references[1], references[0])
+
+
+def test_a_few_words_of_another_script_do_not_change_the_tokeniser() -> None:
+    assert tokenizer_for(["The word 猫 means cat.", "Dragon is 龍."]) == tokenizer_for([]) == "13a"
+    assert tokenizer_for([*CHINESE, "他用 Python 写程序。", "她唱了「さくら」。"]) == "zh"
 
 
 def test_tokenised_text_is_scored_without_a_warning_of_sacrebleu(caplog: pytest.LogCaptureFixture) -> None:

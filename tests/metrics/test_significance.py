@@ -73,3 +73,14 @@ def test_the_difference_of_bleu_has_an_interval() -> None:
     assert (same.score, same.low, same.high) == (0, 0, 0)
     with pytest.raises(InputError):
         bleu_difference(GOOD, BAD[1:], REFERENCE)
+
+
+def test_systems_are_compared_by_the_words_of_their_script() -> None:
+    reference = [
+        f"我今天{verb}了{noun}。" for verb in ("买", "看", "写", "借") for noun in ("一本书", "两封信", "三首歌")
+    ]
+    good, bad = ([line.replace(*change) for line in reference] for change in (("今天", "昨天"), ("我今天", "他昨天")))
+    found = compare(bad, good, [reference], samples=100)
+    assert "|tok:zh|" in found.signature and found.difference > 1 and found.p_value < 0.05
+    assert bleu_difference(bad, good, reference, samples=20).score == pytest.approx(found.difference)
+    assert interval(good, [reference], samples=20).score == found.system.score

@@ -51,3 +51,9 @@ def test_texts_count_as_often_as_they_occur(utility: Utility) -> None:
     assert found[0] == pytest.approx((similar[0, 0] + 2 * similar[0, 1]) / 3)
     assert found[1] == found[2] == pytest.approx((similar[1, 0] + 2 * similar[1, 1]) / 3)
     assert expected_utilities([], utility) == []
+
+
+def test_texts_without_spaces_between_words_resemble_one_another() -> None:
+    texts = ["我喜欢红色的猫。", "我喜欢白色的猫。", "他去了学校。"]
+    metric, found = BLEU(tokenize="zh", effective_order=True), similarities(texts, "bleu")
+    assert found[0, 1] == pytest.approx(metric.sentence_score(texts[0], [texts[1]]).score / 100) and found[0, 1] > 0.3

@@ -27,8 +27,12 @@ def bleu(
         typer.Option(help="Translations of another system; test which system is better (paired bootstrap)."),
     ] = None,
     tokenize: Annotated[
-        str, typer.Option(help="sacreBLEU tokeniser; `none` for text that is already tokenised.")
-    ] = "13a",
+        str | None,
+        typer.Option(
+            help="sacreBLEU tokeniser; `none` for text that is already tokenised. [default: 13a; for scripts without spaces "
+            "`zh` or `char`]"
+        ),
+    ] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show step by step how the BLEU of the first line is computed.")
@@ -62,7 +66,7 @@ def bleu(
         )
 
 
-def _explain(hypotheses: list[str], references: list[list[str]], tokenize: str, *, lowercase: bool) -> None:
+def _explain(hypotheses: list[str], references: list[list[str]], tokenize: str | None, *, lowercase: bool) -> None:
     """Print how the BLEU of the first line is computed, and what sacreBLEU computes."""
     from dragoman.metrics import explain, scores
 
@@ -75,7 +79,7 @@ def _explain(hypotheses: list[str], references: list[list[str]], tokenize: str, 
 
 
 def _compare(
-    baseline: list[str], system: list[str], references: list[list[str]], *, tokenize: str, lowercase: bool
+    baseline: list[str], system: list[str], references: list[list[str]], *, tokenize: str | None, lowercase: bool
 ) -> dict[str, Any]:
     """Test whether two outputs differ in BLEU."""
     from dragoman.metrics.significance import compare

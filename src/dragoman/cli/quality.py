@@ -16,7 +16,7 @@ ENOUGH = 50
 
 
 def all_scores(
-    hypotheses: list[str], references: list[list[str]], *, tokenize: str = "13a", lowercase: bool = False
+    hypotheses: list[str], references: list[list[str]], *, tokenize: str | None = None, lowercase: bool = False
 ) -> list["Score"]:
     """Return BLEU, chrF and TER, with a note if the files look wrong: tokenised, the same, or not translations of each other."""
     from dragoman.metrics import scores

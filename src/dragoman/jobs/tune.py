@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from dragoman.inference.noisy_channel import features
 from dragoman.inference.scorers import load_scorers
 from dragoman.inference.translator import Translator
 from dragoman.machine.processes import for_one_process
-from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics
+from dragoman.metrics.scores import bleu_of_statistics, bleu_statistics, tokenizer_for
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import open_run
 
@@ -72,9 +72,10 @@ def tune(
     said = features(sources, [[one.text for one in some] for some in found], scorers)
     scores = np.full((len(found), whole.size, 1 + len(others)), -np.inf)
     counts = np.zeros((len(found), whole.size, STATISTICS), np.int64)
+    tokenize = tokenizer_for(chain.from_iterable(references))
     for row, (some, rows) in enumerate(zip(found, zip(*references, strict=True), strict=True)):
         scores[row, : len(some)] = [[one.per_token, *others] for one, others in zip(some, said[row], strict=True)]
-        counts[row, : len(some)] = [bleu_statistics(one.text, rows) for one in some]
+        counts[row, : len(some)] = [bleu_statistics(one.text, rows, tokenize=tokenize) for one in some]
     return best_weights(scores, counts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dragoman.errors import InputError
-from dragoman.metrics.scores import bleu_metric
+from dragoman.metrics.scores import bleu_metric, tokenizer_for
 
 Words = Sequence[str]
 
@@ -84,7 +84,7 @@ class Explanation:
 
 
 def explain(
-    hypothesis: str, references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False, order: int = 4
+    hypothesis: str, references: Sequence[str], *, tokenize: str | None = None, lowercase: bool = False, order: int = 4
 ) -> Explanation:
     """Explain the BLEU of one sentence against one or more references, with n-grams of up to `order` words.
 
@@ -98,7 +98,7 @@ def explain(
     """
     if not references:
         raise InputError("there is nothing to compare the translation with; give at least one reference")
-    tokens = bleu_metric(tokenize=tokenize).tokenizer
+    tokens = bleu_metric(tokenize=tokenize or tokenizer_for(references)).tokenizer
     lower = str.lower if lowercase else str
     candidate = str(tokens(lower(hypothesis).rstrip())).split()
     others = [str(tokens(lower(reference).rstrip())).split() for reference in references]

@@ -1,15 +1,23 @@
 """BLEU, chrF and TER by sacreBLEU, each with its signature."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from dragoman.errors import InputError
 from dragoman.settings import nearest
+from dragoman.text.glossary import ALONE
 
 TOKENIZERS = ("13a", "char", "intl", "none", "zh")
 """BLEU tokenisers that need neither a download nor another package."""
+
+_LETTERS_ALONE = re.compile(f"[{ALONE}]")
+_NOT_HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff]")
+MOSTLY_HAN = 0.1
+"""Text is Chinese if no larger share of such letters is of another script, as it is in Japanese."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +33,34 @@ def bleu(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
 ) -> Score:
     """Compute corpus BLEU. `references` holds one sequence per reference set, each as long as `hypotheses`.
 
+    Without `tokenize`, the tokeniser is that of `tokenizer_for` the references.
+
     >>> round(bleu(["the cat sat on the mat"], [["the cat sat on the rug"]]).score, 1)
     76.0
     """
-    return scored(bleu_metric(tokenize=tokenize, lowercase=lowercase), hypotheses, references)
+    chosen = tokenize or tokenizer_for(chain.from_iterable(references))
+    return scored(bleu_metric(tokenize=chosen, lowercase=lowercase), hypotheses, references)
+
+
+def tokenizer_for(texts: Iterable[str]) -> str:
+    """Return the tokeniser with which BLEU of such texts counts words: 13a, which is for words between spaces.
+
+    Where most letters are of scripts without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer), it would take a sentence
+    for a word. There it is `zh` for Chinese, as in sacreBLEU, and `char` for the others.
+
+    >>> [tokenizer_for([text]) for text in ("Tôi yêu mèo.", "我喜欢猫。", "猫が好きです。", "ฉันรักแมว")]
+    ['13a', 'zh', 'char', 'char']
+    """
+    text = "".join(texts)
+    alone = len(_LETTERS_ALONE.findall(text))
+    if 2 * alone <= sum(map(str.isalpha, text)):
+        return "13a"
+    return "zh" if len(_NOT_HAN.findall(text)) <= MOSTLY_HAN * alone else "char"
 
 
 def chrf(
@@ -51,17 +78,21 @@ def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score
 def sentence_bleu(hypothesis: str, reference: str) -> float:
     """Compute the BLEU of one sentence, which can rank its translations but does not measure a system.
 
-    Orders longer than the sentence are skipped, and those without a match are smoothed (sacreBLEU's `exp`).
+    Orders longer than the sentence are skipped, and those without a match are smoothed (sacreBLEU's `exp`). The tokeniser is
+    that of `tokenizer_for` the reference.
 
     >>> sentence_bleu("the cat sat on the mat", "the cat sat on the mat") > sentence_bleu("a cat sat", "the cat sat")
     True
     """
-    return float(_sentence_metric().sentence_score(hypothesis, [reference]).score)
+    return float(_sentence_metric(tokenizer_for([reference])).sentence_score(hypothesis, [reference]).score)
 
 
-def bleu_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
-    """Return what corpus BLEU adds up over sentences: matching n-grams of each order, all n-grams, and both lengths."""
-    found = _sentence_metric().sentence_score(hypothesis, list(references))
+def bleu_statistics(hypothesis: str, references: Sequence[str], *, tokenize: str = "13a") -> list[int]:
+    """Return what corpus BLEU adds up over sentences: matching n-grams of each order, all n-grams, and both lengths.
+
+    `tokenize` is that of all sentences, as `tokenizer_for` says.
+    """
+    found = _sentence_metric(tokenize).sentence_score(hypothesis, list(references))
     return [*found.counts, *found.totals, found.sys_len, found.ref_len]
 
 
@@ -74,7 +105,7 @@ def bleu_of_statistics(summed: Sequence[int]) -> float:
     orders = (len(summed) - 2) // 2
     correct, total, (written, expected) = summed[:orders], summed[orders : 2 * orders], summed[2 * orders :]
     return float(
-        _sentence_metric().compute_bleu(list(correct), list(total), written, expected, smooth_method="exp").score
+        _sentence_metric("13a").compute_bleu(list(correct), list(total), written, expected, smooth_method="exp").score
     )
 
 
@@ -88,11 +119,11 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
 
 
 @cache
-def _sentence_metric() -> Any:
+def _sentence_metric(tokenize: str) -> Any:
     """Return sacreBLEU's metric behind `sentence_bleu` and `bleu_statistics`, which counts as that behind `bleu` does."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(effective_order=True)
+    return BLEU(tokenize=tokenize, effective_order=True)
 
 
 @cache

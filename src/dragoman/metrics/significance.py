@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from dragoman.metrics.scores import (
@@ -11,6 +12,7 @@ from dragoman.metrics.scores import (
     check_counts,
     chrf_metric,
     ter_metric,
+    tokenizer_for,
 )
 
 Metric = Literal["bleu", "chrf", "ter"]
@@ -49,17 +51,17 @@ def compare(
     metric: Metric = "bleu",
     test: PairedTestKind = "bootstrap",
     samples: int = 1000,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
     lowercase: bool = False,
 ) -> Comparison:
     """Test two outputs by paired bootstrap (Koehn 2004) or approximate randomisation (Riezler and Maxwell 2005).
 
-    `samples` counts resamples of the bootstrap, or shuffles; `tokenize` is that of BLEU. Raises InputError if the line counts
+    `samples` counts resamples of the bootstrap, or shuffles; `tokenize` is that of `bleu`. Raises InputError if the line counts
     differ. Deviation from sacreBLEU: equal scores have the p-value 1 rather than 1 / (samples + 1).
     """
     check_counts(baseline, references)
     check_counts(system, references)
-    measured = _metric(metric, tokenize=tokenize, lowercase=lowercase)
+    measured = _metric(metric, references, tokenize=tokenize, lowercase=lowercase)
     tested = _paired([baseline, system], references, metric=measured, test=test, samples=samples)
     first, second = tested.results
     difference = second.score - first.score
@@ -78,7 +80,7 @@ def interval(
 ) -> Estimate:
     """Return the score of one output with its 95% bootstrap confidence interval."""
     check_counts(hypotheses, references)
-    tested = _paired([hypotheses], references, metric=_metric(metric), test="bootstrap", samples=samples)
+    tested = _paired([hypotheses], references, metric=_metric(metric, references), test="bootstrap", samples=samples)
     return _estimate(tested.results[0])
 
 
@@ -94,9 +96,10 @@ def bleu_difference(
 
     check_counts(baseline, [references])
     check_counts(system, [references])
+    tokenize = tokenizer_for(references)
     both = np.array(
         [
-            [bleu_statistics(text, [reference]) for text, reference in zip(texts, references, strict=True)]
+            [bleu_statistics(text, [other], tokenize=tokenize) for text, other in zip(texts, references, strict=True)]
             for texts in (baseline, system)
         ]
     )
@@ -120,11 +123,14 @@ class _Tested:
     results: list[Any]
 
 
-def _metric(name: Metric, *, tokenize: str = "13a", lowercase: bool = False) -> Any:
+def _metric(
+    name: Metric, references: Sequence[Sequence[str]], *, tokenize: str | None = None, lowercase: bool = False
+) -> Any:
     """Return sacreBLEU's metric; TER never minds case."""
     match name:
         case "bleu":
-            return bleu_metric(tokenize=tokenize, lowercase=lowercase)
+            chosen = tokenize or tokenizer_for(chain.from_iterable(references))
+            return bleu_metric(tokenize=chosen, lowercase=lowercase)
         case "chrf":
             return chrf_metric(lowercase=lowercase)
         case "ter":

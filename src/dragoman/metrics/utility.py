@@ -4,12 +4,13 @@ All pairs are compared at once: the n-grams of each text are counted once, and s
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache
-from typing import Any, Literal
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dragoman.metrics.scores import bleu_metric, tokenizer_for
 
 Utility = Literal["chrf", "bleu"]
 Matrix = NDArray[np.float64]
@@ -40,9 +41,12 @@ def similarities(texts: Sequence[str], utility: Utility = "chrf") -> Matrix:
     """Return the utility of each text with each text as its reference, from 0 to 1.
 
     chrf is sacreBLEU's sentence chrF2 (Popović 2015), bleu its sentence BLEU with effective order and exponential smoothing;
-    both are case-sensitive, bleu with the tokeniser 13a.
+    both are case-sensitive, bleu with the tokeniser of `tokenizer_for` the texts.
     """
-    return _chrf(["".join(text.split()) for text in texts]) if utility == "chrf" else _bleu([_words(t) for t in texts])
+    if utility == "chrf":
+        return _chrf(["".join(text.split()) for text in texts])
+    tokenizer = bleu_metric(tokenize=tokenizer_for(texts)).tokenizer
+    return _bleu([str(tokenizer(text.rstrip())).split() for text in texts])
 
 
 def _chrf(texts: Sequence[str]) -> Matrix:
@@ -99,17 +103,3 @@ def _ngrams(text: Sequence[Hashable], order: int) -> Iterable[Hashable]:
     """Yield the n-grams of a text: pieces of a string, tuples of words."""
     last = len(text) - order + 1
     return (text[at : at + order] if isinstance(text, str) else tuple(text[at : at + order]) for at in range(last))
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text as BLEU counts them."""
-    return str(_tokenizer()(text.rstrip())).split()
-
-
-@cache
-def _tokenizer() -> Callable[[str], Any]:
-    """Return sacreBLEU's tokeniser 13a."""
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-    tokenizer: Callable[[str], Any] = Tokenizer13a()
-    return tokenizer
