@@ -23,6 +23,19 @@ def cut(text: str, language: str | None, **options: str) -> list[str]:
             "vi",
             ["TP. Hồ Chí Minh có GS.TS. Nguyễn Văn Ba.", "Ông ấy ở Q. 1, P. 5.", "Đúng không?", "Ừ, v.v. và vân vân."],
         ),
+        (
+            "vi",
+            [
+                "PGS.TS.BS. Lê Văn An đến.",
+                "ThS.KTS. Hà vẽ nhà, cửa, v.v.",
+                "Cháu nhớ Ông.",
+                "Cháu nhớ Bà.",
+                "Nhà ở Q.1.",
+                "Hết.",
+            ],
+        ),
+        ("en", ["Born on Jan. 5, 1998.", "It grew by 2.5.", "Then it fell.", "It was art.", "Then no more."]),
+        ("fr", ["C'est un art.", "Voir art. 5 et chap. 2.", "Né le 12 janv. 1998.", "Il a 3.5.", "Voilà."]),
         ("ar", ["من أنت؟", "أنا طالب.", "«حقا؟»", "نعم!"]),
         ("ur", ["وہ گھر میں ہے۔", "کیا آپ ٹھیک ہیں؟", "ہاں۔"]),
         ("hi", ["वह घर में है।", "क्या आप ठीक हैं?", "“हाँ।”", "दो॥"]),
@@ -39,10 +52,12 @@ def test_rules_are_those_of_the_language() -> None:
     assert cut("He took 3. May came.", "en") == ["He took 3.", "May came."]
     assert cut("Ở TP. Huế.", "vie_Latn") == cut("Ở TP. Huế.", "vi") == cut("Ở TP. Huế.", None) == ["Ở TP. Huế."]
     assert cut("Ở TP. Huế.", "en") == ["Ở TP.", "Huế."]
+    assert cut("A work of art. Next.", None) == ["A work of art.", "Next."]
 
 
 def test_a_number_that_begins_a_line_belongs_to_what_follows() -> None:
     assert cut("1. First.\n2. Second. Third.", "en") == ["1. First.", "2. Second.", "Third."]
+    assert cut("1.2. First. So.", "en") == ["1.2. First.", "So."]
 
 
 def test_chinese_needs_no_spaces_and_gets_some_in_the_translation() -> None:

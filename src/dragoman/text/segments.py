@@ -28,14 +28,14 @@ _PAUSE = re.compile(r"[;:,،؛，、；：—–]\s*")
 
 _TITLES = {
     "en": "Mr Mrs Ms Dr Prof St Sr Rev Hon Gen Col Capt Lt Sgt Gov Sen Rep Mt Ave vs viz e.g i.e cf approx Dept",
-    "fr": "M MM Mme Mlle Mmes Dr Pr Me St Ste Mgr cf c.-à-d J.-C av apr env ex chap art fig tél boul p.ex",
+    "fr": "M MM Mme Mlle Mmes Dr Pr Me St Ste Mgr cf c.-à-d J.-C av apr env ex tél boul p.ex",
     "de": "Dr Prof Hr Fr St z.B d.h u.a o.ä s.o s.u i.d.R v.a bzw ca vgl evtl ggf inkl exkl Mio Mrd Str Tel Ing Dipl Hrsg geb",
-    "vi": "TP Tp Tx TX GS TS PGS ThS Th.S BS KS LS CN GS.TS PGS.TS GS.TSKH TSKH Ông Bà ĐH CĐ Nxb NXB UBND Q P Đ H X tr vd VD",
+    "vi": "TP Tp Tx TX GS TS PGS ThS Th.S TSKH BS DS KS KTS LS CN ĐH CĐ Nxb NXB UBND Q P Đ H X tr vd VD",
 }
 _NUMBERED = {
-    "en": "No Nos no p pp fig Fig vol Vol ch Ch sec Sec art Art",
-    "fr": "p pp n no vol t art fig chap",
-    "de": "Nr Nrn Abs Art S Bd Abb Kap Ziff",
+    "en": "No Nos no p pp fig Fig vol Vol ch Ch sec Sec art Art Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec",
+    "fr": "p pp n no vol t art fig chap janv févr avr juil sept oct nov déc",
+    "de": "Nr Nrn Abs Art S Bd Abb Kap Ziff Jan Feb Aug Sept Okt Nov Dez",
     "vi": "số Số tr Tr tập Tập",
 }
 
@@ -60,8 +60,8 @@ def segments(text: str, *, language: str | None = None, split: Split = "sentence
     A sentence ends with ".", "!", "?", "…", "؟", "۔" or "।", closing quotes and brackets included, before white space that no
     small letter follows; "。", "！" and "？" need no space. A point ends none after an abbreviation or title of the `language`
     (English, French, German, Vietnamese; all of these if it is not known), after a capital ("J. Smith"), in German any letter
-    ("z. B."), or several with points ("U.S."), after a number that begins a line ("1. First") or, in German, an ordinal ("3.
-    Mai").
+    ("z. B."), or several with points ("U.S."), after a number that begins a line ("1. First", "1.2. Second") or, in German, an
+    ordinal ("3. Mai").
 
     >>> [one.text for one in segments("Dr. Ha left.  Why?\n\nNobody knew.")]
     ['Dr. Ha left.', 'Why?', 'Nobody knew.']
@@ -126,11 +126,12 @@ def _ends(before: str, found: re.Match[str], language: str | None) -> bool:
     match = _WORD.search(before)
     word = (match[0] if match else "").lstrip("-'’.")
     whole = word == before.strip(_OPENING)
-    if word.isdigit():
+    if word.replace(".", "").isdigit():
         return not (whole or (_base(language) in ("de", None) and len(word) < 3))
     if len(word) == 1 and word.isalpha() and (word.isupper() or _base(language) == "de" or whole):
         return word == "I" and not whole and _base(language) in ("en", None)
-    if re.fullmatch(r"(?:\w\.)+\w", word) or word in _listed(_TITLES, language):
+    initials = re.fullmatch(r"(?:[^\W\d]\.)+[^\W\d]", word) is not None and word != "v.v"
+    if initials or not {word, word.split(".")[-1]}.isdisjoint(_listed(_TITLES, language)):
         return False
     return not (following.isdigit() and word in _listed(_NUMBERED, language))
 
