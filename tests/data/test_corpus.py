@@ -191,7 +191,7 @@ def test_a_third_file_names_documents(tmp_path: Path) -> None:
 
 
 def test_columns_and_fields_name_documents(tmp_path: Path) -> None:
-    write(tmp_path / "a.tsv", "N 1\tone\tun\n2\ttwo\tdeux\n")
+    write(tmp_path / "a.tsv", "\ufeffN 1\tone\tun\n2\ttwo\tdeux\n")
     pairs = read(tmp_path, tsv="a.tsv", columns=[1, 2], document=0)
     assert [(pair.source, pair.document) for pair in pairs] == [("one", "N 1"), ("two", "2")]
     write(

@@ -201,7 +201,7 @@ def _read_tsv(path: Path, corpus: TsvSettings, report: Report) -> Iterator[Pair]
     columns, document = corpus.columns, corpus.document
     last = max(*columns, -1 if document is None else document)
     for number, line in enumerate(read_lines(path, report), 1):
-        cells, place = line.split("\t"), f"{path}, line {number}"
+        cells, place = without_mark(line, number).split("\t"), f"{path}, line {number}"
         if len(cells) <= last:
             what = f"has {len(cells)} tab-separated columns, but column {last} is requested (counted from 0)"
             advice = f"correct the line or set `{'columns' if last in columns else 'document'}`"
