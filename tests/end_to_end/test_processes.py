@@ -62,7 +62,9 @@ def losses(folder: Path) -> list[float]:
     return [record[name] for record in records for name in ("loss", "dev_loss") if name in record]
 
 
-@pytest.mark.parametrize("model", ["transformer", pytest.param("rnn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "model", ["transformer", *(pytest.param(one, marks=pytest.mark.slow) for one in ("rnn", "masked_lm"))]
+)
 def test_two_processes_have_the_losses_of_one(tmp_path: Path, model: str) -> None:
     settings = (*PLAIN, *(["training.replicas=1"] if model == "transformer" else []))
     one = tmp_path / "one"

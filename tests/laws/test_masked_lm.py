@@ -84,7 +84,7 @@ def _trainer(folder: Path, *, settings: TrainingSettings) -> Trainer:
     return Trainer(
         model,
         lambda settings: masked_loss,
-        MaskingStream(like.stream, pieces),
+        MaskingStream(like.stream, pieces, seed=1),
         settings=settings,
         precision="float32",
         files=RunFiles(folder),

@@ -13,7 +13,7 @@ from dragoman.models.masked_lm import MaskedLanguageModel
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import MaskedSettings
 from dragoman.special_ids import MASK
-from dragoman.training.masking import MASK_RATE, MASKED, REPLACED, mask_tokens, masked_loss
+from dragoman.training.masking import MASK_RATE, MASKED, REPLACED, MaskingStream, mask_tokens, masked_loss
 
 VOCABULARY = 50
 
@@ -71,13 +71,27 @@ def test_at_least_one_token_is_chosen() -> None:
         assert hidden.real.sum() == 1 and hidden.real[1, 0]
 
 
-def test_the_draw_is_that_of_torchs_random_state_where_none_is_given() -> None:
-    torch.manual_seed(5)
-    drawn = mask_tokens(large(9, 9), VOCABULARY)
-    other = mask_tokens(large(9, 9), VOCABULARY)
-    torch.manual_seed(5)
-    assert torch.equal(mask_tokens(large(9, 9), VOCABULARY).source.ids, drawn.source.ids)
-    assert not torch.equal(drawn.source.ids, other.source.ids)
+class Positioned:
+    """A stream that gives the same batch at every position."""
+
+    def __init__(self) -> None:
+        self.position = {"epoch": 0, "index": 0}
+
+    def __next__(self) -> Batch:
+        self.position = {"epoch": self.position["epoch"] + 1, "index": 0}
+        return large(9, 9)
+
+
+def test_what_is_masked_depends_on_seed_and_position_alone() -> None:
+    """Processes that train together have random states of their own."""
+    drawn = []
+    for seed, state in ((5, 1), (5, 2), (6, 1)):
+        stream = MaskingStream(Positioned(), VOCABULARY, seed=seed)  # type: ignore[arg-type]
+        torch.manual_seed(state)
+        drawn.append([next(stream).source.ids for _ in range(2)])
+    first, again, other = drawn
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(first[0], first[1]) and not torch.equal(first[0], other[0])
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -194,7 +194,8 @@ def assemble(run: Run, listener: Listener, *, resuming: bool, encoders: Encoders
         start_from_lexicon(model, batches, listener.say)
     objectives: Objectives = build_objective
     if capabilities_of(recipe.model).purpose == "fill":
-        stream, objectives = MaskingStream(stream, len(run.source), run.source.special), _masked_objective
+        stream = MaskingStream(stream, len(run.source), run.source.special, seed=recipe.seed)
+        objectives = _masked_objective
     if plan.compiled != "none":
         objectives = Compiled(model, plan.compiled, listener.say).around(objectives)
     trainer = Trainer(

@@ -3,6 +3,7 @@
 This corruption of the text is not an attention mask: every position may still see every real token.
 """
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,15 +24,14 @@ MASKED, REPLACED = 0.8, 0.1
 def mask_tokens(
     batch: Batch,
     vocabulary: int,
-    generator: torch.Generator | None = None,
+    generator: torch.Generator,
     *,
     special: SpecialIds = SPECIAL_IDS,
 ) -> Batch:
     """Mask some source tokens, on the CPU; the result's `labels` are the original source, `real` marks the chosen tokens.
 
-    Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Without a generator the draw is
-    from torch's own random state, which a checkpoint keeps. Labels and source positions are the same: a masked language
-    model tells the token at a position, not the next one.
+    Each real token but EOS is chosen with probability 0.15, and at least one in a batch. Labels and source positions are the
+    same: a masked language model tells the token at a position, not the next one.
     """
     ids, mask = batch.source.ids, batch.source.mask
     may_hide = mask & (ids != special.eos)
@@ -49,15 +49,21 @@ def mask_tokens(
 
 
 class MaskingStream(Iterator[Batch]):
-    """The batches of another stream with tokens masked by torch's random state, differently in every epoch."""
+    """The batches of another stream with tokens masked, differently in every epoch.
 
-    def __init__(self, stream: Stream, vocabulary: int, special: SpecialIds = SPECIAL_IDS) -> None:
+    Which ones depends on `seed` and the position alone, since all processes of a training must mask the same.
+    """
+
+    def __init__(self, stream: Stream, vocabulary: int, special: SpecialIds = SPECIAL_IDS, *, seed: int) -> None:
         self.stream = stream
         self.vocabulary = vocabulary
         self.special = special
+        self.seed = seed
 
     def __next__(self) -> Batch:
-        return mask_tokens(next(self.stream), self.vocabulary, special=self.special)
+        place = " ".join(map(str, self.stream.position.values()))
+        generator = torch.Generator().manual_seed(random.Random(f"{self.seed} {place} masked").getrandbits(63))
+        return mask_tokens(next(self.stream), self.vocabulary, generator, special=self.special)
 
     @property
     def position(self) -> dict[str, int]:
