@@ -1,6 +1,7 @@
 """Low-rank adapters of every architecture."""
 
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.slow import some
 from torch import Tensor, nn
 
 from dragoman.errors import SettingsError
+from dragoman.interfaces import Batch, Loss
 from dragoman.laws.examples import batch, fresh_model, model_of
 from dragoman.laws.of_training import resumed_equals_unbroken, trainer_of
 from dragoman.layers.adapter_settings import AdapterSettings
@@ -19,6 +21,7 @@ from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import own_tensors
+from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import Compute, train_step
 from dragoman.training.trainer import Trainer
@@ -225,6 +228,34 @@ def test_replicas_give_the_same_gradients(tmp_path: Path) -> None:
             trainer.replicas.close()
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_step_that_failed_half_way_leaves_nothing_in_the_next(tmp_path: Path) -> None:
+    """As where memory runs out in the second batch, and the step is repeated with smaller parts."""
+    trainer = adapted_trainer("transformer pre-norm, sinusoidal", tmp_path / "run")
+    assert trainer.adapters is not None
+    with_noise(trainer.adapters)
+    trainer.model.eval()
+    left = [1, 0]
+
+    def objective(model: Seq2Seq, pairs: Batch) -> Loss:
+        if left and left.pop() > 0:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return translation_loss(model, pairs)
+
+    step = partial(
+        train_step,
+        trainer.model,
+        objective,
+        torch.optim.SGD(trainer.adapters.parameters(), lr=0.0),
+        batches=[BATCH, BATCH],
+        clip=1e9,
+        compute=Compute(adapters=trainer.adapters),
+    )
+    with pytest.raises(torch.OutOfMemoryError):
+        step()
+    assert step().norm == pytest.approx(step().norm)
+    trainer.stream.close()
 
 
 def test_averaged_adapters_are_what_is_validated(tmp_path: Path) -> None:

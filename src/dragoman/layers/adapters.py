@@ -66,6 +66,11 @@ class Adapters(nn.Module):
         for matrix in self.matrices:
             matrix.weight.copy_(torch.add(matrix.base, matrix.up @ matrix.down, alpha=self.scale))
 
+    def forget_gradients(self) -> None:
+        """Forget gradients of the model's weights, which a step that failed has left."""
+        for matrix in self.matrices:
+            matrix.weight.grad = None
+
     @torch.no_grad()
     def take_gradients(self) -> None:
         """Turn the gradients of the model's weights into those of the corrections."""

@@ -92,6 +92,8 @@ def train_step(
     error that is no TrainingError. Nothing is read from the device before the whole gradient has been queued.
     """
     optimizer.zero_grad(set_to_none=True)
+    if compute.adapters is not None:
+        compute.adapters.forget_gradients()
     tokens = target_tokens(batches) if tokens is None else tokens
     losses: list[Loss] = []
     for batch in batches:
