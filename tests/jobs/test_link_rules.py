@@ -26,6 +26,10 @@ LEXICAL = ["model.tied=true", "model.lexical=true"]
         ([*GUIDED, "training.guided.layer=2"], ["`training.guided.layer: 2`", "beyond"]),
         ([*GUIDED, "model.decoder=plain"], ["`training.guided", "does not have"]),
         ([*GUIDED, "model.hard.training=gumbel"], ["`training.guided", "`model.hard`"]),
+        (
+            ["training.guided.links=learned"],
+            ["`training.guided.shift: true`", "single", "`training.guided.shift: false`"],
+        ),
     ],
 )
 def test_a_setting_that_has_nothing_to_learn_from_or_to_teach_is_refused(
@@ -45,3 +49,8 @@ def test_a_lexicon_needs_embeddings_of_the_source() -> None:
 
 def test_a_lexicon_for_a_lexical_model_is_taken() -> None:
     assert not refusals(RULES, recipe("rnn", *GUIDED, "training.guided.lexicon=true", *LEXICAL))
+
+
+def test_a_single_head_may_learn_where_to_look_and_one_of_several_where_it_looked() -> None:
+    assert not refusals(RULES, recipe("rnn", *GUIDED))
+    assert not refusals(RULES, recipe("transformer", *GUIDED, "training.guided.shift=true"))

@@ -58,6 +58,14 @@ LINKS = (
         remedy="set `training.guided.shift: false`",
     ),
     Rule(
+        "training.guided.shift",
+        lambda recipe, guided: not guided.shift or model_of(recipe).source_heads != (1, 1),
+        "points a head to the source of the word just read, but this `model` has a single one, from which it translates the next "
+        "word",
+        remedy="set `training.guided.shift: false`",
+        even_default=True,
+    ),
+    Rule(
         "training.guided.lexicon",
         lambda recipe, _: recipe.model.start_from is None,
         "would replace the embeddings of `model.start_from`",
