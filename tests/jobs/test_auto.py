@@ -167,6 +167,16 @@ def test_passes_are_those_of_the_model_that_was_chosen(model: str, monkeypatch: 
     assert sum(passes in line for line in heard if "dropout" in line) == 1
 
 
+def test_the_speed_is_that_of_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "process_count", lambda: 3)
+    monkeypatch.setattr(auto, "measure_speed", lambda *_, processes, **__: 100.0 * processes)
+    heard: list[str] = []
+    given = left_to_auto("training.steps=null", "training.minutes=1")
+    codecs = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
+    settle(given, lambda _: codecs, device=CPU, say=heard.append)
+    assert "300 tokens/s by 3 processes" in heard[1]
+
+
 def test_what_this_machine_lacks_is_refused_before_it_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """How fast this machine trains a model."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,22 @@ def test_sentences_are_no_longer_than_the_model_takes(monkeypatch: pytest.Monkey
     assert shapes[0] == (20, 10) and shapes[-1] == (8, 25)
     measure_speed(recipe("transformer", "training.batch_tokens=1000000"), SHARED, CPU, say=silent)
     assert shapes[-1] == (speed.LARGEST // 25, 25)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"), [((), (8, 4)), (("model.experts={experts: 4, active: 2}",), (8, 8))], ids=["rows", "batches"]
+)
+def test_several_processes_are_as_fast_as_their_shares(
+    settings: tuple[str, ...], rows: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share the rows of a batch or, where its loss depends on all of it, batches."""
+    taken = watched(monkeypatch, sees=lambda *_, batches, **__: len(batches[0].source.ids))
+    clock = iter(range(1000))
+    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    given = recipe("transformer", "training.batch_tokens=200", *settings)
+    found = [measure_speed(given, SHARED, CPU, say=silent, processes=count) for count in (1, 2)]
+    assert (taken[0], taken[-1]) == rows
+    assert found == [25 * rows[0], 2 * 25 * rows[1]]
 
 
 def test_recurrent_loops_run_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from dragoman.errors import number_of
 from dragoman.jobs.choices import PASSES, Choice, Workload, choose_model, tokens_of_batch, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
+from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe, settled, written_value
@@ -115,7 +116,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
 
     def speed(trained: Recipe) -> float:
-        return measure_speed(trained, vocabularies, device, say=say)
+        return measure_speed(trained, vocabularies, device, say=say, processes=process_count())
 
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe, shared=shared)))
     chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
@@ -173,7 +174,8 @@ def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
 
 def table(choices: Sequence[Choice], work: Workload) -> Iterator[str]:
     """Yield the lines of a table of choices that depend on the corpus, the budget or the machine."""
-    speed = "" if work.speed is None else f", {work.speed:,.0f} tokens/s on this machine"
+    where = "on this machine" if process_count() == 1 else f"by {process_count()} processes as fast as this one"
+    speed = "" if work.speed is None else f", {work.speed:,.0f} tokens/s {where}"
     pairs = number_of(work.pairs, "pair")
     yield f"Chosen by `auto` for {pairs}, {work}{speed}:"
     for choice in choices:

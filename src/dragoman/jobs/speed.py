@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from dragoman.jobs.memory import example, longest, objective_of
-from dragoman.jobs.parts import model_of, replica_count
+from dragoman.jobs.parts import model_of, replica_count, splittable
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
 from dragoman.machine.threads import quickest_thread_count, threads_restored
@@ -56,21 +56,25 @@ def reference_of(recipe: Recipe, *, shared: bool) -> Recipe:
 
 
 def measure_speed(
-    recipe: Recipe, vocabularies: Vocabularies, device: torch.device, *, say: Callable[[str], object]
+    recipe: Recipe,
+    vocabularies: Vocabularies,
+    device: torch.device,
+    *,
+    say: Callable[[str], object],
+    processes: int = 1,
 ) -> float:
     """Return how many target tokens per second the model of `recipe` learns from on this machine, in a few seconds.
 
-    It is trained as in the first phase of its training. Torch's random state is unchanged. What `say` is told is that C++ code is
+    It is trained as in the first phase of its training. Where several `processes` share it, this one computes its share of a
+    batch, and the others are taken to be as fast. Torch's random state is unchanged. What `say` is told is that C++ code is
     compiled.
     """
     training = recipe.training
     length = longest(recipe, LENGTH)
+    rows = min(training.batch_tokens, LARGEST) // length // (processes if splittable(recipe) else 1)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), threads_restored():
         torch.set_num_threads(training.threads or torch.get_num_threads())
-        batch = example(
-            recipe, max(min(training.batch_tokens, LARGEST) // length, 1), length, vocabularies=vocabularies
-        )
-        batch = batch.to(device)
+        batch = example(recipe, max(rows, 1), length, vocabularies=vocabularies).to(device)
         model = build_model(recipe.model, vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
         native = model_of(recipe).native and training.recurrence != "plain" and not obstacle(device, say)
@@ -97,4 +101,4 @@ def measure_speed(
             seconds.append(time.perf_counter() - begin)
         if replicas is not None:
             replicas.close()
-    return len(batch.label_positions) / min(seconds)
+    return processes * len(batch.label_positions) / min(seconds)
