@@ -56,6 +56,23 @@ def test_pairs_with_faults_are_left_out_and_characters_mended(tmp_path: Path) ->
     assert {name: (tmp_path / name).read_bytes() for name in before} == kept
 
 
+def test_faults_that_characters_have_hidden_are_found_once_they_are_mended(tmp_path: Path) -> None:
+    pairs = good(30)
+    pairs[3] = ("&nbsp;", "Une phrase.")
+    pairs[5] = ("\x01", "\x02")
+    pairs[7] = (pairs[6][0].replace(" ", "\u00a0", 1), f" {pairs[6][1]}")
+    pairs[9] = ("Tom &amp; Anna are here.", "Tom & Anna are here.")
+    corpora = [write(tmp_path, "train", pairs), write(tmp_path, "more", [(f"{pairs[0][0]}\u200b", pairs[0][1])])]
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": corpora})
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    assert cleaning.removed == {"blank-side": 1, "blank-pair": 1, "duplicate": 2, "copy": 1}
+    kept = [pair for row, pair in enumerate(pairs) if row not in (3, 5, 7, 9)]
+    for side, language in enumerate(("en", "fr")):
+        lines = (tmp_path / "out" / f"train.{language}").read_text("utf-8").split("\n")
+        assert lines == [*(pair[side] for pair in kept), ""]
+
+
 def test_several_corpora_have_files_of_their_own(tmp_path: Path) -> None:
     corpora = [write(tmp_path, name, good(20, first)) for name, first in (("a", 0), ("b", 100))]
     data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": corpora})

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import IO
 from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import DataSettings, LinesSettings
-from dragoman.doctor.check import Patient
+from dragoman.doctor.check import PairCheck, Patient
 from dragoman.doctor.chunk import Chunk
+from dragoman.doctor.duplicates import Duplicates, Memory
 from dragoman.doctor.encoding import mended
 from dragoman.doctor.examine import CHECKS
 from dragoman.doctor.leakage import Leakage
+from dragoman.doctor.pairs import BlankPair, BlankSide, Copies, NoLetters
 from dragoman.errors import InputError
 
 LOG = "changes.jsonl"
@@ -41,6 +44,8 @@ class _Copy:
 
     patient: Patient
     files: tuple[IO[str], IO[str]]
+    checks: Sequence[PairCheck]
+    """What mended pairs are looked at with: faults that invisible characters or entities have hidden."""
     document: str | None = None
     """That of the last pair written."""
 
@@ -58,6 +63,7 @@ class Cleaning:
         self.folder = folder
         self.removed: Counter[str] = Counter()
         self.mended = self.kept = 0
+        self._memory = Memory()
         self._stack = ExitStack()
         self._copies: list[_Copy] = []
 
@@ -81,14 +87,16 @@ class Cleaning:
             if name in REMOVING and (patient.part == "train" or name != Leakage.name):
                 reasons |= dict.fromkeys(rows.tolist(), name) | reasons
         copy = self._copy(patient)
+        rows = [row for row in range(len(chunk)) if row not in reasons]
+        mended_pairs = {row: _mended(chunk.pairs[row]) for row in rows}
+        reasons |= {rows[at]: name for at, name in _hidden(list(mended_pairs.values()), copy.checks).items()}
         for row, pair in enumerate(chunk.pairs):
-            reason = reasons.get(row)
-            texts = mended(pair.source), mended(pair.target)
-            if reason is not None:
+            if (reason := reasons.get(row)) is not None:
                 self.removed[reason] += 1
                 self._note("removed", reason, pair)
                 continue
-            if texts != (pair.source, pair.target):
+            texts = mended_pairs[row][:2]
+            if texts != pair[:2]:
                 self.mended += 1
                 self._note("mended", "characters", pair)
             self.kept += 1
@@ -115,9 +123,29 @@ class Cleaning:
             stem = patient.part if number == 1 else f"{patient.part}-{number}"
             sides = patient.languages if patient.languages[0] != patient.languages[1] else ("source", "target")
             files = self._open(f"{stem}.{sides[0]}"), self._open(f"{stem}.{sides[1]}")
-            self._copies.append(_Copy(patient, files))
+            memory = self._memory if patient.part == "train" else Memory()
+            checks = [
+                *(kind(patient) for kind in (BlankSide, BlankPair, NoLetters, Copies)),
+                Duplicates(patient, memory),
+            ]
+            self._copies.append(_Copy(patient, files, checks))
         return self._copies[-1]
 
     def _open(self, name: str) -> IO[str]:
         """Open a new file in the folder that will replace `folder`."""
         return (self._temporary / name).open("w", encoding="utf-8", errors="replace", newline="\n")
+
+
+def _mended(pair: Pair) -> Pair:
+    """Return a pair with both texts mended."""
+    return pair._replace(source=mended(pair.source), target=mended(pair.target))
+
+
+def _hidden(pairs: Sequence[Pair], checks: Sequence[PairCheck]) -> dict[int, str]:
+    """Return the name of the fault of each mended pair that has one."""
+    if not pairs:
+        return {}
+    chunk = Chunk(pairs, 0)
+    for check in checks:
+        check.see(chunk)
+    return {row: name for name, rows in chunk.found.items() for row in rows.tolist()}
