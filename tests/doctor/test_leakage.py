@@ -49,6 +49,14 @@ def test_an_index_finds_lines_and_says_where() -> None:
     assert index.near.tolist() == [3]
 
 
+def test_a_training_line_is_not_removed_for_a_short_sentence_that_it_holds() -> None:
+    short = "Thank you very much indeed."
+    index = Index(Side([short, LONG[0]]))
+    assert find(index, f"{short} said the old man when he came back home.", short.upper()) == []
+    assert index.exact.tolist() == [0]
+    assert find(index, f"{short} {LONG[0]}") == [0]
+
+
 def test_a_few_n_grams_in_common_are_not_enough() -> None:
     index = Index(Side([LONG[0]]))
     assert find(index, "It is not far from here to my own house in the hills.") == []

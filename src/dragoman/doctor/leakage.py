@@ -60,6 +60,7 @@ class Index:
         self._hashes, self._numbers = np.unique(side.folded.hashes, return_inverse=True)
         self._filled = side.folded.lengths > 0
         self._exact = np.zeros(len(self._hashes), bool)
+        self._long_hashes = np.isin(np.arange(len(self._hashes)), self._numbers[self.long])
         hashes, rows = grams(side.folded)
         self._grams, numbers, counts = np.unique(hashes, return_inverse=True, return_counts=True)
         telling = counts[numbers] <= OWNERS
@@ -84,15 +85,16 @@ class Index:
         return np.flatnonzero(self._near & ~self._exact[self._numbers])
 
     def find(self, side: Side, inside: Grams) -> Rows:
-        """Look for all lines in those of a training corpus, which have these n-grams; return the rows that hold one."""
+        """Look for all lines in those of a training corpus, which have these n-grams; return the rows that hold a long one."""
         places = np.searchsorted(self._hashes, side.folded.hashes)
         same = self._hashes[np.minimum(places, len(self._hashes) - 1)] == side.folded.hashes
         same &= side.folded.lengths > 0
         self._exact[places[same]] = True
+        same[same] = self._long_hashes[places[same]]
         return np.union1d(np.flatnonzero(same), self._find_near(*inside))
 
     def _find_near(self, hashes: Hashes, rows: Rows) -> Rows:
-        """Return the rows that contain most n-grams of a line."""
+        """Return the rows that contain most n-grams of a long line."""
         passed = self._sieve[hashes >> np.uint64(64 - _SIEVE)]
         hashes, rows = hashes[passed], rows[passed]
         places = np.minimum(np.searchsorted(self._grams, hashes), max(len(self._grams) - 1, 0))
@@ -108,7 +110,7 @@ class Index:
         sizes = self._sizes[owners]
         near = (shared >= CONTAINED * sizes) & (sizes >= FEWEST)
         self._near[owners[near]] = True
-        return np.unique(rows[near])
+        return np.unique(rows[near & self.long[owners]])
 
 
 class References:
@@ -118,7 +120,7 @@ class References:
         self._indexed = [(reference, reference.index()) for reference in references if reference.lines]
 
     def find(self, side: Side, language: str) -> Rows:
-        """Look for the lines of a language; return the rows that hold any."""
+        """Look for the lines of a language; return the rows that hold a long one."""
         indexes = [index for reference, index in self._indexed if reference.language == language]
         inside = grams(side.folded) if indexes else None
         found = [index.find(side, inside) for index in indexes if inside is not None]
@@ -147,10 +149,9 @@ class Leakage(Check):
         self.references = references
 
     def see(self, chunk: Chunk) -> None:
-        """Look for references in both sides; flag only what is too long to be there by chance."""
+        """Look for references in both sides; flag what holds one that is too long to be there by chance."""
         for number, side in enumerate(chunk.sides[: 1 if self.patient.one_language else 2]):
             rows = self.references.find(side, self.patient.languages[number] or str(number))
-            rows = rows[side.words[rows] >= LONG]
             if len(rows):
                 chunk.flag(self.name, rows)
 
