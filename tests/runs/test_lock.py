@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from dragoman.errors import RunError
 from dragoman.runs import lock as module
-from dragoman.runs.lock import LOCK, claim, held, run_lock, stale
+from dragoman.runs.lock import LOCK, claim, held, owned, run_lock, stale
 
 
 def foreign(path: Path, *, host: str, age: float, pids: tuple[int, ...] = (0,), **more: str) -> None:
@@ -61,7 +62,12 @@ def test_a_container_with_the_name_of_this_machine_is_another_machine(tmp_path: 
     """Its processes have numbers of their own, which nobody has here, or somebody else."""
     foreign(tmp_path / LOCK, host=socket.gethostname(), age=age, pids=(dead(),), place="another machine or container")
     if not taken:
-        with pytest.raises(RunError, match=r"if it was killed, at most 3 minutes"), run_lock(tmp_path):
+        with (
+            pytest.raises(
+                RunError, match=r"if it was killed, or works in another copy of this folder, at most 3 minutes"
+            ),
+            run_lock(tmp_path),
+        ):
             pass
     assert (claim(tmp_path / LOCK) is not None) == taken
 
@@ -122,6 +128,32 @@ def test_one_process_alone_trains_into_a_run(tmp_path: Path):
     with run_lock(tmp_path / "run"), refused, run_lock(tmp_path / "run"):
         pass
     assert not (tmp_path / "run").exists()
+
+
+def test_a_copy_of_a_folder_in_use_is_free(tmp_path: Path):
+    with run_lock(tmp_path / "run"):
+        shutil.copytree(tmp_path / "run", tmp_path / "copy")
+        assert not held(tmp_path / "copy" / LOCK) and not owned(tmp_path / "copy" / LOCK)
+        with run_lock(tmp_path / "copy") as mine:
+            assert mine.refresh(now=True)
+        assert held(tmp_path / "run" / LOCK)
+
+
+def test_a_folder_in_use_stays_so_by_another_path_and_when_it_is_moved(tmp_path: Path):
+    mine = claim(tmp_path / "run" / LOCK)
+    (tmp_path / "link").symlink_to("run")
+    assert mine is not None and held(tmp_path / "link" / LOCK) and owned(tmp_path / "link" / LOCK)
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert held(tmp_path / "moved" / LOCK) and claim(tmp_path / "moved" / LOCK) is None
+
+
+def test_a_folder_that_the_file_system_numbers_anew_stays_in_use(tmp_path: Path):
+    mine = claim(tmp_path / LOCK)
+    assert mine is not None
+    table = json.loads(mine.path.read_text(encoding="utf-8"))
+    table["folder"][1] = "another"
+    mine.path.write_text(json.dumps(table), encoding="utf-8")
+    assert held(mine.path)
 
 
 def test_a_folder_that_was_written_to_stays_without_its_lock(tmp_path: Path):

@@ -1,7 +1,7 @@
 """Locks on disk: only one process trains into a run folder, and any number of processes share the jobs of an arena.
 
-A lock is a file that says which processes of which machine hold it. It is valid while one of them is alive, so a killed
-process leaves nothing to clean up.
+A lock is a file that says which processes of which machine hold it, and in which folder. It is valid while one of them is
+alive, so a killed process leaves nothing to clean up, and not in a copy of that folder.
 """
 
 import json
@@ -127,7 +127,9 @@ def held(path: Path) -> bool:
 def owned(path: Path) -> bool:
     """Tell whether the process that acquired the lock `path` is alive itself, not only its children, which are about to end."""
     table = _read(path)
-    return _lives(table, table["pids"][0]) if table and _is_here(table) else held(path)
+    if table and _is_here(table):
+        return not _is_copy(path, table) and _lives(table, table["pids"][0])
+    return held(path)
 
 
 def stale(path: Path) -> bool:
@@ -140,7 +142,7 @@ def stale(path: Path) -> bool:
     if not table:  # another process is writing it now, or died doing so
         return age > REFRESH
     if _is_here(table):
-        return not any(_lives(table, pid) for pid in table["pids"])
+        return _is_copy(path, table) or not any(_lives(table, pid) for pid in table["pids"])
     return time.time() - float(table["time"]) > STALE
 
 
@@ -182,7 +184,8 @@ def _in_use(folder: Path) -> str:
     """Return the error message for a folder into which another process is training."""
     table = _read(folder / LOCK)
     who = f"process {table['pids'][0]} on {table['host']}" if table else "another process"
-    killed = "" if not table or _is_here(table) else f" (if it was killed, at most {STALE / 60:.0f} minutes)"
+    killed = f" (if it was killed, or works in another copy of this folder, at most {STALE / 60:.0f} minutes)"
+    killed = "" if not table or _is_here(table) else killed
     return f"{folder} is in use: {who} is working in it; wait until it has finished{killed}, or choose another folder with --out"
 
 
@@ -194,7 +197,7 @@ def _create(path: Path, token: str) -> bool:
         return False
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_text(token, [os.getpid()]))
+            file.write(_text(path, token, [os.getpid()]))
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -207,13 +210,14 @@ def _forget(takeover: Path) -> None:
         takeover.unlink(missing_ok=True)
 
 
-def _text(token: str, pids: list[int]) -> str:
+def _text(path: Path, token: str, pids: list[int]) -> str:
     """Format the holders of a lock."""
     return json.dumps(
         {
             "token": token,
             "host": socket.gethostname(),
             "place": _place(),
+            "folder": _folder(path),
             "pids": pids,
             "started": {str(pid): _started(pid) for pid in pids},
             "time": time.time(),
@@ -223,7 +227,7 @@ def _text(token: str, pids: list[int]) -> str:
 
 def _write(path: Path, token: str, pids: list[int]) -> None:
     """Write a lock atomically."""
-    write_text(path, _text(token, pids))
+    write_text(path, _text(path, token, pids))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -238,6 +242,21 @@ def _read(path: Path) -> dict[str, Any]:
 def _is_here(table: dict[str, Any]) -> bool:
     """Tell whether this process can see those that hold a lock. Another machine or container may have the same name."""
     return bool(table["host"] == socket.gethostname() and table.get("place", _place()) == _place())
+
+
+def _is_copy(path: Path, table: dict[str, Any]) -> bool:
+    """Tell whether a lock came here with a copy of its folder: neither the path nor the number of the folder is the one in it.
+
+    One folder may have two paths, and some file systems number a folder anew; a folder that was moved keeps its number.
+    """
+    known = table.get("folder")
+    return isinstance(known, list) and not any(one in known for one in _folder(path))
+
+
+def _folder(path: Path) -> list[str]:
+    """Return the path of the folder that a lock is in, and the number that the file system gives it."""
+    folder = path.parent.resolve()
+    return [str(folder), str(folder.stat().st_ino)]
 
 
 def _place() -> str:
