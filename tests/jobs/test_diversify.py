@@ -94,7 +94,7 @@ def test_a_killed_job_continues_with_the_same_result(
     with pytest.raises(Killed):
         diversify(runs, part, report=stop)
     assert not (part / "recipe.yaml").exists()
-    with pytest.raises(RunError, match="is not empty; add --resume"):
+    with pytest.raises(RunError, match="already contains translations; add --resume"):
         diversify(runs, part)
     with pytest.raises(InputError, match=r"`decoding` differs"):
         diversify(runs, part, decoding={"beam": 2}, resume=True)
@@ -114,6 +114,15 @@ def test_runs_that_do_not_fit_are_refused(runs: list[Path], trained: Trained, tm
     with pytest.raises(InputError, match="nothing to resume"):
         diversify(runs, out, resume=True)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_with_something_else_is_left_as_it_is(runs: list[Path], tmp_path: Path, resume: bool) -> None:
+    other = copytree(runs[1], tmp_path / "other")
+    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
+    with pytest.raises(RunError, match=r"this did not make \(such as `checkpoints`\); choose another folder"):
+        diversify(runs, other, resume=resume, report=no_work)
+    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
 
 
 def no_work(_: TranslationProgress) -> None:

@@ -77,24 +77,41 @@ def diversify(
         )
     plans = [_corpora(run, number, data, folder=folder) for number, run in enumerate(opened, 1)]
     recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose a folder with --out")
-    if folder.exists() and any(folder.iterdir()) and not resume:
-        raise RunError(f"{folder} is not empty; add --resume to continue, or choose another folder with --out")
-    if resume and not folder.exists():
-        raise InputError(f"there is nothing to resume in {folder}; remove --resume to start")
+    _check_folder(folder, resume=resume)
     check_files((*recipe.data.dev, *recipe.data.test), recipe.data)
     work = list(zip(opened, plans, strict=True))
     files = [path for corpus in data.train for path in corpus_files(corpus, data)]
     with run_lock(folder):
         known = [_check_plan(run, plan, decoding or {}, device=device, files=files) for run, plan in work]
         for number, about in enumerate(known, 1):
-            remember(folder / f"{number}.origin.json", about, resume=resume)
+            remember(folder / _origin(number), about, resume=resume)
         for run, plan in work:
             translator = _translator(run, decoding or {}, device)
             translate_corpora(translator, plan, lambda best, _: [best], report=report or (lambda _: None))
         write_text(folder / RECIPE, dump(recipe))
     return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
+
+
+def _check_folder(folder: Path, *, resume: bool) -> None:
+    """Raise RunError for a folder that holds anything but translations to continue, InputError if there are none to resume."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose a folder with --out")
+    found = sorted(path.name for path in folder.glob("[!.]*"))
+    if found and _origin(1) not in found:
+        raise RunError(
+            f"{folder} contains files that this did not make (such as `{found[0]}`); choose another folder with --out"
+        )
+    if found and not resume:
+        raise RunError(
+            f"{folder} already contains translations; add --resume to continue, or choose another folder with --out"
+        )
+    if resume and not found:
+        raise InputError(f"there is nothing to resume in {folder}; remove --resume to start")
+
+
+def _origin(number: int) -> str:
+    """Return the name of the file that says what the translations by a run depend on; that of the first one comes first."""
+    return f"{number}.origin.json"
 
 
 def _check(runs: Sequence[Run]) -> None:
