@@ -151,7 +151,12 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
     assert not out.exists()
     out.mkdir()
     (out / "notes.txt").write_text("", encoding="utf-8")
-    assert "files that do not belong to a run" in refusal("adapt", base, *more)
+    for given in (more, (*more, "--resume")):
+        assert "files that do not belong to a run" in refusal("adapt", base, *given)
+        assert "already holds a run; choose another folder" in refusal(
+            "adapt", base, "--data", domain, "--out", base, *given[4:]
+        )
+    assert not (base / "mixed").exists()
 
 
 @pytest.mark.parametrize("part", ["train", "dev", "test"])

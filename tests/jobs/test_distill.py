@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -164,6 +165,10 @@ def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, t
     assert "there is no file none.tsv" in sentence
     assert "to resume; remove --resume" in refusal("distill", teacher, *more, "--resume")
     assert not out.exists()
+    other = copytree(teacher, out)
+    for given in (more, (*more, "--resume")):
+        assert "already holds a run; choose another folder" in refusal("distill", teacher, *given)
+    assert sorted(path.name for path in other.iterdir()) == sorted(path.name for path in Path(teacher).iterdir())
 
 
 def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Trained, tmp_path: Path) -> None:

@@ -115,8 +115,7 @@ def adapt(
     general = general_of(base, chosen.general)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
     with run_lock(out):
-        if not resume:
-            _check_folder(out)
+        _check_folder(out, resume=resume)
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
         about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen)
@@ -223,10 +222,12 @@ def _check_base(base: Run) -> None:
         raise InputError(f"{base.folder} reads documents, but a folder of pairs has none; give a run of another kind")
 
 
-def _check_folder(out: Path) -> None:
-    """Raise RunError for a folder that is not empty."""
-    check_new(out)
-    if (out / FOLDER).exists():
+def _check_folder(out: Path, *, resume: bool) -> None:
+    """Raise RunError for a folder that is not empty, unless an adaptation is there to `resume`."""
+    begun = (out / FOLDER).exists()
+    if not (begun and resume):
+        check_new(out, resumable=begun)
+    if begun and not resume:
         raise RunError(
             f"{out} already contains texts for a run; add --resume to continue it, or choose another folder with --out"
         )

@@ -121,8 +121,7 @@ def distill(
     student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
     translator = _translator(teacher, runs, chosen, device=student.training.device)
     with run_lock(folder):
-        if not resume:
-            _check_folder(folder)
+        _check_folder(folder, resume=resume)
         codecs = (teacher.source, teacher.target)
         new_run(folder, student, codecs, metadata={}).fresh_model()
         check_files((*student.data.dev, *student.data.test), student.data)
@@ -220,10 +219,12 @@ def _translations(folder: Path, number: int) -> Path:
     return folder.absolute() / FOLDER / f"{number}.jsonl"
 
 
-def _check_folder(folder: Path) -> None:
-    """Raise RunError for a folder that is not empty."""
-    check_new(folder)
-    if (folder / FOLDER).exists():
+def _check_folder(folder: Path, *, resume: bool) -> None:
+    """Raise RunError for a folder that is not empty, unless a student of this command is there to `resume`."""
+    begun = (folder / FOLDER).exists()
+    if not (begun and resume):
+        check_new(folder, resumable=begun)
+    if begun and not resume:
         raise RunError(
             f"{folder} already contains translations for a run; add --resume to continue it, or choose another folder with --out"
         )
