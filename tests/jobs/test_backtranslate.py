@@ -109,8 +109,12 @@ def test_only_the_same_work_is_continued(trained: Trained, text: Path, tmp_path:
     run, out = trained("rnn", *BACK), tmp_path / "pairs.tsv"
     with pytest.raises(InputError, match=r"nothing to resume.*remove --resume"):
         translated(run, text, out, resume=True)
+    out.touch()
+    with pytest.raises(RunError, match=r"pairs\.tsv already exists; choose another file"):
+        translated(run, text, out)
+    out.unlink()
     translated(run, text, out)
-    with pytest.raises(RunError, match="already exists; add --resume"):
+    with pytest.raises(RunError, match=r"pairs\.tsv already exists; add --resume"):
         translated(run, text, out)
     with pytest.raises(InputError, match=r"`decoding` differs.*--out"):
         translated(run, text, out, resume=True, decoding={"beam": 2})

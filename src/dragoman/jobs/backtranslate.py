@@ -107,12 +107,7 @@ def backtranslate(
             f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
         )
     translator = _translator(run, settings, device)
-    if not resume and (out.exists() or work.exists()):
-        raise RunError(
-            f"{out if out.exists() else work} already exists; add --resume to continue, or choose another file with --out"
-        )
-    if resume and not work.exists():
-        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    _check_new(out, resume=resume)
     lines = partial(_lines, run, translator.models[0].source_positions, text)
     with run_lock(work):
         remember(work / ORIGIN, origin([folder], translator, [text]), resume=resume)
@@ -126,6 +121,16 @@ def backtranslate(
             out, "".join(_line(row) for at, row in enumerate(_rows(corpus.path)) if at in kept).encode("utf-8")
         )
     return Backtranslated(summary, translated - len(scores), len(scores) - len(kept), len(kept))
+
+
+def _check_new(out: Path, *, resume: bool) -> None:
+    """Raise RunError for what is there already without `resume`, InputError if there is nothing to resume."""
+    work = folder_of(out)
+    if resume and not work.exists():
+        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    if not resume and (out.exists() or work.exists()):
+        hint = "add --resume to continue, or " if work.exists() else ""
+        raise RunError(f"{out if out.exists() else work} already exists; {hint}choose another file with --out")
 
 
 def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Translator:
