@@ -56,3 +56,13 @@ def test_links_labels_and_fields_side_by_side_are_sentences_of_their_own():
 def test_readings_above_signs_are_not_part_of_the_text():
     document = HypertextDocument("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字</ruby> one")
     assert [one.text for one in document.segments] == ["漢字 one"]
+
+
+def test_what_asks_not_to_be_translated_stays():
+    page = (
+        '<p>Open <b class="brand notranslate">Red House</b> now<p class=notranslate>One</p>'
+        '<img alt="Two" translate="NO"/><div TRANSLATE=no>Three <i>four</i></div><span class="notranslated">five</span>'
+    )
+    document = HypertextDocument(page)
+    assert [one.text for one in document.segments] == ["Open  now", "five"]
+    assert "Red House" in document.text([Segment(one.text.upper(), one.spans) for one in document.segments])

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dragoman.documents.alignment import Alignment, Range, align, join
-from dragoman.documents.markup import attribute, escaped
+from dragoman.documents.hypertext import says_no
+from dragoman.documents.markup import escaped
 from dragoman.documents.projection import Span, project
 from dragoman.serving.formatting import has_words
 from dragoman.serving.interface import Answer
@@ -199,12 +200,6 @@ def alignment_of(text: str, answer: Answer) -> Alignment:
     return join(parts, [*gaps, text[done:]])
 
 
-def _says_no(tag: str) -> bool:
-    """Tell whether a tag of HTML asks that what it is around stays as it is."""
-    classes = (attribute(tag, "class") or "").lower().split()
-    return (attribute(tag, "translate") or "").lower() == "no" or "notranslate" in classes
-
-
 class _Reader:
     """Reads the pieces of a text with tags."""
 
@@ -256,7 +251,7 @@ class _Reader:
         """Tell whether a piece opens an element whose text stays as it is."""
         if piece.kind != "open":
             return False
-        own = self.rules.is_html and (piece.name in UNTRANSLATED or _says_no(piece.raw))
+        own = self.rules.is_html and (piece.name in UNTRANSLATED or says_no(piece.raw))
         return own or piece.name in self.rules.ignored
 
     def _splits(self, number: int) -> bool:
