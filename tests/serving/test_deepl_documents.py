@@ -34,13 +34,15 @@ def test_documents_are_translated_meanwhile_and_fetched_once():
     service = Phrases()
     router = DeepL(Glossaries(open_store(MEMORY))).router()
     with TestClient(create_app(service, SETTINGS, routers=[router])) as client:
-        file = {"file": ("a.txt", b"red house\n")}
+        file = {"file": ("報.txt", b"red house\n")}
         service.failures = [OverloadedError("full", retry_after=0.01)]
         handle = client.post("/v2/document", files=file, data={"target_lang": "VI"}).json()
         assert status(client, handle)["billed_characters"] == 9
         url = f"/v2/document/{handle['document_id']}/result"
         assert client.post(url, json={"document_key": "wrong"}).status_code == 404
-        assert client.post(url, json=handle).content.decode() == "nhà đỏ\n"
+        fetched = client.post(url, json=handle)
+        assert fetched.content.decode() == "nhà đỏ\n"
+        assert fetched.headers["content-disposition"].endswith("filename=\"file.txt\"; filename*=UTF-8''%E5%A0%B1.txt")
         assert client.post(url, json=handle).status_code == 404
         service.failures = [TooSlowError("too slow")]
         failed = client.post("/v2/document", files=file, data={"target_lang": "VI", "source_lang": "EN"}).json()

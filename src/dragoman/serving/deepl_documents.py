@@ -33,7 +33,8 @@ from dragoman.serving.files import (
     READERS,
     Reader,
     Upload,
-    safe_name,
+    attachment,
+    readable_name,
     suffix_of,
     translated_portions,
     write_translated,
@@ -118,7 +119,7 @@ class DeepLDocuments:
         one = Waiting(
             secrets.token_hex(32).upper(),
             owner,
-            safe_name(name),
+            readable_name(name),
             characters,
             self.now() + KEEP_SECONDS,
             len(file.content),
@@ -147,8 +148,7 @@ class DeepLDocuments:
         if one.content is None:
             return JSONResponse({"message": one.problem or "Document translation is not done"}, 503)
         del self.waiting[document_id]
-        headers = {"Content-Disposition": f'attachment; filename="{one.name}"', "X-Content-Type-Options": "nosniff"}
-        return Response(one.content, media_type="application/octet-stream", headers=headers)
+        return Response(one.content, media_type="application/octet-stream", headers=attachment(one.name))
 
     async def _find(self, request: Request, identifier: str) -> Waiting:
         """Return a document of this caller, who knows its key."""
