@@ -56,7 +56,17 @@ def test_languages_are_detected_text_by_text() -> None:
 def test_detection_prefers_a_language_that_is_translated_into_the_target() -> None:
     pytest.importorskip("py3langid")
     service = service_of(Reversing(), offer("a", ("en", "vi")), offer("b", ("fr", "en")))
-    assert answers(service, "J'aime mon chat et mon chien.", source=None)[0].source == "en"
+    assert answers(service, "Restaurant", source=None)[0].source == "en"
+
+
+def test_what_is_surely_in_a_language_that_is_not_translated_is_refused_and_the_target_stays() -> None:
+    pytest.importorskip("py3langid")
+    offers = (offer("a", ("en", "vi")), offer("b", ("fr", "en")), offer("c", ("vi", "en")))
+    with pytest.raises(UnknownLanguageError, match="text 2 seems to be in `fr`, which is not translated into `vi`"):
+        answers(service_of(Reversing(), *offers), "42", "J'aime mon chat et mon chien.", source=None)
+    (answer,) = answers(service_of(Reversing(), *offers), "Tôi yêu con mèo của tôi.", source=None)
+    assert (answer.text, answer.source, answer.target) == ("Tôi yêu con mèo của tôi.", "vi", "vi")
+    assert answers(service_of(Reversing(), *offers), "J'ai", source="en")[0].text == "ia'J"
 
 
 def test_each_text_goes_to_the_model_of_its_language() -> None:

@@ -102,6 +102,16 @@ def test_only_languages_that_are_translated_are_detected():
     assert asyncio.run(likely_source(service, ["!"], "vi")) == "en"
 
 
+def test_what_is_surely_in_another_language_is_not_taken_for_one_that_is_translated():
+    service, text = Phrases(), "xin chào thế giới"
+    assert (
+        asyncio.run(detect(service, [text], "de")) == [] and asyncio.run(likely_source(service, [text], "de")) == "vi"
+    )
+    with pytest.raises(ServiceError, match="into their own language, `vi`"):
+        asyncio.run(resolved(service, Call((), None, "vi"), [text]))
+    assert asyncio.run(resolved(service, Call((), None, "vi", model="en-vi"), [text])).source == "en"
+
+
 def test_blocks_of_one_text_are_several_calls_where_they_are_many():
     service = Phrases()
     text = "<table>" + "<tr><td>hello</td></tr>" * 7 + "</table>"

@@ -1,6 +1,6 @@
 """Which of the served languages a text is in, by py3langid, which needs no network."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from threading import Lock
 from typing import Any
@@ -10,6 +10,8 @@ from dragoman.serving.languages import same_language
 
 LONGEST = 2000
 """So many characters of a text are looked at."""
+SURE = 0.9
+"""Confidence from which a text is not taken to be in any other language."""
 THREE_LETTERS = {
     "arb": "ar",
     "ces": "cs",
@@ -33,6 +35,18 @@ THREE_LETTERS = {
     "zho": "zh",
 }
 """Codes of three letters, as imported models have them, in the two letters that the identifier knows."""
+
+
+def fitting(likely: Sequence[Detection], wanted: Collection[str]) -> list[Detection]:
+    """Return those of the detected languages that are wanted, likeliest first; none if the text is surely in another.
+
+    >>> fitting([Detection("fr", 0.6), Detection("en", 0.4)], {"en"})
+    [Detection(language='en', confidence=0.4)]
+    >>> fitting([Detection("fr", 0.99), Detection("en", 0.01)], {"en"})
+    []
+    """
+    found = [one for one in likely if one.language in wanted]
+    return [] if found and likely[0] != found[0] and likely[0].confidence >= SURE else found
 
 
 class Detector:

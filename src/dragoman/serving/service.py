@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.errors import InputError
 from dragoman.serving.assembly import Draft
-from dragoman.serving.detection import Detector
+from dragoman.serving.detection import Detector, fitting
 from dragoman.serving.engine import Engine, Listener
 from dragoman.serving.interface import (
     Answer,
@@ -136,37 +136,47 @@ class TranslationService:
         return [answers[row] for row in range(len(drafts))]
 
     async def _drafts(self, call: Call) -> list[tuple[Draft, Offer]]:
-        """Return each text cut into sentences, with the model that translates it."""
-        detected: dict[str, Detection | None] = {}
-        if call.source is None:
-            detected = await asyncio.to_thread(self._detected, call)
+        """Return each text cut into sentences, with the model that translates it; one in the target language has none."""
+        detected = await asyncio.to_thread(self._detected, call) if call.source is None else {}
         drafts = []
         for text in call.texts:
             detection = detected.get(text)
-            source = detection.language if detection else call.source
-            if source is None:
-                source, detection = self._any_source(call), Detection(self._any_source(call), 0.0)
+            source = call.source if detection is None else detection.language
+            if detection is not None and source == call.target:
+                offer = self.offered.choose(self._sources(call)[0], call.target, call.model)
+                drafts.append((Draft(text, source, call.target, offer.name, detection, ()), offer))
+                continue
+            assert source is not None
             offer = self.offered.choose(source, call.target, call.model)
             between = (source, call.target)
             drafts.append((Draft.of(text, between, call.options, model=offer.name, detection=detection), offer))
         return drafts
 
-    def _detected(self, call: Call) -> dict[str, Detection | None]:
-        """Return what language each text is in: the likeliest that is translated into the target, where any is."""
-        found: dict[str, Detection | None] = {}
+    def _detected(self, call: Call) -> dict[str, Detection]:
+        """Return what language each text is in: the likeliest that is translated into the target, or the target itself.
+
+        UnknownLanguageError for a text that is surely in another language.
+        """
+        sources = self._sources(call)
+        found: dict[str, Detection] = {}
         for text in dict.fromkeys(call.texts):
             likely = self._detector.detect(text)
-            fitting = [one for one in likely if call.target in self.offered.languages[one.language]]
-            found[text] = next(iter(fitting or likely), None)
+            found[text] = next(iter(fitting(likely, sources) or likely), Detection(sources[0], 0.0))
+            if (language := found[text].language) not in (*sources, call.target):
+                raise UnknownLanguageError(
+                    f"text {call.texts.index(text) + 1} seems to be in `{language}`, which is not translated into "
+                    f"`{call.target}` here; name its `source` if it is in another language, or another `target`",
+                    source=language,
+                    target=call.target,
+                )
         return found
 
-    def _any_source(self, call: Call) -> str:
-        """Return a language for texts that have none. UnknownLanguageError if nothing is translated into the target."""
+    def _sources(self, call: Call) -> list[str]:
+        """Return the languages that are translated into the target of a call. UnknownLanguageError if there are none."""
         offers = [self.offered.offer(call.model)] if call.model else self.offered.offers.values()
-        for offer in offers:
-            for source, target in offer.directions.trained:
-                if target == call.target:
-                    return source
+        found = [source for offer in offers for source, target in offer.directions.trained if target == call.target]
+        if found:
+            return found
         targets = sorted(frozenset().union(*self.offered.languages.values()))
         raise UnknownLanguageError(
             f"nothing is translated into `{call.target}` here; target languages are {', '.join(targets)}",

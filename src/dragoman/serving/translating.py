@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from dragoman.documents.alignment import Alignment
 from dragoman.serving.app import gate_of, note_texts, service_of
+from dragoman.serving.detection import fitting
 from dragoman.serving.formatting import has_words
 from dragoman.serving.glossaries import with_terms
 from dragoman.serving.interface import (
@@ -87,15 +88,20 @@ async def admitted(request: Request, texts: Sequence[str], characters: int) -> A
 
 
 async def detect(service: Service, texts: Sequence[str], target: str | None = None) -> list[Detection]:
-    """Return the languages that some texts together may be in, likeliest first; only those translated into a `target`."""
+    """Return the languages that some texts together may be in, likeliest first; only a `target` and those translated into it,
+    and none if the texts are surely in another (`fitting`).
+    """
     found = await asyncio.to_thread(service.detect, "\n".join(texts))
-    known = service.languages()
-    return [one for one in found if target is None or one.language == target or target in known.get(one.language, ())]
+    if target is None:
+        return found
+    return fitting(found, {target, *(code for code, targets in service.languages().items() if target in targets)})
 
 
 async def likely_source(service: Service, texts: Sequence[str], target: str) -> str:
-    """Return the language that texts together are taken to be in: the likeliest that is translated into `target`."""
-    found = await detect(service, texts, target)
+    """Return the language that texts together are taken to be in: the likeliest that is translated into `target`, unless they are
+    surely in another.
+    """
+    found = await detect(service, texts, target) or await detect(service, texts)
     if found:
         return found[0].language
     return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
@@ -115,7 +121,7 @@ async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
     UnknownModelError, UnknownLanguageError for a pair that is not translated, or ServiceError for one of equal languages.
     """
     pairs = pairs_of(service, call.model)
-    sources = {source for source, target in pairs if target == call.target}
+    sources = {source for source, _ in pairs}
     source = call.source or (min(sources) if len(sources) == 1 else await likely_source(service, texts, call.target))
     if source == call.target:
         raise ServiceError(f"the texts are to be translated into their own language, `{source}`; name another `target`")
