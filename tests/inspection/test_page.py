@@ -28,6 +28,13 @@ def test_the_words_stand_on_the_axes_and_in_the_sentences(read_page: ReadPage) -
     assert page.within("button/bdi") == ["the", "cat", "con", "mèo"]
 
 
+def test_sentences_are_set_in_the_direction_in_which_they_are_read(read_page: ReadPage) -> None:
+    arabic = AttentionPicture(["القطة", "GPT"], ["a", "cat"], [[[[1.0, 0.0], [0.0, 1.0]]]], "القطة GPT  →  a cat")
+    page = read_page(attention_page([arabic]))
+    assert [attributes["dir"] for _, attributes in page.tags if "dir" in attributes] == ["rtl", "ltr"]
+    assert page.within("figcaption/bdi") == ["القطة GPT", "a cat"]
+
+
 def test_columns_and_rows_are_headed_for_screen_readers(read_page: ReadPage) -> None:
     heads = [attributes["scope"] for tag, attributes in read_page(attention_page([picture()])).tags if tag == "th"]
     assert heads == ["col", "col", "row", "row"]
@@ -72,7 +79,7 @@ def test_hostile_words_stay_words(read_page: ReadPage) -> None:
     assert page.within("th/bdi") == HOSTILE * 2
     assert page.within("th/span/bdi") == HOSTILE * 2
     assert page.within("button/bdi") == HOSTILE * 4
-    assert page.words("figcaption") == ["<i>&title</i>"] * 2
+    assert page.within("figcaption/bdi") == ["<i>&title</i>"] * 2
     assert page.words("title") == page.words("h1") == ["</title>&<x>"]
     assert page.words("option")[0] == "1. " + " ".join(HOSTILE)
     assert not {tag for tag, _ in page.tags} & {"b", "i", "x"}

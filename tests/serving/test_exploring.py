@@ -150,11 +150,14 @@ def test_what_is_shown_is_saved_as_a_page_of_its_own() -> None:
         plain = client.post("/v1/explore", json={"text": TEXT}).json()
         answer = client.post("/v1/explore/save", json={"text": TEXT})
         assert answer.headers["content-disposition"] == 'attachment; filename="attention.html"'
-        assert f"{TEXT}  →  {plain['text']}</figcaption>" in answer.text and "default-src 'none'" in answer.text
+        assert (
+            f"<bdi>{TEXT}</bdi>  →  <bdi>{plain['text']}</bdi></figcaption>" in answer.text
+            and "default-src 'none'" in answer.text
+        )
         other = next(one["token"] for one in plain["steps"][0]["alternatives"][1:] if one["token"] > 3)
         changed = {"text": TEXT, "model": TRANSFORMER, "prefix": [other], "temperature": 0.5, "off": [[1, 1]]}
         both = client.post("/v1/explore/save", json={**changed, "beside": RECURRENT}).text
         assert both.count("<figure>") == 2 and both.count("luong, local-p: ") == 1
-        assert both.count("(its first words are given, heads are off, temperature 0.5)</figcaption>") == 1
+        assert both.count("(its first words are given, heads are off, temperature 0.5)</bdi></figcaption>") == 1
         refused = client.post("/v1/explore/save", json={"text": TEXT, "model": "plain gru"})
         assert refused.status_code == 400 and "no attention" in refused.json()["error"]["message"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 
-from dragoman.inspection.page import document, section
+from dragoman.inspection.page import direction, document, section
 
 TITLE = "Translations and their confidence"
 LEVELS: Mapping[str, float] = {"likely": 0.75, "fair": 0.5, "doubtful": 0.25, "unlikely": 0.0}
@@ -278,7 +278,7 @@ def _source(one: AssessedSentence, language: str) -> str:
         f'<mark title="{escape(", ".join(lost[place]))}">{escape(word)}</mark>' if place in lost else escape(word)
         for place, word in enumerate(one.source)
     )
-    return f'<bdi lang="{escape(language)}">{" ".join(words)}</bdi>'
+    return f'<bdi lang="{escape(language)}" dir="{direction(one.source)}">{" ".join(words)}</bdi>'
 
 
 def _translation(one: AssessedSentence, language: str) -> str:
@@ -292,7 +292,7 @@ def _translation(one: AssessedSentence, language: str) -> str:
             f'<span class="{level(sure)}" title="{percent(sure)}">{escape(word)}</span>'
             for word, sure in zip(one.translation, one.words, strict=True)
         )
-    return f'<bdi lang="{escape(language)}">{words}</bdi>'
+    return f'<bdi lang="{escape(language)}" dir="{direction(one.translation)}">{words}</bdi>'
 
 
 def _remarks(one: AssessedSentence) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.errors import InputError
-from dragoman.inspection.page import document
+from dragoman.inspection.page import direction, document
 from dragoman.inspection.rendering import COLOURS, elided, write_picture
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ def draw_document(picture: DocumentPicture, path: Path) -> None:
 def _page(picture: DocumentPicture) -> str:
     """Return a page with the picture."""
     items = "\n".join(
-        f'<li><span class="bar" style="--w:{weight:.3f}"></span><span class="number">{weight:.2f}</span><p>{words}</p></li>'
-        for weight, words in zip(picture.sentence_weights, _words(picture), strict=True)
+        f'<li><span class="bar" style="--w:{weight:.3f}"></span><span class="number">{weight:.2f}</span>'
+        f'<p dir="{direction(sentence)}">{words}</p></li>'
+        for weight, words, sentence in zip(picture.sentence_weights, _words(picture), picture.sentences, strict=True)
     )
     figure = f'<figure class="document">\n<ol>\n{items}\n</ol>\n</figure>'
     return document(

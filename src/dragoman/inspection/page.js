@@ -51,7 +51,7 @@ function explore(figure) {
     readout.hidden = target < 0;
     if (readout.hidden) return;
     [event.target, rowHeads[target], columnHeads[source]].forEach((element) => element.classList.add("on"));
-    const names = [targets[target], sources[source]].map((button) => button.textContent);
+    const names = [targets[target], sources[source]].map((button) => `\u2068${button.textContent}\u2069`); // words of any direction
     readout.textContent = `${names[0]} looks at ${names[1]}: ${shown[target][source].toFixed(3)}`;
     const box = event.target.getBoundingClientRect();
     const margin = readout.offsetWidth / 2 + 4;

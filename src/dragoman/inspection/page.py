@@ -6,6 +6,7 @@ reads only numbers.
 """
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -52,6 +53,16 @@ def section(heading: str, hint: str, content: str) -> str:
     return f"<section>\n<h2>{escape(heading)}</h2>\n{explained}{content}\n</section>"
 
 
+def direction(words: Sequence[str]) -> str:
+    """Return how a sentence is read, as an attribute `dir`: as most of its letters are.
+
+    >>> direction(["a", "cat"]), direction(["שלום", "ABC", "עולם"])
+    ('ltr', 'rtl')
+    """
+    kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
+    return "rtl" if kinds.count("R") + kinds.count("AL") > kinds.count("L") else "ltr"
+
+
 def attention_page(pictures: Sequence[AttentionPicture], title: str = "Attention") -> str:
     """Return a page that shows `pictures`, one at a time."""
     return document(title, f"<header>\n<h1>{escape(title)}</h1>\n</header>\n{attention_view(pictures)}")
@@ -67,7 +78,8 @@ def attention_view(pictures: Sequence[AttentionPicture]) -> str:
 
 def _figure(picture: AttentionPicture) -> str:
     """Return one picture: caption, choices, the two sentences, the table and its scale, the weights."""
-    caption = f"<figcaption>{escape(picture.title)}</figcaption>\n" if picture.title else ""
+    parts = (f"<bdi>{escape(part)}</bdi>" for part in picture.title.split("  →  "))
+    caption = f"<figcaption>{'  →  '.join(parts)}</figcaption>\n" if picture.title else ""
     return f"""<figure>
 {caption}<div class="controls" hidden>
 {_choices("Layer", picture.layers)}{_choices("Head", picture.heads)}<label><input type="checkbox"> Numbers</label>
@@ -103,7 +115,7 @@ def _sentence(side: str, words: Sequence[str]) -> str:
     buttons = " ".join(
         f'<button type="button" aria-pressed="false"><bdi>{escape(word)}</bdi></button>' for word in words
     )
-    return f'<p class="{side}"><span>{side}</span> <span>{buttons}</span></p>'
+    return f'<p class="{side}"><span>{side}</span> <span dir="{direction(words)}">{buttons}</span></p>'
 
 
 def _table(picture: AttentionPicture) -> str:
