@@ -58,6 +58,11 @@ def test_placeholders_alone_are_not_translated(text: str):
     assert [one and one.segment.text for one in found] == [None, f"{text}\n\nIT. SEE"]
 
 
+@pytest.mark.parametrize("segments", [[], [Segment("%s: 12")]])
+def test_a_document_without_anything_to_translate_says_so(segments: list[Segment]):
+    assert str(translate_segments(Swapper(), segments).summary).startswith("Nothing to translate was found")
+
+
 def test_tags_follow_the_links():
     (found,) = translate_segments(Swapper(), [Segment("one two three", (Span(0, 3),))]).segments
     assert found is not None

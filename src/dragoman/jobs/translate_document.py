@@ -64,6 +64,10 @@ class Summary:
     """The terms of the glossary, counted once for each different sentence."""
 
     def __str__(self) -> str:
+        if not self.sentences:
+            return (
+                "Nothing to translate was found; what has a translation already, placeholders, numbers and code stay."
+            )
         text = f"Translated {number_of(self.sentences, 'different sentence')} in {number_of(self.segments, 'segment')}."
         if self.placeholders or self.tags:
             mended = number_of(self.placeholders, "placeholder or number", "placeholders or numbers")

@@ -218,9 +218,13 @@ async function upload() {
   if (!file) return;
   const asked = { target: target(), model: modelOf(0)?.name };
   try {
-    const tell = (progress) => told(words().progress(progress.done, progress.total), progress);
+    let total = 0;
+    const tell = (progress) => {
+      total = progress.total;
+      told(words().progress(progress.done, total), progress);
+    };
     const { name, url } = await translateDocument(file, asked, { signal, tell });
-    told(words().ready);
+    told(total ? words().ready : words().nothing);
     [at("fetch").href, at("fetch").textContent, at("fetch").hidden] = [url, name, false];
   } catch (error) {
     if (wantsKey(error)) at("keys").hidden = false;
