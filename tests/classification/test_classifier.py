@@ -60,3 +60,9 @@ def test_what_makes_the_label_gets_the_weight(classifier: Classifier):
     picture = classifier.explain("I love cats. Where is the book? The cat sits on the mat.")
     assert picture.labels[0][0] == "question"
     assert max(range(3), key=picture.sentence_weights.__getitem__) == 1
+
+
+def test_one_text_is_not_taken_for_several_documents(classifier: Classifier):
+    assert classifier.classify(iter(TEXTS)) == classifier.classify(TEXTS)
+    with pytest.raises(InputError, match=r"'Good\.' is one text"):
+        classifier.classify("Good.")

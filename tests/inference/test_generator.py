@@ -92,3 +92,12 @@ def test_a_run_continues_text(trained: Trained) -> None:
 def test_a_run_of_another_kind_is_refused(trained: Trained, kind: str) -> None:
     with pytest.raises(InputError, match=r"a decoder-only language model.*`dragoman"):
         TextGenerator.load(trained(kind))
+
+
+def test_texts_may_come_one_by_one_but_a_single_one_is_refused():
+    given = continuer(method="greedy")
+    assert given.generate_texts(iter(BEGINNINGS)) == given.generate_texts(BEGINNINGS)
+    assert given.score(iter(TEXTS)) == given.score(TEXTS)
+    for ask in (given.generate_texts, given.score):
+        with pytest.raises(InputError, match="'the old' is one text"):
+            ask("the old")

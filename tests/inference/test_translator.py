@@ -95,8 +95,10 @@ def test_the_end_of_a_sentence_counts_as_a_token(trained: Trained):
 def test_sentences_must_come_in_pairs(trained: Trained):
     translator = Translator.load(trained("rnn"))
     for method in (translator.score, translator.attention_maps):
-        with pytest.raises(ValueError, match="shorter"):
+        with pytest.raises(InputError, match="a translation of its own, but there are 1 for 2"):
             method(["a", "b"], ["a"])
+    with pytest.raises(InputError, match="a prefix of its own, but there are 0 for 1"):
+        translator.complete(["No."], [])
 
 
 def test_sentences_are_counted_from_the_number_given(trained: Trained):
@@ -222,3 +224,24 @@ def test_a_sentence_has_the_words_given_and_its_terms(trained: Trained, tmp_path
     (found,) = Translator.load(trained("transformer"), glossary=(terms,)).complete(["I love cats."], ["Con mèo"])
     assert found.text.startswith("Con mèo") and "quyển sách" in found.text
     assert [one.state for one in found.terms] == ["forced"]
+
+
+def test_sentences_may_come_one_by_one(trained: Trained):
+    translator = Translator.load(trained("rnn"), method="greedy")
+    known = translator.translate(SOURCES)
+    assert translator.translate(iter(SOURCES)) == known
+    pairs = SOURCES, [one.text for one in known]
+    assert translator.score(*map(iter, pairs)) == translator.score(*pairs)
+    maps = zip(translator.attention_maps(*map(iter, pairs)), translator.attention_maps(*pairs), strict=True)
+    assert all(one.target == other.target and one.source == other.source for one, other in maps)
+
+
+@pytest.mark.parametrize("ask", [Translator.translate, Translator.requests], ids=lambda ask: ask.__name__)
+def test_one_text_is_not_taken_for_the_letters_of_several(trained: Trained, ask):
+    translator = Translator.load(trained("rnn"))
+    with pytest.raises(InputError, match=r"'No\.' is one text where a list of them is needed"):
+        ask(translator, "No.")
+    with pytest.raises(InputError, match="sentence 8 is None, which is not text"):
+        ask(translator, ["No.", None], first=7)
+    with pytest.raises(InputError, match=r"'No\.' is one text"):
+        translator.encode("No.", "target")

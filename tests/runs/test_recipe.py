@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.tiny import recipe_file, table
 
-from dragoman.errors import SettingsError
+from dragoman.errors import InputError, SettingsError
 from dragoman.models.build import purpose_of
 from dragoman.runs.recipe import find_recipe, load_recipe, shipped
 
@@ -20,6 +20,8 @@ def test_a_recipe_is_read_from_its_path(tmp_path: Path):
 def test_assignments_are_laid_over_it(tmp_path: Path):
     path = recipe_file(tmp_path, "rnn")
     assert load_recipe(path, ["model.hidden=48", "data.dev.0.pairs=7"]).data.dev[0].pairs == 7
+    with pytest.raises(InputError, match=r"'model.hidden=48' is one text .* write \['model.hidden=48'\]"):
+        load_recipe(path, "model.hidden=48")
 
 
 @pytest.mark.parametrize("name", shipped())

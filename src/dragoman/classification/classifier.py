@@ -1,6 +1,6 @@
 """Classify documents with a trained run, and show which words and sentences were attended to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from dragoman.interfaces import Padded
 from dragoman.machine.devices import choose_device
 from dragoman.metrics.classification import Confusion, confusion
 from dragoman.models.classifier import Classified, DocumentClassifier
+from dragoman.text.given import given_texts
 from dragoman.text.sentences import split_sentences
 
 BATCH_CELLS = 1 << 15
@@ -53,9 +54,9 @@ class Classifier:
         return cls(run, run.load_model(choose_device(device)))
 
     @torch.inference_mode()
-    def classify(self, texts: Sequence[str]) -> list[Classification]:
+    def classify(self, texts: Iterable[str]) -> list[Classification]:
         """Return the most probable label of each document, in order. Raises InputError if one has no words."""
-        documents = [self._encode(text, number) for number, text in enumerate(texts, 1)]
+        documents = [self._encode(text, number) for number, text in enumerate(given_texts(texts, "document"), 1)]
         found: dict[int, Classification] = {}
         for rows in batches([len(document) + 1 for document in documents], BATCH_CELLS):
             logits = self._read([documents[at] for at in rows]).logits.float()

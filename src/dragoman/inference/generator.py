@@ -1,6 +1,6 @@
 """Generate text with a trained decoder-only language model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -21,6 +21,7 @@ from dragoman.inference.checks import lay_over
 from dragoman.inference.session import Session, open_runs
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec, encode_within
+from dragoman.text.given import given_texts
 from dragoman.tree import map_tensors
 
 ROWS = 64
@@ -64,7 +65,7 @@ class TextGenerator:
         return cls(Session([opened.load_model(place)], fixed=True), opened.target, settings)
 
     def generate_texts(
-        self, texts: Sequence[str], *, first: int = 1, settings: SearchSettings | None = None, **decoding: Any
+        self, texts: Iterable[str], *, first: int = 1, settings: SearchSettings | None = None, **decoding: Any
     ) -> list[list[Continuation]]:
         """Return the `n_best` continuations of each text, best first, without unknown tokens; a text may be empty.
 
@@ -72,26 +73,27 @@ class TextGenerator:
         Lengths count generated tokens; the length of the text stands in for that of a source. InputError names a text longer
         than the model's positions, counted from `first`.
         """
+        begun = given_texts(texts, "text", first=first)
         chosen = lay_over(settings or self.settings, decoding)
         check_memory(chosen, len(self.codec), device=self.device.type)
-        encoded = encode_within(self.codec, texts, self.model.target_positions, name="text", first=first)
-        results: list[list[Continuation]] = [[] for _ in texts]
+        encoded = encode_within(self.codec, begun, self.model.target_positions, name="text", first=first)
+        results: list[list[Continuation]] = [[] for _ in begun]
         for rows in batches_of_one_length([len(ids) for ids in encoded], ROWS):
             found = self._search([encoded[row] for row in rows], [first + row for row in rows], chosen)
             for row, hypotheses in zip(rows, found, strict=True):
-                kept = self.codec.split(texts[row])
+                kept = self.codec.split(begun[row])
                 results[row] = [
                     Continuation(self.codec.join([*kept, *self.codec.pieces(one.ids)]), one.score, one.log_prob)
                     for one in hypotheses
                 ]
         return results
 
-    def score(self, texts: Sequence[str]) -> list[tuple[float, int]]:
+    def score(self, texts: Iterable[str]) -> list[tuple[float, int]]:
         """Return the log-probability of each whole text, and its length in tokens with </s>.
 
         InputError names a text longer than the model's positions.
         """
-        encoded = encode_within(self.codec, texts, self.model.target_positions, name="text")
+        encoded = encode_within(self.codec, given_texts(texts, "text"), self.model.target_positions, name="text")
         results: dict[int, tuple[float, int]] = {}
         for rows in batches([len(ids) + 1 for ids in encoded], SCORED_TOKENS):
             batch = collate([([], encoded[row]) for row in rows], special=self.codec.special).to(self.device)
@@ -99,7 +101,7 @@ class TextGenerator:
                 scored = score_target(self.model.decoder, self.model.encoder(batch.source), batch.target)
             for row, log_prob in zip(rows, scored.log_prob.tolist(), strict=True):
                 results[row] = (log_prob, len(encoded[row]) + 1)
-        return [results[row] for row in range(len(texts))]
+        return [results[row] for row in range(len(encoded))]
 
     continue_texts = generate_texts
     """The name in earlier releases, which still works."""

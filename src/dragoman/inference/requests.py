@@ -1,12 +1,13 @@
 """The stages of a sentence on its way to a model: text, then ids. Does not import torch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman.errors import InputError
 from dragoman.text.codec import Codec, encode_within
 from dragoman.text.frames import Between
+from dragoman.text.given import given_texts
 from dragoman.text.glossary import Entry
 
 
@@ -65,6 +66,28 @@ class EncodedRequest:
         return 1 + max(len(ids) for ids in (*self.pair, *self.previous) if ids is not None)
 
 
+def requests_of(
+    sources: Sequence[str],
+    previous: Sequence[Sequence[str]],
+    *,
+    targets: Iterable[str] | None,
+    languages: Sequence[Between | None],
+    terms: Sequence[Sequence[Entry]] | None,
+    prefixes: Iterable[str] | None,
+    first: int,
+) -> list[Request]:
+    """Return the request of each source, `first` the number of the first. InputError if other texts are not one for each."""
+    count = len(sources)
+    nothing: list[str | None] = [None] * count
+    written = nothing if targets is None else given_texts(targets, "translation", count=count)
+    begun = [""] * count if prefixes is None else given_texts(prefixes, "prefix", count=count)
+    rows = zip(sources, previous, written, languages, terms or [()] * count, begun, strict=True)
+    return [
+        Request(source, number, tuple(nearest), target, between, tuple(some), prefix)
+        for number, (source, nearest, target, between, some, prefix) in enumerate(rows, first)
+    ]
+
+
 @dataclass(frozen=True)
 class RequestEncoder:
     """Encodes requests for the models of a translator, and refuses sentences that are too long for them."""
@@ -94,6 +117,7 @@ class RequestEncoder:
 
         InputError names one that is too long, counted from `first`.
         """
+        texts = given_texts(texts, first=first)
         codec = self.target if side == "target" else self.sources[0]
         bound = self.target_bound if side == "target" else self.bounds[codec]
         return encode_within(codec, texts, bound, name=f"{side} sentence", first=first, languages=languages)

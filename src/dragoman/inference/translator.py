@@ -1,7 +1,7 @@
 """A trained run, or several as an ensemble, as a translator: text in, text out."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_giv
 from dragoman.inference.checks import lay_over
 from dragoman.inference.minimum_risk import least_risk
 from dragoman.inference.noisy_channel import Scorer, features, rerank
-from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
+from dragoman.inference.requests import EncodedRequest, RequestEncoder, requests_of
 from dragoman.inference.self_attention import SelfAttentionSide, map_self_attention
 from dragoman.inference.session import Session, check_same_text, open_runs
 from dragoman.inference.spelling import Speller
@@ -26,6 +26,7 @@ from dragoman.inference.translation import Translation
 from dragoman.models.capabilities import capabilities_of
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
+from dragoman.text.given import given_texts
 from dragoman.text.glossary import Entry
 
 Previous = Sequence[Sequence[str]] | None
@@ -182,32 +183,30 @@ class Translator:
 
     def requests(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str] | None = None,
+        sources: Iterable[str],
+        targets: Iterable[str] | None = None,
         *,
         previous: Previous = None,
         first: int = 1,
         to: Languages = None,
         terms: Sequence[Sequence[Entry]] | None = None,
-        prefixes: Sequence[str] | None = None,
+        prefixes: Iterable[str] | None = None,
     ) -> list[EncodedRequest]:
         """Encode sentences for the engine, with translations, entries of a glossary and first words for each if they are given.
 
         The other arguments are those of `translate`.
         """
-        before = self.preceding(sources) if previous is None or not self.previous else previous
-        written = [None] * len(sources) if targets is None else targets
-        frames, entries = self.directions.frames(to, len(sources)), terms or [()] * len(sources)
-        rows = zip(sources, before, written, frames, entries, prefixes or [""] * len(sources), strict=True)
-        made = [
-            Request(source, number, tuple(nearest), target, between, tuple(some), prefix)
-            for number, (source, nearest, target, between, some, prefix) in enumerate(rows, first)
-        ]
+        texts = given_texts(sources, first=first)
+        before = self.preceding(texts) if previous is None or not self.previous else previous
+        languages = self.directions.frames(to, len(texts))
+        made = requests_of(
+            texts, before, targets=targets, languages=languages, terms=terms, prefixes=prefixes, first=first
+        )
         return self._encoder.encode_all(made)
 
     def translate(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         *,
         settings: DecodingSettings | None = None,
         attention: bool = False,
@@ -233,8 +232,8 @@ class Translator:
 
     def complete(
         self,
-        sentences: Sequence[str],
-        prefixes: Sequence[str],
+        sentences: Iterable[str],
+        prefixes: Iterable[str],
         *,
         attention: bool = False,
         replace_unknowns: bool = False,
@@ -299,7 +298,7 @@ class Translator:
         return [replace(one, terms=used) for one, used in zip(made, terms.used, strict=True)]
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
+        self, sources: Iterable[str], targets: Iterable[str], *, previous: Previous = None, to: Languages = None
     ) -> list[tuple[float, int]]:
         """Return the log-probability of each given translation, and its length in tokens with </s>.
 
@@ -309,7 +308,7 @@ class Translator:
         return [(one.log_prob, len(one.ids) + 1) for one in found]
 
     def score_tokens(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
+        self, sources: Iterable[str], targets: Iterable[str], *, previous: Previous = None, to: Languages = None
     ) -> list[Hypothesis]:
         """Return each given translation as ids, with the log-probabilities of the whole and of its tokens.
 
@@ -319,7 +318,7 @@ class Translator:
         return self.engine.score(requests, self.settings)
 
     def attention_maps(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
+        self, sources: Iterable[str], targets: Iterable[str], *, previous: Previous = None, to: Languages = None
     ) -> list[AttentionMap]:
         """Return what the (first) model attends to when it is given each source and writes each target.
 
@@ -330,10 +329,10 @@ class Translator:
         return [
             replace(
                 reading,
-                source=as_given(self.source, source).framed_as(reading.source),
-                target=as_given(self.target, target),
+                source=as_given(self.source, one.request.source).framed_as(reading.source),
+                target=as_given(self.target, one.request.target or ""),
             )
-            for reading, source, target in zip(maps, sources, targets, strict=True)
+            for reading, one in zip(maps, requests, strict=True)
         ]
 
     def self_attention_map(

@@ -13,6 +13,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
 from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
+from dragoman.text.given import given_texts
 from dragoman.text.settings import TextSettings
 from dragoman.text.tags import MARKS
 from dragoman.training.budgets import BUDGETS
@@ -210,7 +211,7 @@ def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
     `extends: NAME` makes a recipe override another one: a shipped name, or a path relative to the recipe.
     """
     path = find_recipe(str(name))
-    return parse(Recipe, override(_read(path), assignments), where=str(path))
+    return parse(Recipe, override(_read(path), given_texts(assignments, "assignment")), where=str(path))
 
 
 def find_recipe(name: str) -> Path:

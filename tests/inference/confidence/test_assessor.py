@@ -82,3 +82,8 @@ def test_a_reverse_run_that_changed_is_refused(trained: Trained, tmp_path: Path)
 def test_an_alarm_or_little_confidence_flags() -> None:
     assert Assessment(confidence=0.4).flagged and Assessment((Alarm("detached"),), 0.9).flagged
     assert not Assessment(confidence=0.5).flagged and not Assessment().flagged
+
+
+def test_sentences_may_come_one_by_one(trained: Trained) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    assert assessor.translate(iter(SOURCES)) == assessor.translate(SOURCES)

@@ -116,3 +116,9 @@ def test_a_recipe_says_how_to_decode_and_is_laid_over(run: Path) -> None:
 def test_ctranslate2_can_be_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: found if name == "ctranslate2" else 1 / 0)
     assert can_be_used() == (found is not None)
+
+
+def test_sentences_may_come_one_by_one_but_a_single_one_is_refused(translator: ExportedTranslator) -> None:
+    assert translator.translate(iter(SOURCES)) == translator.translate(SOURCES)
+    with pytest.raises(InputError, match=r"'No\.' is one text"):
+        translator.translate("No.")

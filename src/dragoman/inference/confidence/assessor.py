@@ -1,6 +1,6 @@
 """Assess translations: how likely each is good, each of its words right, and what is visibly wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from dragoman.inference.confidence.features import WITHOUT_CAPITALS, sentence_fe
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Previous, Translator
+from dragoman.text.given import given_texts
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Assessor:
 
     def translate(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         *,
         first: int = 1,
         previous: Previous = None,
@@ -101,8 +102,9 @@ class Assessor:
         **options: Any,
     ) -> list[Translation]:
         """Translate like `Translator.translate`; each translation, alternatives included, has an `assessment`."""
-        found = self.translator.translate(sentences, first=first, previous=previous, to=to, **options)
-        requests = self.translator.requests(sentences, previous=previous, first=first, to=to)
+        texts = given_texts(sentences, first=first)
+        found = self.translator.translate(texts, first=first, previous=previous, to=to, **options)
+        requests = self.translator.requests(texts, previous=previous, first=first, to=to)
         flat = [
             (replace(request, target=list(one.ids)), one)
             for request, best in zip(requests, found, strict=True)
@@ -119,7 +121,7 @@ class Assessor:
         ]
 
     def assess(
-        self, sources: Sequence[str], targets: Sequence[str], *, previous: Previous = None, to: Languages = None
+        self, sources: Iterable[str], targets: Iterable[str], *, previous: Previous = None, to: Languages = None
     ) -> list[Assessment]:
         """Assess given translations, whoever made them; `previous` and `to` are those of `Translator.translate`."""
         return self.assess_requests(self.translator.requests(sources, targets, previous=previous, to=to))

@@ -1,6 +1,6 @@
 """An export as a translator: text in, text out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dragoman.inference.spelling import Speller
 from dragoman.inference.translation import Translation
 from dragoman.settings import parse
 from dragoman.text.codec import encode_within
+from dragoman.text.given import given_texts
 
 DICTIONARY = "dictionary.tsv"
 """File of an export that holds translations of single words, as in a run."""
@@ -49,7 +50,7 @@ class ExportedTranslator:
 
     def translate(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         *,
         settings: DecodingSettings | None = None,
         attention: bool = False,
@@ -67,16 +68,17 @@ class ExportedTranslator:
         chosen = lay_over(settings or self.settings, decoding)
         require_supported(chosen)
         check_memory(chosen, len(self.target))
-        languages = self.directions.frames(to, len(sentences))
+        texts = given_texts(sentences, first=first)
+        languages = self.directions.frames(to, len(texts))
         options: dict[str, Any] = {"name": "source sentence", "first": first, "languages": languages}
-        encoded = encode_within(self.source, sentences, self.positions, **options)
+        encoded = encode_within(self.source, texts, self.positions, **options)
         todo = [row for row, ids in enumerate(encoded) if ids]
         found = dict(zip(todo, self.engine.search([encoded[row] for row in todo], chosen), strict=True))
         return [
             self._speller.translation(
                 sentence, found.get(row, []), dictionary=chosen.dictionary, readings=None, replaces=False
             )
-            for row, sentence in enumerate(sentences)
+            for row, sentence in enumerate(texts)
         ]
 
 
