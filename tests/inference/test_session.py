@@ -1,9 +1,12 @@
 """How finished models compute."""
 
+import pytest
 import torch
 from torch import nn
 
+from dragoman.errors import InputError
 from dragoman.inference.session import Session
+from dragoman.inference.translator import Translator
 from dragoman.layers.linear import linear
 
 
@@ -32,3 +35,8 @@ def test_two_calls_may_compute_in_different_precisions() -> None:
     assert torch.equal(*results["float32"])
     torch.testing.assert_close(results["float32"][0], inputs @ weight.T, atol=1e-5, rtol=1e-5)
     assert not torch.equal(results["float32"][0], results["bfloat16"][0])
+
+
+def test_there_must_be_a_run() -> None:
+    with pytest.raises(InputError, match="no run is given"):
+        Translator.load()

@@ -118,9 +118,10 @@ def test_training_works_beside_the_main_thread(tmp_path: Path):
     assert found == [2]
 
 
-def test_a_run_in_the_folder_is_not_overwritten(trained: Trained):
+@pytest.mark.parametrize("kind", [Path, str])
+def test_a_run_in_the_folder_is_not_overwritten(trained: Trained, kind: type):
     with pytest.raises(RunError, match="already holds a run; add --resume"):
-        fit(recipe("rnn"), trained("rnn"))
+        fit(recipe("rnn"), kind(trained("rnn")))
 
 
 @pytest.mark.parametrize("resume", [False, True])

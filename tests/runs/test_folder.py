@@ -35,6 +35,7 @@ def test_a_new_run_is_not_on_disk_before_it_is_saved(fresh: Run):
     assert not fresh.folder.exists()
     fresh.save()
     again = open_run(fresh.folder)
+    assert open_run(str(fresh.folder)) == again
     assert (again.recipe, again.source, again.target) == (fresh.recipe, fresh.source, fresh.target)
     assert dict(again.manifest) == dict(fresh.manifest)
     assert not list(fresh.folder.glob("*.partial"))

@@ -57,7 +57,9 @@ class Session(Generic[AnyModel]):
 
 
 def open_runs(folders: Sequence[str | Path], purpose: Purpose, device: str = "auto") -> tuple[list[Run], torch.device]:
-    """Open runs whose models are for a purpose, and choose the device. RunError, or InputError for a run of another kind."""
+    """Open runs whose models are for a purpose, and choose the device. RunError, or InputError for none or for another kind."""
+    if not folders:
+        raise InputError("no run is given; give the folder of one, or of several that translate together")
     runs = [open_run(Path(folder)) for folder in folders]
     for run in runs:
         run.require(purpose)

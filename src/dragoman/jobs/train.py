@@ -62,7 +62,7 @@ from dragoman.training.world import World, joined
 
 def fit(
     recipe: Recipe,
-    folder: Path,
+    folder: str | Path,
     *,
     resume: bool = False,
     listener: Listener | None = None,
@@ -82,7 +82,7 @@ def fit(
     Processes that `torchrun` started train together: all call this with the same arguments and a folder that all of them see,
     and the first prepares and writes the run. Where torchrun started them again, they resume.
     """
-    device = choose_device(recipe.training.device)
+    folder, device = Path(folder), choose_device(recipe.training.device)
     with joined(device, seed=recipe.seed) as world, threads_restored():
         if not world.is_first:
             return _take_part(folder, world)

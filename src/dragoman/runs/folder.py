@@ -313,8 +313,9 @@ def new_run(
     return Run(folder, recipe, *codecs, manifest, dictionary or {}, before.folder)
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: str | Path) -> Run:
     """Read a run folder. RunError where it is missing, half-written, damaged or of another format."""
+    folder = Path(folder)
     manifest, written = read_sealed(folder)
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
