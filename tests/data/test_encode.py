@@ -1,9 +1,14 @@
 """Pairs of text turned into rows."""
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.spawn import get_preparation_data
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -60,6 +65,47 @@ def test_other_processes_encode_alike(codecs: tuple[Codec, Codec], monkeypatch: 
     assert [rows.to_pylist() for rows in there] == [rows.to_pylist() for rows in encode_all(pairs, codecs, Encoders(1))]
 
 
+def test_processes_do_not_run_the_program_that_starts_them(
+    codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = ModuleType("__main__")
+    program.__file__ = "train.py"
+    monkeypatch.setitem(sys.modules, "__main__", program)
+    prepared: list[dict[str, Any]] = []
+
+    def started(pool: Here, function: Any, *arguments: Any) -> Future[Any]:
+        prepared.append(get_preparation_data("process"))
+        return Here.do(function, *arguments)
+
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
+    monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(Here, "submit", started)
+    list(encode_all([Row("the cat", "eht tac")] * 10, codecs, Encoders(2)))
+    assert len(prepared) == 10
+    assert not any(name.startswith("init_main") for table in prepared for name in table)
+    assert sys.modules["__main__"] is program
+
+
+@pytest.mark.slow
+def test_a_program_may_train_outside_of_a_guard(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("begun\n40\n", "")
+
+
+PROGRAM = """
+from dragoman.data import encode
+from dragoman.text.codec import learn_codec
+from dragoman.text.settings import WordsSettings
+print("begun", flush=True)
+encode.ROWS_PER_BATCH = 4
+codec = learn_codec(WordsSettings(minimum_count=1), ["the cat"])
+rows = encode.encode_all([encode.Row("the cat", "the")] * 40, (codec, codec), encode.Encoders(2))
+print(sum(one.num_rows for one in rows))
+"""
+
+
 def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
@@ -106,6 +152,11 @@ class Here:
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
         """Do it now."""
+        return self.do(function, *arguments)
+
+    @staticmethod
+    def do(function: Any, *arguments: Any) -> Future[Any]:
+        """Return the result of a function as that of another process."""
         future: Future[Any] = Future()
         future.set_result(function(*arguments))
         return future

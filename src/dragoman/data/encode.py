@@ -1,6 +1,7 @@
 """Pairs of text turned into rows of the store, in several processes where that pays."""
 
 import multiprocessing
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -8,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from dragoman.data.links import normalized_links
@@ -83,13 +85,32 @@ Submit = Callable[[list[Row]], "Future[Any]"]
 def own_processes(codecs: tuple[Codec, Codec], count: int) -> Iterator[Submit]:
     """Start processes on this machine, which end with the block. CorpusError if one of them dies."""
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+
+        def submit(rows: list[Row]) -> "Future[Any]":
+            with _apart_from_the_program():  # submitting starts the processes
+                return pool.submit(encode_rows, rows, codecs)
+
         try:
-            yield lambda rows: pool.submit(encode_rows, rows, codecs)
+            yield submit
         except BrokenProcessPool:
             raise CorpusError(
                 f"one of the {count} processes that encode the corpus has ended; free some memory, or if a script of yours "
                 'trains, let it do so under `if __name__ == "__main__":`, and try again'
             ) from None
+
+
+@contextmanager
+def _apart_from_the_program() -> Iterator[None]:
+    """Let processes start without the program that this one runs, of which they need nothing.
+
+    They would run it from its beginning, and train once more, if it trains outside `if __name__ == "__main__":`.
+    """
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 @dataclass(frozen=True)
