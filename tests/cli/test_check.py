@@ -74,6 +74,11 @@ def test_a_table_and_its_languages_may_be_given(files: tuple[Path, Path], tmp_pa
     assert found.code == 0 and "[wrong-script]" in found.output and "in its target" in found.output
 
 
+def test_the_help_of_the_languages_is_about_files_not_runs() -> None:
+    shown = " ".join(dragoman("check", "--help").output.split())
+    assert "run of several languages" not in shown and shown.count("name of its file") == 2
+
+
 def test_a_recipe_is_examined(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "rnn", "data.dev=[{phrasebook: dev, pairs: 20}]")
     found = dragoman("check", path, "--set", "data.train=[{phrasebook: train, pairs: 30}]")

@@ -217,8 +217,9 @@ def test_a_device_that_is_not_there_is_refused(trained: Trained):
     assert dragoman("translate", trained("rnn"), "--device", "cpu", stdin="I love cats.\n").code == 0
 
 
-def test_the_help_of_every_command_is_whole_on_a_line():
-    found = dragoman("--help")
+@pytest.mark.parametrize("group", [(), ("keys",), ("classify",)])
+def test_the_help_of_every_command_is_whole_on_a_line(group: tuple[str, ...]):
+    found = dragoman(*group, "--help")
     assert "..." not in found.output.partition("Commands:")[2]
 
 

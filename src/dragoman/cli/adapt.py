@@ -12,17 +12,19 @@ Data = Annotated[
     Path,
     typer.Option(
         metavar="FOLDER",
-        help="Pairs of the domain: train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and test if there is one.",
+        help="Pairs from the domain: train.SOURCE and train.TARGET, dev.SOURCE and dev.TARGET, and test.* if there are any.",
     ),
 ]
 Minutes = Annotated[
     float,
-    typer.Option(parser=number("a number above 0", lambda one: one > 0), metavar="N", help="Time of training at most."),
+    typer.Option(
+        parser=number("a number above 0", lambda one: one > 0), metavar="N", help="Maximum training time in minutes."
+    ),
 ]
 Method = Annotated[
     Literal["full", "frozen-embeddings", "adapters"],
     typer.Option(
-        help="What to train: all weights, all but token embeddings, or low-rank adapters, a file of a few MB."
+        help="What to train: all weights, all but token embeddings, or low-rank adapters (a file of a few MB)."
     ),
 ]
 General = Annotated[
@@ -36,7 +38,7 @@ Mix = Annotated[
     typer.Option(
         parser=number("a share from 0 to 0.9", lambda one: 0 <= one <= 0.9),
         metavar="SHARE",
-        help="Share of general pairs among those trained on, so that nothing is forgotten.",
+        help="Share of general pairs in the training data, so that nothing is forgotten.",
     ),
 ]
 
@@ -53,13 +55,11 @@ def adapt(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
     device: TrainingDevice = None,
 ) -> None:
-    """Train a run on with the pairs of a domain.
+    """Continue training a run on pairs from your domain.
 
-    It ends with what that has changed, in the domain and in general.
-
-    Pairs of the run's own corpus are mixed in, or what it translates itself. The best weights on dev of both kinds are kept;
-    at the end the old and the new run translate test sets of both kinds, and a verdict says whether to keep the new one. Ctrl-C
-    saves at any time; --resume continues from there.
+    So that the run forgets nothing, pairs from its own corpus are mixed in, or its own translations. The weights that are best on
+    dev text of both kinds are kept. At the end the old and the new run translate test sets of both kinds, and a verdict says what
+    has changed, and whether to keep the new run. Ctrl-C saves at any time; --resume continues from there.
     """
     with announced(f"Loading {run}"):
         from dragoman.jobs.adapt import AdaptationSettings, adapt

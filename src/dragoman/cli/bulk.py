@@ -25,8 +25,8 @@ def bulk(
 ) -> None:
     """Translate a large file.
 
-    Line n of the output is the translation of line n. What is done is kept in a folder beside the output until all is:
-    Ctrl-C keeps it, and --resume continues.
+    Line n of the output is the translation of line n. Finished lines are kept in a folder beside the output until all
+    are done: Ctrl-C keeps them, and --resume continues.
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):

@@ -23,7 +23,7 @@ Threshold = Annotated[
     typer.Option(
         metavar="CHRF",
         parser=number("a chrF above 0 and at most 100", lambda score: 0 < score <= 100),
-        help="Sentence chrF from which on a translation counts as good. [default: 50, or the median]",
+        help="Minimum sentence chrF of a translation that counts as good. [default: 50, or the median]",
     ),
 ]
 
@@ -37,7 +37,7 @@ def calibrate(
     judgements: Annotated[
         Path | None,
         typer.Option(
-            help="Learn from people instead: lines of source, translation and 0 (bad) to 1 (good), with tabs."
+            help="Learn from human judgements: lines of source, translation and 0 (bad) to 1 (good), separated by tabs."
         ),
     ] = None,
     sentences: Annotated[
@@ -47,7 +47,10 @@ def calibrate(
     dropout: Annotated[int, typer.Option(min=0, max=1000, help="Passes with dropout, as another feature.")] = 0,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Samples to compare with, as another feature.")] = 0,
     others: Annotated[
-        int, typer.Option(min=0, max=1000, help="Other sources to compare the own one with, as another feature.")
+        int,
+        typer.Option(
+            min=0, max=1000, help="Number of other sources to compare a sentence's own source with, as another feature."
+        ),
     ] = 0,
     reverse: Annotated[
         Path | None, typer.Option(help="Run of the opposite direction, which scores the source, as another feature.")
@@ -56,8 +59,8 @@ def calibrate(
 ) -> None:
     """Learn from a dev set how far to trust a run.
 
-    Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is, and
-    how often alarms are false is printed, and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
+    Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is and
+    how often alarms are false are printed and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
     """
     if judgements is not None and (on is not None or threshold is not None or sentences is not None):
         raise InputError(

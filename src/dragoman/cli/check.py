@@ -9,7 +9,7 @@ import typer
 
 from dragoman.cli.console import ProgressDisplay, note, print_path
 from dragoman.cli.files import language_of
-from dragoman.cli.options import JsonObject, Languages, RecipeSettings
+from dragoman.cli.options import JsonObject, RecipeSettings
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +29,18 @@ def check(
             help="A recipe, two files that match line by line, or a .tsv or .jsonl file.",
         ),
     ],
-    languages: Languages,
+    source_language: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="LANGUAGE", help="Language of the source, if the name of its file does not end in it."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="LANGUAGE", help="Language of the target, if the name of its file does not end in it."
+        ),
+    ] = None,
     settings: RecipeSettings = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Also write a page with histograms and examples.")
@@ -41,14 +52,14 @@ def check(
 ) -> None:
     """Examine parallel text before you train on it.
 
-    Every fault has a name, a place, a number, examples, and what to do. The exit code is 1 if there are errors. Training does the
-    same by itself, and stops at errors.
+    Each kind of fault is reported with its name, its first line, the number of such lines, examples, and what to do. The exit
+    code is 1 if there are errors. Training makes the same check by itself, and stops at errors.
     """
     from dragoman.atomic import check_output
     from dragoman.doctor.cleaning import Cleaning, check_fixable
     from dragoman.doctor.examine import examine
 
-    data, limits = _data(corpus, languages, settings)
+    data, limits = _data(corpus, (source_language, to), settings)
     if fix is not None:
         check_fixable(data)
     if report is not None:
@@ -80,8 +91,10 @@ def check(
         raise typer.Exit(1)
 
 
-def _data(corpus: list[str], languages: Languages, settings: list[str] | None) -> "tuple[DataSettings, Limits | None]":
-    """Return the corpora to examine, and what the recipe allows if there is one."""
+def _data(
+    corpus: list[str], languages: tuple[str | None, str | None], settings: list[str] | None
+) -> "tuple[DataSettings, Limits | None]":
+    """Return the corpora to examine, and what the recipe allows if there is one; `languages` are those of the options."""
     from dragoman.data.settings import DataSettings
     from dragoman.settings import parse
 
@@ -90,7 +103,7 @@ def _data(corpus: list[str], languages: Languages, settings: list[str] | None) -
         from dragoman.jobs.examination import limits_of
         from dragoman.runs.recipe import load_recipe
 
-        if languages.source_language or languages.to:
+        if any(languages):
             raise InputError("a recipe says what its languages are; remove --from and --to, or change `data.source`")
         recipe = load_recipe(corpus[0], settings or [])
         return recipe.data, limits_of(recipe)
@@ -100,8 +113,8 @@ def _data(corpus: list[str], languages: Languages, settings: list[str] | None) -
         raise InputError("give one recipe, two files that match line by line, or one .tsv or .jsonl file")
     names = [None, None] if kind else [language_of(Path(path)) for path in corpus]
     table = {kind: corpus[0]} if kind else dict(zip(("source", "target"), corpus, strict=True))
-    source = languages.source_language or names[0] or "source"
-    target = languages.to or names[1] or "target"
+    source = languages[0] or names[0] or "source"
+    target = languages[1] or names[1] or "target"
     if source == target:
         source, target = "source", "target"
     return parse(DataSettings, {"source": source, "target": target, "train": [table]}), None

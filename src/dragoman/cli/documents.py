@@ -29,7 +29,7 @@ class Computing:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Translation memory: .tmx, which is read, or .sqlite, in which all new translations are kept too.",
+            help="Translation memory: .tmx, which is only read, or .sqlite, which also keeps all new translations.",
         ),
     ] = None
     near: Annotated[
@@ -37,7 +37,7 @@ class Computing:
         typer.Option(
             parser=number("a number"),
             metavar="SIMILARITY",
-            help="Begin a translation like that of a sentence of --memory that is so similar (0.75 to 1) and begins alike.",
+            help="Begin a translation as that of a --memory sentence that begins alike and is at least this similar (0.75 to 1).",
         ),
     ] = None
 

@@ -36,7 +36,8 @@ def export(
 
     `dragoman translate` accepts a folder for CTranslate2 like a run; `transformers` loads one for Hugging Face.
 
-    Both engines translate sentences of the dev corpus; if they differ by more than rounding, nothing is written.
+    Before anything is written, both engines translate sentences of the dev corpus. In float32 they must agree up to rounding; for
+    int8 the command reports how many translations stay the same, and refuses if log-probabilities differ too much.
     """
     if to == "huggingface":
         if quantization is not None:

@@ -23,14 +23,14 @@ def grow(
     ] = None,
     language: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODE", help="A new language, spelled as the run's others are; may be repeated."),
+        typer.Option(metavar="CODE", help="A new language, spelled like the run's other languages; may be repeated."),
     ] = None,
 ) -> None:
     """Make a run with room for new characters and languages.
 
-    All else it translates as before. Adapt it next: what is new must be learned.
+    Everything else is translated as before. Adapt the new run next: what is new must still be learned.
 
-    Characters that are in two lines of a file or more are added. A new row of weights begins as the mean of others.
+    Characters that occur in at least two lines are added. Their weights begin as means of existing ones.
     """
     if not (source or target or language):
         raise InputError("there is nothing to add; name files with --source and --target, or a --language")

@@ -17,10 +17,10 @@ def import_(
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the new run.")],
     source_language: Annotated[
-        str | None, typer.Option("--from", help="Source language, if the model does not say it.")
+        str | None, typer.Option("--from", metavar="LANGUAGE", help="Source language, if the model does not name it.")
     ] = None,
     target_language: Annotated[
-        str | None, typer.Option("--to", help="Target language, if the model does not say it.")
+        str | None, typer.Option("--to", metavar="LANGUAGE", help="Target language, if the model does not name it.")
     ] = None,
     source_prefix: Annotated[
         str,
@@ -30,11 +30,11 @@ def import_(
 ) -> None:
     """Make a run from a pretrained model.
 
-    Known are opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus and T5.
+    Models of opus-mt (Marian), NLLB, M2M100, mBART-50, Pegasus and T5 can be imported.
 
-    All commands work with it as with a run that was trained here. Weights and pieces stay exactly as they are.
+    The run works with every command that needs no training corpus. Weights and tokens stay exactly as they are.
 
-    Where the package transformers is installed, both compute the same sentences before the run is kept.
+    If the package transformers is installed, the run must compute the same as it does before it is kept.
     """
     with announced(f"Importing {source}"):
         from dragoman.pretrained.job import import_model

@@ -33,10 +33,13 @@ Place = Annotated[
 def add(
     store: Place,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")],
-    rate: Annotated[int | None, typer.Option(min=1, help="Requests in a minute. [default: no limit]")] = None,
-    quota: Annotated[int | None, typer.Option(min=0, help="Characters in a month. [default: no limit]")] = None,
+    rate: Annotated[int | None, typer.Option(min=1, help="Maximum requests per minute. [default: no limit]")] = None,
+    quota: Annotated[int | None, typer.Option(min=0, help="Maximum characters per month. [default: no limit]")] = None,
 ) -> None:
-    """Add a key and print it; only its hash is stored, so it is never shown again."""
+    """Add a key and print it, once.
+
+    Only its hash is stored, so it cannot be shown again.
+    """
     with _opened(store, new=True) as found:
         print(found.add(name, rate=rate, quota=quota))
     note("Keep this key: it cannot be shown again.")
@@ -44,7 +47,7 @@ def add(
 
 @keys.command("list")
 def list_(store: Place, as_json: JsonObject = False) -> None:
-    """List all keys, with what was used of them this month."""
+    """List all keys, and how much of each was used this month."""
     with _opened(store) as opened:
         found = opened.all()
     if as_json:

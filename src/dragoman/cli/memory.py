@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def memory(
     store: Annotated[
-        Path, typer.Argument(metavar="MEMORY.sqlite", help="The translation memory; made if it is not there.")
+        Path, typer.Argument(metavar="MEMORY.sqlite", help="The translation memory; created if it does not exist.")
     ],
     files: Annotated[
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="TMX, or lines of a sentence, a tab and its translation (.tsv or any text; - is standard input).",
+            help="A TMX file, or a text file with a sentence, a tab and its translation on each line; - is standard input.",
         ),
     ],
     source_language: Annotated[str, typer.Option("--from", metavar="LANGUAGE", help="Language of the sentences.")],
@@ -33,7 +33,7 @@ def memory(
 ) -> None:
     """Add translations to a translation memory.
 
-    They take the place of older ones of the same sentences, and no model's translation takes theirs.
+    They replace earlier translations of the same sentences; a model's translations never replace them.
     """
     from dragoman.documents.memories import open_memory, read_table, read_tmx
 

@@ -13,9 +13,9 @@ def merge(
     run: Run,
     out: Annotated[Path | None, typer.Option(help="Folder of the new run. [default: RUN-merged]")] = None,
 ) -> None:
-    """Make a run of all weights from one of adapters.
+    """Merge a run's adapters into its base, as a new run.
 
-    It no longer needs its base.
+    The new run has all weights and no longer needs the base.
     """
     from dragoman.jobs.merge import merge_run
 

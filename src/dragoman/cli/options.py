@@ -69,14 +69,14 @@ Rerank = Annotated[
     typer.Option(
         "--rerank",
         metavar="RUN",
-        help="Let another run rank the beam too: one of the opposite direction, or a language model; may be repeated.",
+        help="Rerank the beam with another run: one of the opposite direction, or a language model; may be repeated.",
     ),
 ]
 GlossaryFiles = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="Translate terms as a glossary says (.tsv, .csv, .tbx); a term alone in its line stays as it is; may be repeated.",
+        help="Translate terms as a glossary says (.tsv, .csv, .tbx); a term alone on its line is kept as it is; may be repeated.",
     ),
 ]
 From = Annotated[
@@ -91,7 +91,7 @@ Ray = Annotated[
     str | None,
     typer.Option(
         metavar="WORKERS",
-        help="Let so many processes of a Ray cluster share the work, or as many of a range such as 1:8 as there is room for.",
+        help="Share the work among this many processes of a Ray cluster, or give a range such as 1:8 to use as many as fit.",
     ),
 ]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -140,14 +140,18 @@ class Trust:
     ] = False
     alarms: Annotated[
         bool,
-        typer.Option("--alarms", help="Append what looks wrong: repetition, omission, detached from the source ..."),
+        typer.Option(
+            "--alarms",
+            help="Append what looks wrong: repetitions, omissions, translations detached from their source ...",
+        ),
     ] = False
     rescue: Annotated[
-        bool, typer.Option("--rescue", help="Translate again, by sampling, what has an alarm or little confidence.")
+        bool,
+        typer.Option("--rescue", help="Translate again, by sampling, sentences with an alarm or a low confidence."),
     ] = False
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Also write a page with the confidence of each word, and all alarms."),
+        typer.Option(metavar="FILE.html", help="Also write a page with all alarms and the confidence of each word."),
     ] = None
 
 

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
 
 def plan(
-    recipe: Annotated[str, typer.Argument(help="A recipe file, or a name from `dragoman recipes`.")],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name from `dragoman recipes`.")],
     settings: RecipeSettings = None,
     no_probe: Annotated[
-        bool, typer.Option("--no-probe", help="Take no steps: no speed, no time, and no memory of batches.")
+        bool, typer.Option("--no-probe", help="Take no steps; speed, time and the memory of batches are then left out.")
     ] = False,
     as_json: JsonObject = False,
 ) -> None:
-    """Say what a training will take: memory, time, disk.
+    """Estimate what a training will take: memory, time, disk.
 
-    Nothing is written. A few real steps are taken, for about 20 seconds."""
+    It takes a few real training steps, for about 20 seconds, and writes nothing.
+    """
     from dragoman.jobs.plan import make_plan
     from dragoman.runs.recipe import load_recipe
 

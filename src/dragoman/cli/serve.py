@@ -16,12 +16,17 @@ def serve(
         typer.Argument(metavar="RUN", help="A run or an export; RUN+RUN are runs that translate as an ensemble."),
     ],
     host: Annotated[
-        str, typer.Option(help="Address to listen on; other machines reach only another one.")
+        str,
+        typer.Option(
+            help="Address to listen on; by default only this machine can reach the service, with 0.0.0.0 others can too."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 5000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 5000,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A=B", help="Change a setting of the service (docs/serve.md); may be repeated."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change a setting of the service (docs/serve.md); may be repeated."
+        ),
     ] = None,
     engine: Annotated[
         Literal["auto", "torch", "ctranslate2"],
@@ -32,15 +37,16 @@ def serve(
     keys: Annotated[
         str | None,
         typer.Option(
-            metavar="STORE", help="Ask for API keys, those of `dragoman keys add STORE`. [default: ask for none]"
+            metavar="STORE", help="Require API keys, which `dragoman keys add STORE` makes. [default: no keys]"
         ),
     ] = None,
 ) -> None:
     """Translate for other programs over HTTP.
 
-    Requests of many callers are translated together. Several runs may be served at once; each is loaded when it is first needed.
+    Requests from many callers are translated together. Several runs can be served at once; each is loaded when it is first
+    needed.
 
-    Ctrl-C or SIGTERM ends it, once what was asked is answered.
+    Ctrl-C or SIGTERM stops the service once the requests in progress are answered.
     """
     missing = [name for name in ("fastapi", "uvicorn", "python-multipart") if find_spec(name.replace("-", "_")) is None]
     if missing:

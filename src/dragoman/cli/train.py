@@ -15,12 +15,17 @@ def train(
     recipe: Annotated[
         str,
         typer.Argument(
-            help="A recipe file, or a name from `dragoman recipes`; with --resume, the folder of a run will do."
+            metavar="RECIPE",
+            help="A recipe file, or a name from `dragoman recipes`; with --resume, the folder of a run will do.",
         ),
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Change a setting of the recipe; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="SECTION.NAME=VALUE",
+            help="Change a setting of the recipe, such as training.minutes=10; may be repeated.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,

@@ -43,14 +43,15 @@ def translate(
 ) -> None:
     """Translate standard input line by line.
 
-    There is one line of standard output for each line of input, also for empty ones.
+    There is one line of standard output for each line of input, including empty ones.
 
     A document model also reads the lines before each line; an empty line starts a new document.
 
     With --output, the last argument is a document (txt, html, md, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx or odt, also .gz
     of the text ones), which is translated into another file and keeps its form.
 
-    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an empty one has 1.
+    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an
+    empty line has one translation.
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = search.options(n_best)

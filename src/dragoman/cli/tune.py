@@ -20,14 +20,14 @@ def tune(
     rerank: Annotated[
         list[Path],
         typer.Option(
-            "--rerank", metavar="RUN", help="A run that reranks, as of `dragoman translate`; may be repeated."
+            "--rerank", metavar="RUN", help="A run that reranks, as in `dragoman translate`; may be repeated."
         ),
     ],
     beam: Beam = None,
     settings: SearchSettings = None,
     device: Device = "auto",
 ) -> None:
-    """Find the weights of runs that rerank on a dev set.
+    """Tune the weights of reranking runs on a dev set.
 
     The dev set is translated once; the weights with the highest BLEU are printed as a setting for `--set`. Do not tune on
     the sentences that you measure with afterwards.
