@@ -44,13 +44,17 @@ def main() -> None:
 def with_links(text: str, name: str, staged: Mapping[str, str]) -> str:
     """Return the text of the repository's file `name` with its links as they are on the site.
 
-    `staged` maps files of the repository to their places on the site.
+    `staged` maps files of the repository to their places on the site. The site itself switches between languages: it shows the
+    Vietnamese page, where there is one, behind a link from a Vietnamese page to an English one.
 
     >>> staged = {"README.md": "about.md", "docs/atlas/README.md": "atlas/README.md", "docs/errata.md": "errata.md"}
     >>> with_links("[a](docs/atlas/README.md#b), [c](src/)", "README.md", staged)
     '[a](atlas/README.md#b), c'
     >>> with_links("[d](../errata.md)", "docs/atlas/README.md", staged)
     '[d](../errata.md)'
+    >>> staged |= {"docs/a.md": "a.md", "docs/b.md": "b.md"}
+    >>> with_links("[English](a.md), [e](b.vi.md)", "docs/a.vi.md", staged | {"docs/a.vi.md": "a.vi.md"})
+    'English, [e](b.md)'
     """
 
     def rewrite(link: re.Match[str]) -> str:
@@ -59,10 +63,11 @@ def with_links(text: str, name: str, staged: Mapping[str, str]) -> str:
             return link[0]
         file = normpath(join(dirname(name), target))
         file = f"{file}/README.md" if f"{file}/README.md" in staged else file
-        if file not in staged or file.endswith(".vi.md"):  # the site itself switches between languages
+        page = file.replace(".vi.md", ".md")
+        if page not in staged or (file != name and page == name.replace(".vi.md", ".md")):
             return link["text"]
         return (
-            f"[{link['text']}]({relpath(staged[file], dirname(staged[name]) or '.')}{'#' + anchor if anchor else ''})"
+            f"[{link['text']}]({relpath(staged[page], dirname(staged[name]) or '.')}{'#' + anchor if anchor else ''})"
         )
 
     return LINK.sub(rewrite, text)

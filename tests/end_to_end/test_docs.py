@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 from tools import settings_tables
+from tools.site import with_links
 
 from dragoman.classification.settings import ClassifierRecipe
 from dragoman.cli.main import COMMANDS as FILES
@@ -102,7 +103,8 @@ def test_both_readmes_show_the_same_commands_pictures_and_code() -> None:
     english, vietnamese = map(read, READMES)
     assert table_of_commands("README.md") == table_of_commands("README.vi.md")
     assert blocks(english) == blocks(vietnamese)
-    assert re.findall(r"\]\(([^)]+)\)", english)[1:] == re.findall(r"\]\(([^)]+)\)", vietnamese)[1:]
+    links = [re.findall(r"\]\(([^)]+)\)", text.replace(".vi.md", ".md"))[1:] for text in (english, vietnamese)]
+    assert links[0] == links[1]
     headings = [len(re.findall(r"^#+ ", text, re.MULTILINE)) for text in (english, vietnamese)]
     assert headings[0] == headings[1]
 
@@ -184,6 +186,19 @@ def test_recipes_named_in_commands_are_shipped(name: str) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name.endswith(".vi.md")], ids=lambda path: path.name)
+def test_vietnamese_pages_lead_to_vietnamese_pages_and_back_to_the_english_one(path: Path) -> None:
+    first, *links = re.findall(r"\]\(([^)#]+(?<!\.vi)\.md)", path.read_text(encoding="utf-8"))
+    assert first == path.name.replace(".vi.md", ".md")
+    assert [link for link in links if (path.parent / link.replace(".md", ".vi.md")).exists()] == []
+
+
+def test_the_site_itself_switches_between_languages() -> None:
+    staged = {name: name for name in ("a.md", "a.vi.md", "b.md", "b.vi.md")}
+    assert with_links("[English](a.md), [b](b.vi.md#c)", "a.vi.md", staged) == "English, [b](b.md#c)"
+    assert with_links("[Tiếng Việt](a.vi.md), [here](a.md#c)", "a.md", staged) == "Tiếng Việt, [here](a.md#c)"
 
 
 def test_names_in_the_architecture_exist() -> None:
