@@ -195,6 +195,15 @@ def test_vietnamese_pages_lead_to_vietnamese_pages_and_back_to_the_english_one(p
     assert [link for link in links if (path.parent / link.replace(".md", ".vi.md")).exists()] == []
 
 
+@pytest.mark.parametrize("order", ["docs/README.md", "docs/README.vi.md", "mkdocs.yml"])
+def test_every_page_is_in_the_reading_orders_and_on_the_site(order: str) -> None:
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs) for page in [*docs.glob("*.md"), *docs.glob("*/README.md")]}
+    named = re.findall(r"(?<=[( ])([\w/.-]+\.md)", read(order).replace(".vi.md", ".md"))
+    known = {Path(name) for name in named} | {Path("README.md"), Path("pictures/README.md")}
+    assert {Path(str(page).replace(".vi.md", ".md")) for page in pages} - known == set()
+
+
 def test_the_site_itself_switches_between_languages() -> None:
     staged = {name: name for name in ("a.md", "a.vi.md", "b.md", "b.vi.md")}
     assert with_links("[English](a.md), [b](b.vi.md#c)", "a.vi.md", staged) == "English, [b](b.md#c)"
