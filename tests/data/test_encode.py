@@ -132,7 +132,7 @@ def test_a_process_that_is_killed_ends_encoding_with_a_sentence(
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
     monkeypatch.setattr(Here, "submit", killed)
-    with pytest.raises(CorpusError, match=r"one of the 2 processes that encode the corpus has ended"):
+    with pytest.raises(CorpusError, match=r"one of the 2 processes that encode the corpus was killed"):
         list(encode_all([Row("the cat", "eht tac")] * 10, codecs, Encoders(2)))
 
 

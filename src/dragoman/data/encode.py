@@ -94,8 +94,7 @@ def own_processes(codecs: tuple[Codec, Codec], count: int) -> Iterator[Submit]:
             yield submit
         except BrokenProcessPool:
             raise CorpusError(
-                f"one of the {count} processes that encode the corpus has ended; free some memory, or if a script of yours "
-                'trains, let it do so under `if __name__ == "__main__":`, and try again'
+                f"one of the {count} processes that encode the corpus was killed; free some memory and try again"
             ) from None
 
 
