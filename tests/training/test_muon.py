@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
+from dragoman.training.muon import PARTS_PER_THREAD, QUINTICS, PreciseMuon, orthogonalize
+
+SHAPES = [(6, 6), (4, 9), (9, 4), (5, 7), (3, 5, 8), (64, 256)]
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4), (3, 5, 8)])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, ...]) -> None:
     matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     turned = orthogonalize(matrices, QUINTICS, 1e-7)
@@ -33,3 +35,32 @@ def test_the_size_of_a_step_does_not_depend_on_that_of_the_gradient() -> None:
         PreciseMuon([weight], lr=0.1, weight_decay=0.0, products=torch.float32).step()
         steps.append(weight.detach().clone())
     torch.testing.assert_close(steps[0], steps[1], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_quintics_are_applied_one_after_the_other(shape: tuple[int, ...]) -> None:
+    matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    expected = matrices.double() / matrices.double().norm(dim=(-2, -1), keepdim=True)
+    for a, b, c in QUINTICS:
+        once = expected @ expected.mT
+        expected = a * expected + b * once @ expected + c * once @ once @ expected
+    torch.testing.assert_close(orthogonalize(matrices, QUINTICS, 1e-7).double(), expected, rtol=0, atol=1e-5)
+
+
+def test_a_step_is_the_same_with_any_number_of_threads() -> None:
+    generator = torch.Generator().manual_seed(3)
+    first = [torch.randn(6, 8 + number, generator=generator) for number in range(2 * PARTS_PER_THREAD)]
+    found, before = [], torch.get_num_threads()
+    for threads in (1, 2):
+        weights = [torch.nn.Parameter(one.clone()) for one in first]
+        optimizer = PreciseMuon(weights, lr=0.1, weight_decay=0.1, products=torch.float32)
+        torch.set_num_threads(threads)
+        try:
+            for turn in range(3):
+                for weight, start in zip(weights, first, strict=True):
+                    weight.grad = start.cos() + turn
+                optimizer.step()
+        finally:
+            torch.set_num_threads(before)
+        found.append([weight.detach() for weight in weights])
+    assert all(map(torch.equal, *found))
