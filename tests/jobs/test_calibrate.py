@@ -80,7 +80,9 @@ def test_too_few_or_equal_labels_are_refused(run: Path) -> None:
     with pytest.raises(InputError, match=r"there are 20 translations"):
         from_corpus(dev_pairs(run), most=20, threshold=None, say=lambda _: None)
     learn = from_corpus(dev_pairs(run), most=80, threshold=100.0, say=lambda _: None)
-    with pytest.raises(InputError, match=r"change --threshold"):
+    with pytest.raises(
+        InputError, match=r"\(sentence chrF of at least 100\).*change --threshold, .* with --on, or judge"
+    ):
         calibrate(run, PassSettings(), learn_from=learn)
     assert not (run / FILE).exists() and not (run / PICTURE).exists()
 

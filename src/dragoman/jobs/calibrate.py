@@ -95,7 +95,7 @@ def calibrate(
     assessor = Assessor(translator, reverse=back)
     assessor.passes = passes
     examples = learn_from(assessor)
-    check_labels(examples.labels)
+    check_labels(examples.labels, examples.good)
     limits = limits_from([measured(one, translator.languages) for one in examples.faultless], FALSE_ALARMS)
     rows = [sentence_features(one, translator.languages) for one in examples.evidence]
     sentences = measure_scale(rows, examples.labels, range(len(rows)))
@@ -198,8 +198,8 @@ def from_judgements(path: Path, *, others: int = 0) -> Callable[[Assessor], Exam
     """
     every = [read_judgement(line, f"{path}, line {number}") for number, line in enumerate(read_lines(path), 1)]
     rows = {number: one for number, one in enumerate(every, 1) if one.source.strip() and one.translation.strip()}
-    values = np.array([one.value for one in rows.values()])
-    check_labels(values)
+    values, good = np.array([one.value for one in rows.values()]), f"judged good in {path.name}"
+    check_labels(values, good)
     if values.min() == values.max():
         raise InputError(
             f"all judgements are {values[0]:g} in {path}, so there is no difference to learn; judge others too"
@@ -221,7 +221,7 @@ def from_judgements(path: Path, *, others: int = 0) -> Callable[[Assessor], Exam
             [seen for seen, _ in known],
             np.array([value for _, value in known]),
             [seen for seen, value in known if value >= 0.5],
-            f"judged good in {path.name}",
+            good,
         )
 
     return learn
@@ -331,14 +331,14 @@ def check_count(count: int) -> None:
         raise InputError(f"there are {count} translations to learn from, but at least {FEWEST} are needed; give more")
 
 
-def check_labels(labels: Float[np.ndarray, " row"]) -> None:
-    """Raise InputError for labels that are too few or nearly all the same."""
+def check_labels(labels: Float[np.ndarray, " row"], good: str) -> None:
+    """Raise InputError, which says what counts as `good`, for labels that are too few or nearly all the same."""
     check_count(len(labels))
     share = float(labels.mean())
     if not RAREST <= share <= 1 - RAREST:
         raise InputError(
-            f"{share:.1%} of the translations count as good, but there must be at least {RAREST:.0%} good and bad ones to learn "
-            "the difference; change --threshold, or judge others"
+            f"{share:.1%} of the translations count as good ({good}), but there must be at least {RAREST:.0%} good and bad ones "
+            "to learn the difference; change --threshold, give other sentences with --on, or judge other translations"
         )
 
 
