@@ -56,6 +56,14 @@ def test_the_command_makes_what_translate_needs(run: Path, tmp_path: Path) -> No
     assert float(plain[0].split(" ||| ")[1]) == pytest.approx(rows[0]["confidence"], abs=1e-3)
 
 
+def test_an_alarm_that_copied_references_switch_off_is_named(run: Path, tmp_path: Path) -> None:
+    pairs = half_right(run)
+    copies = [Pair(pair.source, pair.source, "") for pair in pairs[:4]]
+    made = dragoman("calibrate", run, "--on", *write_pairs(tmp_path, [*copies, *pairs[4:]]))
+    assert made.code == 0 and "The alarm `copied` is switched off" in made.errors
+    assert "`copied`" not in dragoman("calibrate", run, "--on", *write_pairs(tmp_path, pairs)).errors
+
+
 @pytest.mark.slow
 def test_other_sentences_and_passes_can_be_given(run: Path, tmp_path: Path) -> None:
     write_pairs(tmp_path, half_right(run)[:60])

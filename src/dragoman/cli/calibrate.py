@@ -102,6 +102,8 @@ def _read_pairs(run: "OpenedRun", source: Path, reference: Path) -> list["Pair"]
 
 def report(made: "Calibration", run: Path) -> None:
     """Say what was learned, on standard error."""
+    from dragoman.jobs.calibrate import FALSE_ALARMS
+
     for name, known in (("sentences", made.reliability), ("words", made.word_reliability)):
         if known is None:
             continue
@@ -113,4 +115,9 @@ def report(made: "Calibration", run: Path) -> None:
     note(f"Confidence is the probability of: {made.good}.")
     alarms = ", ".join(f"{name} {share:.1%}" for name, share in made.false_alarms.items() if share)
     note(f"Alarms raised on good translations: {alarms or 'none'}.")
+    for name in ("copied", "detached"):
+        if getattr(made.limits, name) >= 1:
+            note(
+                f"The alarm `{name}` is switched off: more than {FALSE_ALARMS:.0%} of the good translations would raise it."
+            )
     note(f"Use it with: dragoman translate {run} --confidence --json")
