@@ -124,6 +124,8 @@ def d2l_bleu(prediction: str, label: str, k: int) -> float:
     """Compute the BLEU for short sentences of "Dive into Deep Learning": exp(min(0, 1 - |label| / |prediction|)) times
     the product over n = 1 .. k of p_n ** (1 / 2 ** n). Words are separated by spaces.
 
+    Deviation: a prediction of fewer than k words has 0; the book's later code leaves out the n-grams that it is too short for.
+
     >>> round(d2l_bleu("il est riche .", "il est calme .", 2), 3)
     0.658
     """
