@@ -31,6 +31,14 @@ def test_the_test_corpora_are_translated_and_scored(run: Path, tmp_path: Path) -
     assert scores == {str(tmp_path / "test.tsv"): [bleu(hypotheses, references), chrf(hypotheses, references)]}
 
 
+def test_two_test_corpora_of_one_file_have_scores_of_their_own(trained: Trained, tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    path.write_text("I love cats.\tTôi yêu mèo.\tTôi thích mèo.\nNo.\tKhông.\tKhông đâu.\n", encoding="utf-8")
+    corpora = f"data.test=[{{tsv: {path}}}, {{tsv: {path}, columns: [0, 2]}}]"
+    scores = measure_tests(Path(copytree(trained("transformer", "training.steps=2", corpora), tmp_path / "run")))
+    assert list(scores) == [str(path), f"{path}, corpus 2"]
+
+
 def test_the_scores_are_written_with_their_signatures(run: Path) -> None:
     ((name, scores),) = measure_tests(run).items()
     written = json.loads((run / "test.json").read_text(encoding="utf-8"))

@@ -24,18 +24,20 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     """Measure a run on its `data.test`; return the scores by corpus, and write test.json.
 
     A translator uses its decoding section, and gets the same BLEU and chrF as with `dragoman evaluate` on the same files;
-    pairs with an empty side count like all others. A corpus used in both directions has scores of each. A language model is
+    pairs with an empty side count like all others. A corpus used in both directions has scores of each; a further one of the
+    same file, such as one with other references, is named by its number in `data.test` too. A language model is
     measured by its perplexity per predicted token.
     """
     run = open_run(folder)
     data = run.recipe.data
     measure = _translating(folder) if purpose_of(run.recipe.model) == "translate" else _perplexity(run)
     scores: dict[str, list[Score]] = {}
-    for corpus in data.test:
+    for number, corpus in enumerate(data.test, 1):
         files = corpus_files(corpus, data)
         name = f"phrasebook {corpus.phrasebook}" if isinstance(corpus, PhrasebookSettings) else str(files[0])
         for languages, group in groupby(read_pairs(corpus, data), lambda pair: pair.languages):
             place = name if languages is None else f"{name} ({'-'.join(languages)})"
+            place = f"{place}, corpus {number}" if place in scores else place
             scores[place] = measure(list(group))
     if scores:
         table = {
