@@ -7,8 +7,10 @@ from torch import Tensor
 
 from dragoman.interfaces import Batch
 from dragoman.laws.examples import batch, fresh_model
+from dragoman.layers.embedding import OutputLayer
 from dragoman.metrics.gleu import sentence_gleu
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.special_ids import SpecialIds
 from dragoman.training import expected_reward
 from dragoman.training.expected_reward import expected_cost
 from dragoman.training.expected_reward_settings import RewardSettings
@@ -107,6 +109,19 @@ def _gradients(model: Seq2Seq, cost: Tensor) -> set[str]:
     model.zero_grad()
     cost.backward()
     return {name for name, p in model.named_parameters() if p.grad is not None and bool(p.grad.abs().sum() > 0)}
+
+
+@pytest.mark.parametrize("special", [SpecialIds(bos=2), SpecialIds(tags=(5, 6))], ids=["begins with EOS", "tags"])
+def test_samples_are_scored_among_what_they_may_have(special: SpecialIds) -> None:
+    """A sample's probability is that with which it is drawn: other toolkits begin with EOS, and no translation has a tag."""
+    head, features = OutputLayer(8, 13), torch.randn(2, 3, 8)
+    allowed = [one for one in range(13) if one not in special.unwritten]
+    expected = head(features)[..., allowed].log_softmax(-1)
+    labels = [[4, 7, special.eos], [9, special.eos, special.pad]]
+    found = expected_reward._log_probs(head, features, torch.tensor(labels), special=special)
+    for row, ids in enumerate(([4, 7, special.eos], [9, special.eos, special.eos])):
+        own = [expected[row, place, allowed.index(one)] for place, one in enumerate(ids)]
+        torch.testing.assert_close(found[row], torch.stack(own))
 
 
 def test_a_single_pair_of_nothing_but_an_end_can_be_read() -> None:

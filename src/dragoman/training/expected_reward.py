@@ -27,8 +27,9 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
     sum over sentences of -E[r(Y)], the gradient being -1/(m - 1) sum_i (r(Y_i) - mean r) grad log q(Y_i) over m samples Y_i;
     r is the sentence GLEU of ids. Source: Wu et al. 2016, section 5, equation 8. Deviation: the paper does not say what the
     sum over samples is divided by; m - 1 makes the estimate unbiased, since the mean includes the sample itself. q is the
-    model's distribution without padding and <s>; samples are truncated at `settings.maximum_ratio` with a forced </s>, which
-    has no gradient. The encoder runs once; samples are drawn without gradient, then scored by the decoder with it.
+    model's distribution over what translations may have (`SpecialIds.unwritten`); samples are truncated at
+    `settings.maximum_ratio` with a forced </s>, which has no gradient. The encoder runs once; samples are drawn without
+    gradient, then scored by the decoder with it.
     """
     state, special = model.decoder.start(model.encoder(batch.source)), model.special
     references = [ids[:length] for ids, length in zip(batch.labels.tolist(), _lengths(batch), strict=True)]
@@ -97,8 +98,8 @@ def _to_rows(drawn: list[list[list[int]]], limits: Int[Tensor, " batch"], specia
 def _log_probs(
     head: Head, features: Float[Tensor, "rows target dim"], labels: Int[Tensor, "rows target"], *, special: SpecialIds
 ) -> Float[Tensor, "rows target"]:
-    """Return the log-probability of each label among all tokens but padding and BOS; of padding it is that of EOS."""
+    """Return the log-probability of each label among all tokens that a sample may have; of padding it is that of EOS."""
     logits = upcast(head(features)).clone()
-    logits[..., [special.pad, special.bos]] = -torch.inf
+    logits[..., list(special.unwritten)] = -torch.inf
     drawn = labels.masked_fill(labels == special.pad, special.eos)
     return logits.log_softmax(-1).gather(-1, drawn[..., None]).squeeze(-1)
