@@ -124,6 +124,13 @@ def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
     assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
 
 
+def test_a_schedule_that_needs_a_warmup_and_has_none_is_remarked() -> None:
+    for given in (["training.warmup=0"], ["training.phases=[{after: 0.5, warmup: 0}]"]):
+        (sentence,) = remarks(recipe("rnn", *given))
+        assert "`training.schedule: inverse_root`" in sentence and "`training.warmup`" in sentence
+        assert remarks(recipe("rnn", *given, "training.schedule=constant")) == []
+
+
 def test_languages_that_no_training_corpus_has_are_remarked() -> None:
     train = "data.train=[{phrasebook: train, pairs: 9, languages: [en, vi]}]"
     (sentence,) = remarks(recipe("rnn", "data.languages=[en, vi, fr]", train))

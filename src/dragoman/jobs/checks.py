@@ -81,9 +81,8 @@ def check_rerank(recipe: Recipe) -> None:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    return [
-        remark for remark in (_about_warmup(recipe), _about_first_weights(recipe), _about_languages(recipe)) if remark
-    ]
+    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_languages)
+    return [remark for about in abouts if (remark := about(recipe))]
 
 
 def _about_warmup(recipe: Settings) -> str:
@@ -95,6 +94,18 @@ def _about_warmup(recipe: Settings) -> str:
     return (
         f"The learning rate never reaches its peak: `training.warmup` is {training.warmup} steps, but `training.steps` ends it "
         f"after {round(training.steps * first)}."
+    )
+
+
+def _about_schedule(recipe: Any) -> str:
+    """Warn if the learning rate never falls although its schedule says so."""
+    training = _training(recipe)
+    phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
+    if all(one.schedule != "inverse_root" or one.warmup for one in phases):
+        return ""
+    return (
+        "The learning rate stays at its peak: with `training.schedule: inverse_root` it falls in proportion to the root of "
+        "`training.warmup`, which is 0; set a warm-up, or `training.schedule: constant` if that is what you want."
     )
 
 
