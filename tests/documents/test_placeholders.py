@@ -1,6 +1,9 @@
 """Placeholders are found, compared, and put back where the links say that they belong."""
 
 import random
+import re
+
+import pytest
 
 from dragoman.documents.alignment import align
 from dragoman.documents.placeholders import conserved, mend, missing, placeholders, value_of
@@ -27,6 +30,45 @@ def test_each_kind_of_placeholder_is_found():
         "http://x.y/z?q=1",
     ]
     assert found[11:] == ["3,5", "3", "100"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%-10s %+d %'d %*d %.*f %lu %lld %zu %jd %Lf %I64d %hhd %a %S",
+        "%s%s %dx%d %NAME% %v %q %T %r %b %n %1$tY %@ %2$@",
+        "%Y %m %d %H %M",
+        "%1 %2 %L3 %n %Ln %4%5",
+        "{0:>10} {name!r:^8} {items[0]} {0:yyyy/MM/dd HH:mm} {0:#,##0.00} {:+.1%}",
+        "{n, number, integer} {d, date, ::yMMMd} {t,time} { $name } {% if x %} </0> <1/>",
+    ],
+)
+def test_specifiers_and_variables_of_many_languages_are_placeholders(text: str):
+    found = [one.text for one in placeholders(text)]
+    assert re.sub("[ x]", "", "".join(found)) == re.sub("[ x]", "", text)
+
+
+def test_signs_of_percent_are_no_placeholders():
+    for text in (
+        "a 50 % discount",
+        "100 %ige Sicherheit",
+        "%50 indirim",
+        "%5,5 faiz",
+        "{see the note} {key: value}",
+        "I <3 you",
+    ):
+        assert [one.text for one in placeholders(text) if not one.is_number] == [], text
+    assert conserved("50% off", "%50 indirim") and conserved("1% of all", "%1 oranında")
+
+
+def test_markers_of_qt_are_put_back():
+    assert mended("Copy %1 to %2", "Chép % 1 vào 2", [(0, 0), (1, 1), (1, 2), (2, 3), (3, 4)]) == "Chép %1 vào %2"
+    assert mended("%n file(s) left", "còn n tệp", [(0, 1), (1, 2), (2, 0)]) == "còn %n tệp"
+
+
+def test_percent_signs_stay_doubled():
+    assert mended("%d%% of 50%% left", "còn %d% của 50%", [(0, 1), (1, 2), (2, 3), (3, 0)]) == "còn %d%% của 50%%"
+    assert mended("%d of 50% left", "còn %d của 50%") == "còn %d của 50%"
 
 
 def test_numbers_are_equal_however_they_are_grouped():
@@ -63,7 +105,26 @@ def test_what_is_doubled_is_taken_out():
 
 
 def test_every_translation_can_be_mended():
-    words = ["a", "b,", "%s", "{0}", "12", "1,000", "(7)", "x@y.de", "http://a.b/c", "MP3", '"%d"', "20-30", "⁇"]
+    words = [
+        "a",
+        "b,",
+        "%s",
+        "{0}",
+        "12",
+        "1,000",
+        "(7)",
+        "x@y.de",
+        "http://a.b/c",
+        "MP3",
+        '"%d"',
+        "20-30",
+        "⁇",
+        "%1",
+        "%2",
+        "%n",
+        "9%%",
+        "%s%s",
+    ]
     for seed in range(500):
         chance = random.Random(seed)
         source, target = (" ".join(chance.choices(words, k=chance.randint(0, 7))) for _ in range(2))

@@ -11,15 +11,30 @@ from dataclasses import dataclass, replace
 
 from dragoman.documents.alignment import Alignment, Edit, Range, edited
 
+_SPECIFIER = r"%(?:\d+\$)?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
+"""The beginning of a format specifier, before its letter."""
+_MARKER = r"(?:(?<![\d%])|(?<=%\d))%L?([1-9]\d?)(?![\d.,]*\d|\$)"
+"""A marker of Qt, such as `%1`, or a percentage that is written before its number, as in Turkish."""
 _KINDS = (
     ("address", r"(?:https?|ftp)://[^\s<>\"'“”]*[^\s<>\"'“”.,;:!?)\]}…]|www\.[^\s<>\"'“”]*[^\s<>\"'“”.,;:!?)\]}…]"),
     ("mail", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
-    ("brackets", r"\{\{[^{}\n]{1,80}\}\}|[$#%]\{[^{}\n]{1,80}\}|\{[\w.:!,#-]{0,40}\}"),
-    ("named", r"%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]|%[A-Za-z_]\w*%|\$[A-Za-z_]\w*"),
-    ("printf", r"(?<![\w%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[diouxXeEfgGcsp@]"),
+    (
+        "brackets",
+        r"\{\{[^{}\n]{1,80}\}\}|[$#%]\{[^{}\n]{1,80}\}|\{%[^{}\n]{1,80}%\}|\{ ?\$[\w.-]{1,40} ?\}|\{[\w.:!,#-]{0,40}\}"
+        r"|\{[\w.]{0,40}(?:\[\w{1,40}\])*(?:![a-z])?(?::[^\s{}][^{}\n]{0,40})?\}"
+        r"|\{\w{1,40}, ?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}\n]{1,60})?\}|</?\d{1,3} ?/?>",
+    ),
+    ("named", r"%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]|%[A-Za-z_]\w+%(?![\w%])|\$[A-Za-z_]\w*"),
+    ("printf", rf"(?<![\d%])(?:{_SPECIFIER}[a-zA-Z@](?!\w)|(?<!\d\s){_SPECIFIER}[diouxXeEfFgGcsp@])"),
+    ("marker", _MARKER),
     ("number", r"\d{1,3}(?:[   ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"),
 )
-_PLACEHOLDER = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS))
+_PLACEHOLDER, _WITHOUT_MARKERS = (
+    re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS if name != without))
+    for without in ("", "marker")
+)
+_MARKERS = re.compile(_MARKER)
+_PERCENT = re.compile(r"(?<!%)%(?!%)")
 
 ATTEMPTS = 1000
 """Number of edits after which mending a text gives up."""
@@ -52,17 +67,28 @@ class Mended:
     count: int
 
 
-def placeholders(text: str) -> list[Placeholder]:
-    """Return the placeholders of a text, in order.
+def placeholders(text: str, *, marked: bool | None = None) -> list[Placeholder]:
+    """Return the placeholders of a text, in order; unless it is said whether it is `marked` by Qt's markers, the text tells.
 
     >>> [one.text for one in placeholders("%s owes {name} 1,000.50 by 3 May: see http://a.b/c?d=1.")]
     ['%s', '{name}', '1,000.50', '3', 'http://a.b/c?d=1']
     """
     found = []
-    for one in _PLACEHOLDER.finditer(text):
+    with_markers = is_marked(text) if marked is None else marked
+    for one in (_PLACEHOLDER if with_markers else _WITHOUT_MARKERS).finditer(text):
         value = value_of(one[0]) if one.lastgroup == "number" else one[0]
         found.append(Placeholder(one.start(), one.end(), one[0], value))
     return found
+
+
+def is_marked(text: str) -> bool:
+    """Tell whether a text has Qt's markers, which count from `%1`; a number after a percent sign is none otherwise.
+
+    >>> is_marked("%2 of %1"), is_marked("%50 indirim")
+    (True, False)
+    """
+    numbers = {int(one) for one in _MARKERS.findall(text)}
+    return bool(numbers) and max(numbers) == len(numbers)
 
 
 def is_translatable(text: str) -> bool:
@@ -97,7 +123,8 @@ def missing(source: str, target: str) -> tuple[list[Placeholder], list[Placehold
     >>> [one.text for one in lost], [one.text for one in extra]
     (['2'], ['%s'])
     """
-    here, there = placeholders(source), placeholders(target)
+    marked = is_marked(source)
+    here, there = placeholders(source, marked=marked), placeholders(target, marked=marked)
     wanted, had = Counter(one.value for one in here), Counter(one.value for one in there)
     lost: list[Placeholder] = []
     extra: list[Placeholder] = []
@@ -132,7 +159,9 @@ def mend(alignment: Alignment) -> Mended:
     >>> mend(align("costs $price.", "giá là", [(0, 0)])).alignment.target
     'giá $price là'
     """
-    count = 0
+    percents = _doubling(alignment)
+    alignment = edited(alignment, percents) if percents else alignment
+    count = len(percents)
     for _ in range(ATTEMPTS):
         lost, extra = missing(alignment.source, alignment.target)
         if lost:
@@ -143,6 +172,26 @@ def mend(alignment: Alignment) -> Mended:
             break
         count += 1
     return Mended(alignment, count)
+
+
+def _of_target(alignment: Alignment) -> list[Placeholder]:
+    """Return the placeholders of a translation."""
+    return placeholders(alignment.target, marked=is_marked(alignment.source))
+
+
+def _doubling(alignment: Alignment) -> list[Edit]:
+    """Return the edits that write percent signs as `%%`, if that is how the source writes all of its own."""
+    doubled = [found.span() for found in re.finditer("%%", alignment.source)]
+    if not doubled or _lone_percents(alignment.source, placeholders(alignment.source)):
+        return []
+    places = _lone_percents(alignment.target, _of_target(alignment))
+    return [Edit(place, place + 1, "%%", doubled[min(n, len(doubled) - 1)]) for n, place in enumerate(places)]
+
+
+def _lone_percents(text: str, known: Sequence[Placeholder]) -> list[int]:
+    """Return where percent signs stand alone, outside of placeholders."""
+    found = (one.start() for one in _PERCENT.finditer(text))
+    return [place for place in found if not any(one.start <= place < one.end for one in known)]
 
 
 def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placeholder]) -> Edit:
@@ -157,7 +206,7 @@ def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placehol
         return _apart(alignment.target, Edit(spoilt.start, spoilt.end, lost.text, own), signs=False)
     if not alignment.certain:
         return _inserting(alignment, lost)
-    kept = [one for one in placeholders(alignment.target) if one not in extra]
+    kept = [one for one in _of_target(alignment) if one not in extra]
     run = _longest_run(alignment, [place for place in linked if not any(_meets(place, one) for one in kept)])
     if run is not None:
         return _replacing(alignment, run, lost)
@@ -204,7 +253,7 @@ def _inserting(alignment: Alignment, lost: Placeholder) -> Edit:
     if before:
         while place > 1 and alignment.target[place - 1] in ".,;:!?…" and not alignment.target[place - 2].isspace():
             place -= 1
-    inside = next((one for one in placeholders(alignment.target) if one.start < place < one.end), None)
+    inside = next((one for one in _of_target(alignment) if one.start < place < one.end), None)
     place = inside.end if inside else place
     return _apart(alignment.target, Edit(place, place, lost.text, (lost.start, lost.end)))
 
