@@ -11,6 +11,7 @@ from dragoman.documents.catalogs import CatalogDocument
 from dragoman.documents.exchange import MemoryDocument, XliffDocument
 from dragoman.documents.hypertext import HypertextDocument, declared_charset
 from dragoman.documents.markdown import MarkdownDocument
+from dragoman.documents.messages import with_messages
 from dragoman.documents.office import OfficeDocument
 from dragoman.documents.plain import PlainDocument
 from dragoman.documents.segments import Document, Segment
@@ -122,6 +123,11 @@ def content_of(path: Path) -> bytes:
 
 def read_document(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
     """Read the content of a document, which errors call `where`."""
+    return with_messages(_read(content, kind, where, reading=reading))
+
+
+def _read(content: bytes, kind: Format, where: str, *, reading: Reading) -> Document:
+    """Read the content of a document, with its messages whole."""
     if reading.column is not None and kind not in ("csv", "tsv"):
         raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")
     match kind:
