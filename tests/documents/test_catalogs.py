@@ -1,6 +1,7 @@
 """Messages without a translation get one."""
 
 import polib
+import pytest
 
 from dragoman.documents.catalogs import CatalogDocument
 from dragoman.documents.segments import Segment
@@ -43,6 +44,27 @@ def test_the_only_form_of_a_plural_is_that_of_many():
     assert [one.text for one in CatalogDocument(entry).segments] == ["%d cats"]
     both = header.format(2) + entry + 'msgstr[1] ""\n'
     assert [one.text for one in CatalogDocument(both).segments] == ["%d cat", "%d cats"]
+
+
+@pytest.mark.parametrize(
+    ("forms", "singular"),
+    [
+        ("nplurals=2; plural=(n != 1);", 0),
+        ("nplurals=2; plural=n>1;", 0),
+        ("nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5;", 1),
+        ("nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);", 0),
+        ("nplurals=4; plural=(n%100==1 ? 1 : n%100==2 ? 2 : n%100==3 || n%100==4 ? 3 : 0);", 1),
+        ("nplurals=3; plural=(n % 10 == 0 || n % 100 >= 11) ? 0 : ((n % 10 == 1 && n % 100 != 11) ? 1 : 2);", 1),
+        ("nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;", 0),
+    ],
+)
+def test_the_form_of_one_is_that_of_the_singular(forms: str, singular: int):
+    count = int(forms[9])
+    entry = 'msgid "%d cat"\nmsgid_plural "%d cats"\n' + "".join(f'msgstr[{n}] ""\n' for n in range(count))
+    found = CatalogDocument(
+        f'msgid ""\nmsgstr ""\n"Language: x\\n"\n"Plural-Forms: {forms[:60]}"\n"{forms[60:]}\\n"\n\n{entry}'
+    ).segments
+    assert [one.text for one in found] == ["%d cat" if n == singular else "%d cats" for n in range(count)]
 
 
 def test_escapes_of_control_characters_are_written_as_they_mean():

@@ -11,7 +11,9 @@ from dragoman.documents.segments import Segment
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 _KEYWORD = re.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*(".*")\s*$')
 _CONTINUED = re.compile(r'\s*(".*")\s*$')
-_ONE_FORM = re.compile(r"^\"Plural-Forms:\s*nplurals\s*=\s*1\b", re.MULTILINE)
+_ONE_FORM = re.compile(r"Plural-Forms:\s*nplurals\s*=\s*1\b")
+_FORM_OF_ONE = re.compile(r"Plural-Forms:[^\\]*?\bn\s*(?:%\s*100?\s*)?==\s*1\b[^?\\]*\?\s*(\d)")
+"""What a header says of the form of 1, as in `n==0 ? 0 : n==1 ? 1 : 2`; without a condition for 1 it is the first."""
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\",
 }  # fmt: skip
@@ -30,13 +32,16 @@ class _Place:
 
 
 class CatalogDocument:
-    """A PO file; of a message with plurals, the first form is that of the singular, unless it is the only one."""
+    """A PO file; of a message with plurals, the form of 1 is that of the singular, unless it is the only one."""
 
     def __init__(self, text: str) -> None:
         self._lines = [line for line in _LINE.findall(text) if line]
         self._places: list[_Place] = []
         values: dict[str, str] = {}
-        has_one_form = _ONE_FORM.search(text) is not None or "msgstr[1]" not in text
+        whole = re.sub(r'"\s*\n\s*"', "", text)  # a header may be wrapped
+        form = _FORM_OF_ONE.search(whole)
+        singular = f"msgstr[{form[1] if form else 0}]"
+        has_one_form = _ONE_FORM.search(whole) is not None or "msgstr[1]" not in text
         number = 0
         while number < len(self._lines):
             found = _KEYWORD.match(self._lines[number].rstrip("\r\n"))
@@ -54,7 +59,7 @@ class CatalogDocument:
                 values = {}
             values[keyword] = value
             source = values.get("msgid", "")
-            if keyword not in ("msgstr", "msgstr[0]") or (keyword == "msgstr[0]" and has_one_form):
+            if keyword not in ("msgstr", singular) or (keyword == singular and has_one_form):
                 source = values.get("msgid_plural", source)
             if keyword.startswith("msgstr") and source.strip() and not value:
                 self._places.append(_Place(literal(source), keyword, start, number))
