@@ -15,7 +15,6 @@ from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.serving.interface import Options, Sentence, Token, UnsupportedError
 from dragoman.serving.jobs import Found, Job, changes_of, with_room
-from dragoman.text.codec import Codec, encode_within
 
 if TYPE_CHECKING:
     from dragoman.inference.confidence.assessor import Assessor
@@ -165,9 +164,7 @@ class ExportWorker:
 
     def encode(self, job: Job) -> Any:
         """Return the length of a job, once it is known to fit."""
-        frames = self.translator.directions.frames([job.between], 1)
-        codec: Codec = self.translator.source
-        (ids,) = encode_within(codec, [job.text], self.translator.positions, name="source sentence", languages=frames)
+        (ids,) = self.translator.encode([job.text], to=[job.between])
         return Width(len(ids) + 1)
 
     def translate(self, jobs: Sequence[Job], encoded: Sequence[Any], watch: Watch) -> list[Found]:

@@ -271,10 +271,12 @@ def encode_within(
     name: str = "sentence",
     first: int = 1,
     languages: Sequence[Between | None] | None = None,
+    limit: str = "positions of this model; split it, or train with a larger model.max_positions",
 ) -> list[list[int]]:
     """Return the ids of sentences; InputError names one of more than `bound` tokens with EOS, counted from `first`.
 
-    Where `languages` are given, each sentence that is not empty has the frame of its own around it.
+    `limit` says what sets the bound, and what to do. Where `languages` are given, each sentence that is not empty gets its own
+    frame.
     """
     encoded = [codec.encode(sentence) for sentence in sentences]
     if languages is not None:
@@ -283,10 +285,7 @@ def encode_within(
     for number, ids in enumerate(encoded, first):
         length = len(codec.special.ended(ids))
         if bound is not None and length > bound:
-            raise InputError(
-                f"{name} {number} has {length} tokens (with </s>), more than the {bound} positions of this model; "
-                "split it, or train with a larger model.max_positions"
-            )
+            raise InputError(f"{name} {number} has {length} tokens (with </s>), more than the {bound} {limit}")
     return encoded
 
 

@@ -96,7 +96,9 @@ def test_what_an_export_fixes_cannot_be_changed(folder: Path, tmp_path: Path) ->
 def test_sentences_are_counted_from_the_number_given(folder: Path) -> None:
     exported = open_export(folder)
     translator = load_export(replace(exported, manifest={**exported.manifest, "positions": 64}), {})
-    with pytest.raises(InputError, match=r"source sentence 12 has .* tokens .*, more than the 64 positions"):
+    with pytest.raises(
+        InputError, match=r"12 has .* tokens .*, more than the 64 tokens that an export takes; .*`--engine torch RUN`"
+    ):
         translator.translate(["cats", "cats " * 70], first=11)
 
 

@@ -19,6 +19,8 @@ from dragoman.text.given import given_texts
 
 DICTIONARY = "dictionary.tsv"
 """File of an export that holds translations of single words, as in a run."""
+LIMIT = "tokens that an export takes; split it, or use the run itself (`--engine torch RUN`)"
+"""What an error says of the length of a sentence."""
 
 
 class ExportedTranslator:
@@ -48,6 +50,12 @@ class ExportedTranslator:
         """Return nothing: an export does not record what it was trained on."""
         return []
 
+    def encode(self, sentences: Sequence[str], *, first: int = 1, to: Languages = None) -> list[list[int]]:
+        """Return the ids of sources. InputError names one that is longer than an export takes, counted from `first`."""
+        languages = self.directions.frames(to, len(sentences))
+        options: dict[str, Any] = {"name": "source sentence", "first": first, "languages": languages, "limit": LIMIT}
+        return encode_within(self.source, sentences, self.positions, **options)
+
     def translate(
         self,
         sentences: Iterable[str],
@@ -69,9 +77,7 @@ class ExportedTranslator:
         require_supported(chosen)
         check_memory(chosen, len(self.target))
         texts = given_texts(sentences, first=first)
-        languages = self.directions.frames(to, len(texts))
-        options: dict[str, Any] = {"name": "source sentence", "first": first, "languages": languages}
-        encoded = encode_within(self.source, texts, self.positions, **options)
+        encoded = self.encode(texts, first=first, to=to)
         todo = [row for row, ids in enumerate(encoded) if ids]
         found = dict(zip(todo, self.engine.search([encoded[row] for row in todo], chosen), strict=True))
         return [
