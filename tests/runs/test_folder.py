@@ -47,6 +47,12 @@ def test_the_manifest_says_how_the_run_was_made(fresh: Run):
     assert set(versions()) == {"dragoman", "torch", "python", "machine"} <= set(fresh.manifest)
 
 
+def test_a_model_for_transformers_is_to_be_imported(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunError, match=f"form of `transformers`, .* `dragoman import {tmp_path} --out RUN`"):
+        open_run(tmp_path)
+
+
 @pytest.mark.parametrize("last", ["recipe.yaml", "manifest.json"])
 def test_a_run_that_was_cut_off_while_it_was_saved_is_not_a_run(fresh: Run, monkeypatch: pytest.MonkeyPatch, last):
     def fail(folder: Path, path: Path, text: str) -> None:

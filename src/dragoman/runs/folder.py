@@ -359,6 +359,10 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     if (folder / "export.json").exists():
         raise RunError(f"{folder} is an export, which can only translate; give the run that it was made from")
     missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).is_file()]
+    if missing and (folder / "config.json").is_file():
+        raise RunError(
+            f"{folder} is a model in the form of `transformers`, not a run; make it one with `dragoman import {folder} --out RUN`"
+        )
     if missing:
         raise RunError(
             f"{folder} is not a complete run: {missing[0]} is missing; copy the whole folder, or train again"
