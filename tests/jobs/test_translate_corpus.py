@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.tiny import Trained
 
+from dragoman.data.checksums import file_checksum
 from dragoman.data.corpus import Pair
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError
@@ -17,6 +18,7 @@ from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     ResumePoint,
     TranslationProgress,
+    origin,
     remember,
     translate_corpora,
 )
@@ -112,3 +114,19 @@ def test_what_an_earlier_release_remembered_fits_if_only_new_settings_are_missin
     assert json.loads(path.read_text(encoding="utf-8")) == about
     with pytest.raises(InputError, match=r"`decoding` differs"):
         remember(path, {**about, "decoding": DecodingSettings(beam=4).model_dump(mode="json")}, resume=True)
+
+
+def test_translations_depend_on_every_file_that_is_read(trained: Trained, tmp_path: Path) -> None:
+    run, other = trained("rnn"), trained("rnn", "seed=2")
+    glossary, words, text = (tmp_path / name for name in ("terms.tsv", "words.tsv", "text.en"))
+    for path in (glossary, words, text):
+        path.write_text("cat\tmèo\n", encoding="utf-8")
+    settings = DecodingSettings(beam=2, rerank=(other,), glossary=(glossary,), dictionary=words)
+    about = origin([run], Translator.load(run, settings=settings), [text])
+    assert list(about["data"]) == [str(text), str(glossary), str(words)]
+    assert about["weights"] == [file_checksum(place / "model.safetensors") for place in (run, other)]
+    remember(tmp_path / "of" / "origin.json", about, resume=False)
+    glossary.write_text("cat\tmèo đen\n", encoding="utf-8")
+    changed = origin([run], Translator.load(run, settings=settings), [text])
+    with pytest.raises(InputError, match=r"with other settings or files \(`data` differs\)"):
+        remember(tmp_path / "of" / "origin.json", changed, resume=True)

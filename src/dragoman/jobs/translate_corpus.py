@@ -169,12 +169,13 @@ def translate_corpora(
 
 def origin(runs: Sequence[Path], translator: Translator, files: Iterable[Path]) -> dict[str, Any]:
     """Return what translations of corpus `files` depend on, ready for JSON."""
-    checksums = Checksums()
+    checksums, settings = Checksums(), translator.settings
+    read = [*files, *settings.glossary, *([] if settings.dictionary is None else [settings.dictionary])]
     return {
         "runs": [str(run) for run in runs],
-        "weights": [checksums.of(run / "model.safetensors") for run in runs],
-        "data": {str(path): checksums.of(path) for path in files},
-        "decoding": translator.settings.model_dump(mode="json"),
+        "weights": [checksums.of(run / "model.safetensors") for run in (*runs, *settings.rerank)],
+        "data": {str(path): checksums.of(path) for path in read},
+        "decoding": settings.model_dump(mode="json"),
     }
 
 
