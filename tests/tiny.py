@@ -2,10 +2,11 @@
 
 import io
 import os
+import resource
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
@@ -162,6 +163,17 @@ def refusal(*arguments: object, stdin: str | bytes = b"") -> str:
     assert end == "" and sentence.startswith("dragoman: "), found.errors
     assert "Traceback" not in found.errors
     return sentence.removeprefix("dragoman: ")
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a disk that is nearly full, within a `with` block."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def process(*arguments: object, folder: Path, **options: Any) -> "subprocess.Popen[bytes]":

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.doctor.conftest import Examined, good
+from tests.tiny import room_for
 
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import DataSettings
@@ -88,6 +89,16 @@ def test_an_identifier_finds_swapped_sides_and_other_languages_without_a_second_
     other = [one for one in examined(good(300), languages=("en", "de")) if one.name == "wrong-language"]
     assert [(one.severity, "looks like `fr`, not `de`" in one.what) for one in other] == [("warning", True)]
     assert examined(good(300)) == []
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_no_room_for_temporary_files_is_noted(examined: Examined) -> None:
+    module._model.cache_clear()
+    with room_for(100_000):
+        found = [one for one in examined(good(300), every=True) if one.name == "languages-not-identified"]
+    module._model.cache_clear()
+    assert [(one.severity, "no room for its temporary file" in one.what) for one in found] == [("note", True)]
+    assert "TMPDIR" in found[0].advice
 
 
 def test_a_tiny_corpus_is_not_called_swapped(examined: Examined) -> None:

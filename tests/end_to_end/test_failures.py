@@ -1,30 +1,17 @@
 """A full disk and a loss that is not a number end training in a sentence; what was saved before stays."""
 
 import json
-import resource
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tiny import dragoman, recipe_file, refusal
+from tests.tiny import dragoman, recipe_file, refusal, room_for
 
 from dragoman.runs.lock import LOCK
 from dragoman.training.trainer import Trainer
 
 FEW = ("training.validate_every=4", "training.schedule=constant", "training.warmup=0")
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Let no file grow larger than `size` bytes, as on a disk that is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
@@ -38,7 +25,7 @@ def begun(tmp_path: Path) -> tuple[object, ...]:
 def test_a_full_disk_leaves_the_checkpoint_before(begun, tmp_path: Path):
     last = tmp_path / "run" / "training" / "last.safetensors"
     before = last.read_bytes()
-    with files_of_at_most(len(before) // 2):
+    with room_for(len(before) // 2):
         sentence = refusal(*begun)
     assert f"{last} could not be saved" in sentence
     assert "checkpoint is kept; make room or choose another folder" in sentence
@@ -50,7 +37,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(begun, tmp_path: Path):
 
 def test_a_disk_that_is_full_from_the_start_leaves_no_run(tmp_path: Path):
     path = recipe_file(tmp_path, "rnn", *FEW)
-    with files_of_at_most(100):
+    with room_for(100):
         sentence = refusal("train", path, "--out", tmp_path / "run")
     assert "cannot be written" in sentence
     assert dragoman("train", path, "--set", "training.steps=1", "--out", tmp_path / "run").code == 0

@@ -7,6 +7,7 @@ import pytest
 from tests.doctor.conftest import good
 from tests.tiny import recipe
 
+from dragoman.doctor import languages
 from dragoman.errors import CorpusError
 from dragoman.jobs import examination
 from dragoman.jobs.examination import check_data, check_vocabularies, limits_of
@@ -69,6 +70,16 @@ def test_a_verdict_is_kept_until_a_file_or_a_setting_changes(
     (kept,) = [path for path in (tmp_path / "cache").glob("verdict-*") if "entities" not in path.read_text()]
     kept.write_text("{}")
     assert said(made(good(2500)), tmp_path / "cache") == [] and len(calls) == 4
+
+
+def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
+    made: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where in (examination, languages):
+        monkeypatch.setattr(where, "identifier_missing", lambda: False)
+    monkeypatch.setattr(languages, "_model", lambda: None)
+    assert said(made(good(2500)), tmp_path / "cache") == []
+    assert list((tmp_path / "cache").glob("verdict-*")) == []
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(made: Callable[..., Recipe], tmp_path: Path) -> None:

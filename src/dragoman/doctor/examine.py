@@ -17,13 +17,12 @@ from dragoman.doctor.encoding import ENCODING
 from dragoman.doctor.languages import (
     ENOUGH,
     LEARN,
-    MISSING,
     Identified,
     OtherLanguage,
     Swapped,
     Trigrams,
     WrongScript,
-    identifier_missing,
+    unidentified,
 )
 from dragoman.doctor.leakage import Leakage, NearLeakage, Reference, References
 from dragoman.doctor.lengths import Ratios, Shape, Sorted, Spilled
@@ -160,7 +159,7 @@ def examine(
             verdict.findings += faults.findings(corpus.pairs)
             verdict.findings += chain.from_iterable(check.findings() for check in checks)
     verdict.findings += [*shared.references.findings(), *shared.styles.findings(), *training.findings()]
-    verdict.findings += _unidentified(data)
+    verdict.findings += unidentified(_patient("train", data.train[0], data)) if data.train else []
     verdict.findings = worst_first(_once(verdict.findings))
     verdict.seconds = time.monotonic() - began
     return verdict
@@ -224,11 +223,3 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
         if one.severity != "error" or (one.name, one.file) not in known:
             kept.append(one)
     return kept
-
-
-def _unidentified(data: DataSettings) -> Iterator[Finding]:
-    """Note that languages were not identified, where that would need a package."""
-    if identifier_missing() and data.train:
-        patient = _patient("train", data.train[0], data)
-        advice = 'install it with `pip install "dragoman[check]"`'
-        yield Finding("languages-not-identified", "note", MISSING, advice, patient.name)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -49,9 +50,8 @@ NEIGHBOURS = {
 """Languages that a corpus is most easily taken for."""
 COMMON = ("en", "fr", "de", "es", "ru", "zh")
 """Languages that are found in corpora of any other."""
-MISSING = (
-    "was compared with its own trigrams and with scripts, but not with models of languages: py3langid is not installed"
-)
+NOT_IDENTIFIED = "languages-not-identified"
+"""Name of the finding that says so."""
 
 
 class Trigrams:
@@ -257,17 +257,34 @@ def identifier_missing() -> bool:
     return find_spec("py3langid") is None
 
 
+def unidentified(patient: Patient) -> Iterator[Finding]:
+    """Yield a note if languages cannot be identified here."""
+    what = "was compared with its own trigrams and with scripts, but not with models of languages"
+    if identifier_missing():
+        what, advice = f"{what}: py3langid is not installed", 'install it with `pip install "dragoman[check]"`'
+    elif _model() is None:
+        what, advice = (
+            f"{what}: py3langid found no room for its temporary file",
+            "make room, or set TMPDIR to another folder",
+        )
+    else:
+        return
+    yield Finding(NOT_IDENTIFIED, "note", what, advice, patient.name)
+
+
 @cache
 def _model() -> Any:
-    """Read the model of all languages, which takes 97 MB."""
+    """Read the model of all languages, which takes 97 MB; None where there is no room for the temporary file that it needs."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
+    with suppress(OSError):
+        return LanguageIdentifier.from_model_file(MODEL_FILE)
+    return None
 
 
 def _identifier(languages: tuple[str, str]) -> Any:
     """Return an identifier of two languages, their neighbours and a few common ones; None if it does not know the two."""
-    if identifier_missing():
+    if identifier_missing() or _model() is None:
         return None
     identifier = copy(_model())
     if not set(languages) <= set(identifier.labels):
