@@ -62,6 +62,14 @@ def test_text_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "a").read_text(encoding="utf-8") == "old"
 
 
+@pytest.mark.parametrize("name", [None, "temporary", "inside"])
+def test_an_error_of_the_disk_names_the_file_that_was_to_be_written(tmp_path: Path, name: str | None) -> None:
+    with pytest.raises(OSError, match="No space") as caught, replacing(tmp_path / "a") as temporary:
+        named = {"temporary": [temporary], "inside": [str(temporary / "b")]}.get(name or "", [])
+        raise OSError(28, "No space left on device", *named)
+    assert caught.value.filename == str(tmp_path / ("a/b" if name == "inside" else "a"))
+
+
 def test_a_folder_replaces_a_folder_whole(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     for content in ("old", "new"):

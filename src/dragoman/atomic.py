@@ -20,7 +20,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`, and rename what was written there to `path`.
 
     The temporary path may become a file or a folder; a folder replaces an existing one. It is flushed to disk before it is
-    renamed. If anything is raised, the old content stays, nothing temporary is left, and the exception reaches the caller.
+    renamed. If anything is raised, the old content stays, nothing temporary is left, and the exception reaches the caller; an
+    OSError that names no file, as that of a full disk, or the temporary one, names `path`.
     """
     temporary = _temporary(path)
     try:
@@ -31,8 +32,10 @@ def replacing(path: Path) -> Iterator[Path]:
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
             os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         _remove(temporary)
+        if isinstance(error, OSError):
+            error.filename = str(error.filename or path).replace(str(temporary), str(path))
         raise
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.doctor.conftest import good
+from tests.tiny import room_for
 
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.cleaning import LOG, Cleaning, check_fixable
@@ -125,6 +126,15 @@ def test_nothing_is_written_over_and_nothing_is_left_behind(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt), Cleaning(tmp_path / "new"):
         raise KeyboardInterrupt
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_full_disk_is_named_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", good(300))
+    data = parse(DataSettings, {"source": "en", "target": "xx", "root": tmp_path, "train": [corpus]})
+    with pytest.raises(OSError, match="large") as caught, room_for(5000), Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    assert caught.value.filename == str(tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.en", "train.fr"]
 
 
 ODD = st.text("ab .\u00a0\u200b\u2028\x07\x85\ufeff\ufffdÃ©é", max_size=6)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.tiny import Trained
+from tests.tiny import Trained, room_for
 
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, TrainingError
 from dragoman.jobs.average import average_run
 from dragoman.runs.folder import open_run
 from dragoman.training.checkpoint import load_tensors
@@ -33,3 +33,15 @@ def test_a_folder_that_holds_anything_is_left_as_it_is(trained: Trained, tmp_pat
     with pytest.raises((InputError, RunError), match="--out"):
         average_run(trained("rnn"), 2, tmp_path)
     assert (tmp_path / "letter.txt").read_text(encoding="utf-8") == "dear"
+
+
+def test_a_full_disk_leaves_nothing_and_the_folder_that_was_asked_for_is_named(
+    trained: Trained, tmp_path: Path
+) -> None:
+    run, out = trained("rnn"), tmp_path / "mean"
+    with (
+        pytest.raises(TrainingError, match=rf"^{out}/model\.safetensors could not be saved: .*make room"),
+        room_for(20_000),
+    ):
+        average_run(run, 2, out)
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.tiny import Trained
+from tests.tiny import Trained, room_for
 
 from dragoman.data.checksums import file_checksum
 from dragoman.data.corpus import Pair
@@ -83,6 +83,18 @@ def test_a_job_that_was_stopped_continues_after_its_last_chunk(translator: Trans
     translate_corpora(translator, [part], both, report=reports.append)
     assert part.path.read_bytes() == whole.path.read_bytes() and not part.partial.exists()
     assert [one.sentences for one in reports] == [4, 5]
+
+
+def test_a_full_disk_is_named_and_the_job_goes_on_where_it_was(translator: Translator, tmp_path: Path) -> None:
+    whole, part = (corpus(tmp_path / name, *WORDS) for name in ("whole.jsonl", "part.jsonl"))
+    translate_corpora(translator, [whole], both, report=lambda _: None)
+    size = whole.path.stat().st_size
+    named = r"part\.jsonl\.partial cannot be written .*make room, and go on with --resume"
+    with pytest.raises(RunError, match=named), room_for(size - 1):
+        translate_corpora(translator, [part], both, report=lambda _: None)
+    reports: list[TranslationProgress] = []
+    translate_corpora(translator, [part], both, report=reports.append)
+    assert part.path.read_bytes() == whole.path.read_bytes() and [one.sentences for one in reports] == [5]
 
 
 def test_a_corpus_that_has_its_file_is_not_translated_again(translator: Translator, tmp_path: Path) -> None:

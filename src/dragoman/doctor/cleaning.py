@@ -64,20 +64,18 @@ class Cleaning:
         self.removed: Counter[str] = Counter()
         self.mended = self.kept = 0
         self._memory = Memory()
-        self._stack = ExitStack()
         self._copies: list[_Copy] = []
 
     def __enter__(self) -> "Cleaning":
-        self._temporary = self._stack.enter_context(replacing(self.folder))
-        self._temporary.mkdir(parents=True)
-        self._log = self._open(LOG)
+        with ExitStack() as begun:
+            self._temporary = begun.enter_context(replacing(self.folder))
+            self._temporary.mkdir(parents=True)
+            self._files = begun.enter_context(ExitStack())
+            self._log = self._open(LOG)
+            self._stack = begun.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        for copy in self._copies:
-            for file in copy.files:
-                file.close()
-        self._log.close()
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
     def take(self, patient: Patient, chunk: Chunk) -> None:
@@ -133,7 +131,8 @@ class Cleaning:
 
     def _open(self, name: str) -> IO[str]:
         """Open a new file in the folder that will replace `folder`."""
-        return (self._temporary / name).open("w", encoding="utf-8", errors="replace", newline="\n")
+        file = (self._temporary / name).open("w", encoding="utf-8", errors="replace", newline="\n")
+        return self._files.enter_context(file)
 
 
 def _mended(pair: Pair) -> Pair:

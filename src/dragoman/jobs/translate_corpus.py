@@ -4,11 +4,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
@@ -158,13 +159,25 @@ def translate_corpora(
         with corpus.partial.open("ab") as file:
             file.truncate(resumed.end)
             for rows, sentences in translate(corpus, resumed.sentences):
-                file.write("".join(f"{corpus.line(row)}\n" for row in rows).encode())
-                file.flush()
-                os.fsync(file.fileno())
-                ResumePoint(sentences, file.tell()).write(corpus)
+                _append(file, corpus, rows, sentences=sentences)
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
                 report(TranslationProgress(earlier + sentences, sum(counts), rate))
         os.replace(corpus.partial, corpus.path)
+
+
+def _append(file: BinaryIO, corpus: CorpusTranslation, rows: Iterable[dict[str, Any]], *, sentences: int) -> None:
+    """Write the rows of a chunk, and that so many sentences are done. RunError if they cannot be written."""
+    try:
+        file.write("".join(f"{corpus.line(row)}\n" for row in rows).encode())
+        file.flush()
+        os.fsync(file.fileno())
+        ResumePoint(sentences, file.tell()).write(corpus)
+    except OSError as error:
+        with suppress(OSError):  # it would write once more
+            file.close()
+        raise RunError(
+            f"{corpus.partial} cannot be written ({error.strerror}); make room, and go on with --resume"
+        ) from None
 
 
 def origin(runs: Sequence[Path], translator: Translator, files: Iterable[Path]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.ledger import LEDGER, check, record, write_recorded
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
-from dragoman.errors import InputError, RunError
+from dragoman.errors import DragomanError, InputError, RunError
 from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
@@ -278,7 +278,7 @@ def check_new(folder: Path, *, resumable: bool = True) -> None:
 def replacing_run(folder: Path) -> Iterator[Path]:
     """Yield a folder that becomes the run `folder` if nothing is raised; until then there is nothing of it.
 
-    Raises RunError if it cannot be written.
+    Raises RunError if it cannot be written; an error that is raised names `folder`.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -286,8 +286,8 @@ def replacing_run(folder: Path) -> Iterator[Path]:
             temporary.mkdir()
             try:
                 yield temporary
-            except RunError as error:  # of the folder as it is called for as long
-                raise RunError(str(error).replace(str(temporary), str(folder))) from None
+            except DragomanError as error:  # of the folder as it is called for as long
+                raise type(error)(str(error).replace(str(temporary), str(folder))) from None
     except OSError as error:
         raise _unwritable(folder, error) from None
 
