@@ -107,6 +107,8 @@ def test_a_killed_job_continues_with_the_same_result(
 
 def test_only_the_same_work_is_continued(trained: Trained, text: Path, tmp_path: Path) -> None:
     run, out = trained("rnn", *BACK), tmp_path / "pairs.tsv"
+    with pytest.raises(InputError, match=r"written as plain text; leave \.xz out of --out"):
+        translated(run, text, tmp_path / "pairs.tsv.xz")
     with pytest.raises(InputError, match=r"nothing to resume.*remove --resume"):
         translated(run, text, out, resume=True)
     out.touch()

@@ -128,6 +128,16 @@ def test_nothing_is_written_over(job: Job) -> None:
     assert job.out.read_text(encoding="utf-8") == "mine"
 
 
+def test_there_must_be_something_to_resume(job: Job) -> None:
+    with pytest.raises(InputError, match=r"nothing to resume for .*text\.vi; remove --resume"):
+        job.start(resume=True)
+
+
+def test_a_name_of_a_compressed_file_is_refused(job: Job) -> None:
+    with pytest.raises(InputError, match=r"written as plain text; leave \.gz out of --out"):
+        replace(job, out=job.out.with_name("text.vi.gz")).start()
+
+
 def test_a_document_model_reads_the_lines_before_a_chunk(job: Job) -> None:
     translator = job.translator()
     seen: list[Sequence[Sequence[str]]] = []

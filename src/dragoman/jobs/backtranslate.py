@@ -17,6 +17,7 @@ from dragoman.inference.translator import Translator
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
+    check_plain,
     load_translator,
     origin,
     remember,
@@ -107,6 +108,7 @@ def backtranslate(
             f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
         )
     translator = _translator(run, settings, device)
+    check_plain(out)
     _check_new(out, resume=resume)
     lines = partial(_lines, run, translator.models[0].source_positions, text)
     with run_lock(work):

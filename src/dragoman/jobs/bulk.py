@@ -17,6 +17,7 @@ from dragoman.jobs.translate_corpus import (
     Report,
     TranslateRest,
     check_lengths,
+    check_plain,
     origin,
     remember,
     translate_corpora,
@@ -54,13 +55,16 @@ def translate_file(
     """
     if out.exists():
         raise RunError(f"{out} already exists; choose another file with --out, or delete it")
+    check_plain(out)
     check_output(out)
     if source.is_dir():
         raise InputError(f"{source} is a directory; give the path of a text with one sentence per line")
     if not source.is_file():
         raise InputError(f"there is no file {source}; give the path of a text with one sentence per line")
-    translator.check_dictionary(translator.settings)
     folder = folder_of(out)
+    if resume and not folder.exists():
+        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    translator.check_dictionary(translator.settings)
     corpus = lines_of(source, folder / "translations", to=to)
     count = sum(1 for _ in corpus.pairs())
     if not count:

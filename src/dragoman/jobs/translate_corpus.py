@@ -15,6 +15,7 @@ from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.filters import PairFilter
+from dragoman.data.lines import COMPRESSED
 from dragoman.data.settings import CorpusSettings, DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError, SettingsError
@@ -131,6 +132,14 @@ def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
     for corpus in corpora:
         for path in corpus_files(corpus, data):
             files.of(path)
+
+
+def check_plain(out: Path) -> None:
+    """Raise InputError for the name of a compressed file: translations are written as plain text."""
+    if out.suffix in COMPRESSED:
+        raise InputError(
+            f"{out} would not be what its name says, for translations are written as plain text; leave {out.suffix} out of --out"
+        )
 
 
 @for_one_process
