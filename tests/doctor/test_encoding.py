@@ -86,4 +86,5 @@ def test_mojibake_is_what_becomes_text_again() -> None:
 
 def test_text_is_mended() -> None:
     assert mended("  cafe\u0301\u00a0 &lt;x&gt; &apos ;s\u200b ") == "café <x> 's"
+    assert mended("R &amp;amp; D, R & amp ; amp ; D, &amp;apos; &unknown;") == "R & D, R & D, ' &unknown;"
     assert mended(NO_FAULT) == NO_FAULT

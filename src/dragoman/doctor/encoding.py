@@ -219,10 +219,12 @@ def _byte(character: str) -> bytes:
 
 
 def mended(text: str) -> str:
-    """Return a text with entities resolved and as Dragoman reads it.
+    """Return a text with entities resolved, also those that were escaped again, and as Dragoman reads it.
 
-    >>> mended("\\ufeffTom &amp;  Anna&apos;s")
-    "Tom & Anna's"
+    >>> mended("\\ufeffTom &amp;  Anna&apos;s"), mended("R &amp;amp; amp ; D")
+    ("Tom & Anna's", 'R & D')
     """
-    resolved = ENTITY.sub(lambda match: html.unescape(match[0].replace(" ", "")), text) if "&" in text else text
-    return normalize(resolved)
+    before = ""
+    while "&" in text and text != before:
+        before, text = text, ENTITY.sub(lambda match: html.unescape(match[0].replace(" ", "")), text)
+    return normalize(text)
