@@ -18,12 +18,13 @@ def text(tmp_path: Path) -> Path:
 def test_the_file_is_the_only_result_and_the_corpus_to_add_is_shown(
     trained: Trained, text: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "pairs.tsv"
+    (tmp_path / "news, old").mkdir()
+    out = tmp_path / "news, old" / "pairs.tsv"
     found = dragoman("backtranslate", trained("rnn", *BACK), text, "--out", out, "--beam", 2)
     assert (found.code, found.lines) == (0, [str(out)])
     assert "100%  3 of 3 sentences translated" in found.errors
     assert "5 lines; 1 empty; 1 repeated; 3 translated" in found.errors
-    assert f"- {{tsv: {out}, tagged: true}}" in found.errors
+    assert f"- {{tsv: '{out}', tagged: true}}" in found.errors
     assert len(out.read_text(encoding="utf-8").splitlines()) == 3
 
 

@@ -1,5 +1,6 @@
 """`dragoman backtranslate`."""
 
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def backtranslate(
 
     Empty, repeated and too long lines are left out. Ctrl-C keeps what is translated; --resume continues.
     """
+    import yaml
+
     options = decoding_options(settings, beam=beam) | ({"method": "sample"} if sampling else {})
     with announced(f"Loading {run}"):
         from dragoman.jobs.backtranslate import BacktranslationSettings, backtranslate, folder_of
@@ -76,6 +79,8 @@ def backtranslate(
             report=report,
         )
     note(str(made))
-    note(f"Train on them with this line in `data.train`:  - {{tsv: {out.absolute()}, tagged: true}}")
+    corpus = {"tsv": str(out.absolute()), "tagged": True}
+    line = yaml.safe_dump([corpus], default_flow_style=None, sort_keys=False, allow_unicode=True, width=inf).strip()
+    note(f"Train on them with this line in `data.train`:  {line}")
     note(f"All translations are in {folder_of(out)}: --resume keeps others of them, for example with --keep-best 0.5.")
     print_path(out)

@@ -1,5 +1,6 @@
 """`dragoman diversify`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -39,5 +40,5 @@ def diversify(
         made = diversify(runs, out, original=original, decoding=options, device=device, resume=resume, report=report)
     for sentence in made.files:
         note(sentence)
-    note(f"Train the new model with: dragoman train {made.recipe} --out RUN")
+    note(f"Train the new model with: dragoman train {shlex.quote(str(made.recipe))} --out RUN")
     print_path(made.recipe)
