@@ -85,9 +85,9 @@ class Cleaning:
             if name in REMOVING and (patient.part == "train" or name != Leakage.name):
                 reasons |= dict.fromkeys(rows.tolist(), name) | reasons
         copy = self._copy(patient)
-        rows = [row for row in range(len(chunk)) if row not in reasons]
-        mended_pairs = {row: _mended(chunk.pairs[row]) for row in rows}
-        reasons |= {rows[at]: name for at, name in _hidden(list(mended_pairs.values()), copy.checks).items()}
+        left = [row for row in range(len(chunk)) if row not in reasons]
+        mended_pairs = {row: _mended(chunk.pairs[row]) for row in left}
+        reasons |= {left[at]: name for at, name in _hidden(list(mended_pairs.values()), copy.checks).items()}
         for row, pair in enumerate(chunk.pairs):
             if (reason := reasons.get(row)) is not None:
                 self.removed[reason] += 1
