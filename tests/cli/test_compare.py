@@ -17,6 +17,13 @@ from dragoman.cli.compare import ArenaListener
 SYSTEMS = {"rnn": ARENA["systems"]["rnn"], "short": BROKEN, "both": {"ensemble": ["rnn", "short"]}}
 
 
+def test_processes_that_torchrun_started_may_share_an_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    assert "there is no arena `nothing`" in refusal("compare", "nothing")
+    assert "without torchrun" in refusal("verify", "nothing")
+
+
 def rows(out: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((out / "table.csv").read_text(encoding="utf-8").splitlines()))
 

@@ -62,6 +62,9 @@ COMMANDS = (
 """All commands: each is the function, or the group of functions, of its name in the file of its name in this folder. Where the
 name is a keyword of Python, an underscore follows it."""
 
+SHARED = ("train", "compare")
+"""Commands that may run in several processes that torchrun starts: they share a training, or the jobs of an arena."""
+
 RENAMED = {"continue": "generate"}
 """Old names of commands that still work."""
 
@@ -106,7 +109,7 @@ class Commands(TyperGroup):
         """Return a command by its name or its old name."""
         if cmd_name in RENAMED:
             note(f"dragoman: `{cmd_name}` is now called `{RENAMED[cmd_name]}`; the old name still works")
-        if cmd_name != "train":
+        if cmd_name not in SHARED:
             check_alone(f"`dragoman {cmd_name}`")
         return super().get_command(ctx, RENAMED.get(cmd_name, cmd_name))
 

@@ -38,7 +38,8 @@ def check_alone(what: str) -> None:
     """
     if is_one_of_several():
         raise InputError(
-            f"several processes share the work of `dragoman train` alone (in Python `fit`); run {what} without torchrun"
+            "only `dragoman train` (in Python `fit`) and `dragoman compare` share their work among processes; "
+            f"run {what} without torchrun"
         )
 
 
