@@ -63,8 +63,8 @@ def _front_page(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator
     yield "# Atlas of attention"
     yield (
         "Every kind of attention in Dragoman, trained on the same sentences for the same number of steps, in models of the same "
-        "sizes. A kind adds what it needs and nothing else, so parameters differ little within a family; they are counted. "
-        "The two families have their own sizes and learning rates, and are not to be ranked against each other by this table. "
+        "sizes. Each kind adds only what it needs, so the numbers of parameters differ little within a family. The two families "
+        "have their own sizes and learning rates: do not rank one against the other by this table. "
         "Each name leads to a page with formula, source, settings, cost and a picture of its weights."
     )
     if about["quick"]:
@@ -112,11 +112,11 @@ def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str
         "measured on others. **Shifted**: the weights of the step that reads a word rather than the one that writes it (Chen et "
         "al. 2020)."
     )
-    yield "- **Entropy** of the weights in nats, mean over target pieces, layers and heads: 0 looks at one piece."
+    yield "- **Entropy** of the weights in nats, mean over target pieces, layers and heads; 0 means that it sees one piece."
     yield (
-        "- **tokens/s**: target tokens in training on the phrasebook, one thread, what a tenth of the records reach (other work "
-        "on the machine only slows). **MB**: most memory of that process"
-        + (f", which has {min(before):,.0f} MB before it begins." if before else ".")
+        "- **tokens/s**: target tokens per second in training on the phrasebook with one thread, the 90th percentile of the "
+        "records (other work on the machine can only slow it down). **MB**: peak memory of that process"
+        + (f", which has {min(before):,.0f} MB before training." if before else ".")
     )
     for name, reason in about["skipped"].items():
         yield f"- {about['plan']['corpora'][name]['title']} was left out of this run: {reason}."
@@ -139,10 +139,10 @@ def _made(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]:
         "Every number of every training is in [results.json](results.json)."
     )
     yield (
-        "`make atlas` makes these pages again, on the phrasebook alone where there is no EVBNews; `make atlas EVBNEWS=folder` on "
-        "both. It keeps what is finished and resumes where it was stopped. What all trainings have in common is "
-        "`benchmarks/atlas/plan.yaml`; below it is as it was used, a recipe for each corpus, over which a family's settings "
-        "are laid, and over those the settings on the page of a kind."
+        "`make atlas` makes these pages again, on the phrasebook alone; `make atlas EVBNEWS=folder` on EVBNews too. It keeps "
+        "what is finished and resumes where it was stopped. What all trainings share is in `benchmarks/atlas/plan.yaml`, "
+        "shown below as it was used: a recipe for each corpus, then the settings of each family, which override it; the settings "
+        "on the page of a kind override both."
     )
     yield f"```yaml\n{yaml.dump(about['plan'], Dumper=_Plain, sort_keys=False, allow_unicode=True).strip()}\n```"
 
