@@ -13,7 +13,7 @@ def memory(tmp_path: Path) -> Path:
     path, table = tmp_path / "m.sqlite", tmp_path / "a.tsv"
     table.write_text("I love cats.\tTôi yêu mèo.\n", encoding="utf-8")
     found = dragoman("memory", path, table, "-", "--from", "en", "--to", "vi", stdin="Cats.\tMèo.\n")
-    assert found.code == 0 and "2 translations were added" in found.errors and found.output == ""
+    assert found.code == 0 and "Translations added: 2" in found.errors and found.output == ""
     return path
 
 

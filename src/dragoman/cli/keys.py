@@ -61,7 +61,7 @@ def list_(store: Place, as_json: JsonObject = False) -> None:
         made = datetime.fromtimestamp(one.created, UTC).strftime("%Y-%m-%d")
         print("\t".join([one.identifier, one.name, *limits, made, "revoked" if one.revoked else "in use"]))
     note(
-        f"{sum(one.revoked is None for one in found)} keys in use, {sum(one.revoked is not None for one in found)} revoked."
+        f"Keys in use: {sum(one.revoked is None for one in found)}, revoked: {sum(one.revoked is not None for one in found)}."
     )
 
 

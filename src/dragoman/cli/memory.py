@@ -52,9 +52,7 @@ def memory(
         raise InputError(f"{store} is only read; name a .sqlite file to which translations are to be added")
     try:
         opened.keep(pairs, confirmed=True)
-        note(
-            f"{len(pairs):,} translations were added; {store} has {len(opened):,} from `{source_language}` into `{to}`."
-        )
+        note(f"Translations added: {len(pairs):,}; {store} has {len(opened):,} from `{source_language}` into `{to}`.")
     finally:
         opened.close()
 
