@@ -248,7 +248,7 @@ class DataSettings(Settings):
     check: bool = True
     """Examine the corpora before a new run is trained, as `dragoman check` does: errors stop it, warnings are printed."""
     joined: float = Field(default=0.0, ge=0, le=1)
-    """Share of the training pairs that are joined with another, other ones in every epoch: two sources, and their targets, one
+    """Share of the training pairs that are joined with another, drawn anew in every epoch: two sources, and their targets, one
     after the other (Nguyen et al. 2021; Kondo et al. 2021). Teaches a model of short sentences to translate longer ones."""
 
     @model_validator(mode="after")

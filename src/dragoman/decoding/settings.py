@@ -133,8 +133,8 @@ class DecodingSettings(SearchSettings):
     """The weight of each run of `rerank`; by default 0.5. The score of a translation is its log-probability per token, plus for
     each run the weight times the run's log-probability per token of what it predicts. `dragoman tune` finds weights."""
     glossary: tuple[Path, ...] = ()
-    """Files of terms and how to translate them (TSV, CSV, TBX), the first before the second. A run that was trained with
-    `text.glossary` is told in its source those that its translation lacks. A sentence that lacks one is searched again with a
+    """Files of terms and their translations (TSV, CSV, TBX); earlier files take precedence. A run that was trained with
+    `text.glossary` first reads the terms that its translation lacks. A sentence that still lacks one is searched again with a
     beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018)."""
     glossary_beam: int = Field(default=4, ge=1)
     """Beam size of this second search, at least `n_best`."""

@@ -10,11 +10,11 @@ from dragoman.text.vocabulary import SPECIAL
 
 
 class GlossarySettings(Settings):
-    """Terms in training sources that are replaced by their translations, so that `--glossary` can ask for its own there."""
+    """Training on sources in which some terms are replaced by their translations, as `--glossary` later does with its own."""
 
     share: float = Field(default=0.1, gt=0, le=1)
-    """Share of the training pairs with such terms, others in every epoch. They are words and phrases at random that word
-    alignments link to words of the target, so no glossary is needed (Dinu et al. 2019; Bergmanis and Pinnis 2021)."""
+    """Share of the training pairs with such terms, drawn anew in every epoch. The terms are random words and phrases that word
+    alignments link to target words, so no glossary is needed (Dinu et al. 2019; Bergmanis and Pinnis 2021)."""
 
 
 class SentencePieceSettings(Settings):
@@ -32,15 +32,15 @@ class SentencePieceSettings(Settings):
     """Subword regularisation: segment words differently in every epoch. bpe: probability of dropping a merge (Provilkov et al.
     2020 use 0.1). unigram: temperature, the inverse of alpha in Kudo 2018. 0 turns it off."""
     sampling_target: float | None = Field(default=None, ge=0)
-    """The same for target sentences, if it is another there; 0 samples sources alone."""
+    """The same for target sentences, if it differs there; 0 samples only sources."""
     sampling_epochs: int | None = Field(default=None, ge=1)
-    """Number of epochs with `sampling`; later ones have the usual segmentation, which translation has too."""
+    """Number of epochs with `sampling`; later ones have the usual segmentation, as translation does."""
     lower: bool = False
     """Lowercase all text."""
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
+    """Put translations of some terms into training sources, so that the model learns to follow a glossary."""
     character_coverage: float = Field(default=1.0, gt=0.9, le=1)
     """Share of the text's characters that the vocabulary covers; the rarest become <unk>."""
 
@@ -77,7 +77,7 @@ class WordsSettings(Settings):
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
+    """Put translations of some terms into training sources, so that the model learns to follow a glossary."""
 
     @model_validator(mode="after")
     def _check(self) -> "WordsSettings":
@@ -113,7 +113,7 @@ class CharactersSettings(Settings):
     right_to_left: bool = False
     """Write translations from their last token to the first; such a run can rerank others (Liu et al. 2016)."""
     glossary: GlossarySettings | None = None
-    """Training with translations of terms in sources, from which the model learns to write those of a glossary."""
+    """Put translations of some terms into training sources, so that the model learns to follow a glossary."""
 
 
 class ImportedSettings(Settings):

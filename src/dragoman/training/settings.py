@@ -110,7 +110,7 @@ class OptimisationSettings(Settings):
     """Label smoothing: probability spread evenly over all tokens (Szegedy et al. 2016)."""
     ema: float = Field(0.0, ge=0, lt=1)
     """Exponential moving average of the weights: its decay per step, for example 0.999; 0 turns it off. The averaged weights are
-    validated and kept, training goes on with its own."""
+    validated and kept; training itself goes on with the plain ones."""
     phases: tuple[OptimisationPhase, ...] = ()
     """Later phases of training with other settings, in order."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -201,7 +201,7 @@ class TrainingSettings(OptimisationSettings):
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Replace tokens that the model reads, on both sides, by <unk> with this probability (Nguyen and Salazar 2019 use 0.1)."""
     guided: GuidedSettings | None = None
-    """Supervise one attention head with word alignments, which a training corpus must have (its setting `links`)."""
+    """Supervise one attention head with word alignments: those of a corpus (its setting `links`), or learned ones."""
     replicas: int | None = Field(None, ge=1)
     """Copies of a Transformer that compute parts of a batch at the same time, each with its share of the CPU threads; by default
     one for each thread and 500 tokens of a batch."""
