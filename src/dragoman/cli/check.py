@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 TABLES = {".tsv": "tsv", ".jsonl": "jsonl"}
 """Endings of files that hold both sides, and the setting that names such a file."""
 
+SourceLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="LANGUAGE", help="Language of the source, if the name of its file does not end in it."
+    ),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--to", metavar="LANGUAGE", help="Language of the target, if the name of its file does not end in it."
+    ),
+]
+
 
 def check(
     corpus: Annotated[
@@ -29,18 +42,8 @@ def check(
             help="A recipe, two files that match line by line, or a .tsv or .jsonl file.",
         ),
     ],
-    source_language: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="LANGUAGE", help="Language of the source, if the name of its file does not end in it."
-        ),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="LANGUAGE", help="Language of the target, if the name of its file does not end in it."
-        ),
-    ] = None,
+    source_language: SourceLanguage = None,
+    to: TargetLanguage = None,
     settings: RecipeSettings = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Also write a page with histograms and examples.")

@@ -16,10 +16,7 @@ def serve(
         typer.Argument(metavar="RUN", help="A run or an export; RUN+RUN are runs that translate as an ensemble."),
     ],
     host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; by default only this machine can reach the service, with 0.0.0.0 others can too."
-        ),
+        str, typer.Option(help="Address to listen on: 127.0.0.1 for this machine alone, 0.0.0.0 for others too.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 5000,
     settings: Annotated[

@@ -7,6 +7,7 @@ in braces are placeholders (`documents.placeholders`); keywords and braces are n
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dragoman.documents.alignment import Range
 from dragoman.documents.projection import Span, nests
@@ -143,17 +144,16 @@ class Message:
         places = {own: (span.start, span.end) for own, span in zip(self.owned[number], translated.spans, strict=True)}
         signs = "|".join([*map(re.escape, sorted(one for one in kept if one[0] == "'")), r"\{[^{}]*\}", "[{}#']"])
         for sign in reversed([*re.finditer(signs, text)]):
-            new, inside = self._sign(number, sign, kept, translations)
-            start, end, growth = sign.start(), sign.end(), len(new) - len(sign[0])
-            places = {
-                own: (_moved(a, start, end, growth), _moved(b, start, end, growth)) for own, (a, b) in places.items()
-            }
+            new, inside = self._sign(number, sign, kept, translations=translations)
+            start, growth = sign.start(), len(new) - len(sign[0])
+            moved = partial(_moved, replaced=sign.span(), growth=growth)
+            places = {own: (moved(a), moved(b)) for own, (a, b) in places.items()}
             places |= {own: (start + a, start + b) for own, (a, b) in inside.items()}
-            text = text[:start] + new + text[end:]
+            text = text[:start] + new + text[sign.end() :]
         return text, places
 
     def _sign(
-        self, number: int, sign: re.Match[str], kept: set[str], translations: Sequence[Segment | None]
+        self, number: int, sign: re.Match[str], kept: set[str], *, translations: Sequence[Segment | None]
     ) -> tuple[str, dict[int, Range]]:
         """Return what is written for a sign that a segment has, with elements in it."""
         part, own = self.parts[number], sign[0]
@@ -225,6 +225,7 @@ def _message(segment: Segment) -> Message | None:
         return None
 
 
-def _moved(place: int, start: int, end: int, growth: int) -> int:
-    """Return a place in a text of which the part from `start` to `end` has grown."""
+def _moved(place: int, *, replaced: Range, growth: int) -> int:
+    """Return a place in a text of which a part was replaced by one that is longer by `growth`."""
+    start, end = replaced
     return place + growth if place >= end else min(place, start)
