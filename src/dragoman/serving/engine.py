@@ -25,6 +25,9 @@ from dragoman.serving.memory import Memory
 from dragoman.serving.settings import EngineSettings
 from dragoman.serving.workers import Worker
 
+IDLE_SECONDS = 1.0
+"""To start a thread anew takes about a millisecond of a sentence's time."""
+
 Listener = Callable[[str], None]
 """Is told, in the event loop, what a sentence has come to."""
 
@@ -192,7 +195,7 @@ class _Watch:
 
 
 class _Thread:
-    """The thread that translates, as long as there is anything to translate.
+    """The thread that translates, until there has been nothing to translate for IDLE_SECONDS.
 
     With it end the OpenMP threads that torch started for it, which would slow down those of other engines.
     """
@@ -268,6 +271,8 @@ class _Thread:
                 if left <= 0:
                     break
                 self._changed.wait(left)
+            if not (self._new or self._works or self._waiting or self._ending):
+                self._changed.wait(IDLE_SECONDS)
             if not (self._new or self._works or self._waiting):
                 self._runs = False
                 return False
