@@ -37,7 +37,8 @@ class Translator:
     """Translates text with a trained run.
 
     A sentence passes through five stages: `Request` (text), `EncodedRequest` (ids), a batch, `Hypothesis`, `Translation`.
-    Settings may be given at each call; concurrent calls do not interfere with each other.
+    Settings may be given at each call; concurrent calls do not interfere with each other. The files that settings name, such as a
+    glossary, are read once: load the translator again after they have changed.
 
     >>> translator = Translator.load("runs/demo")  # doctest: +SKIP
     >>> translator.translate(["I love cats."], beam=8)[0].text  # doctest: +SKIP
