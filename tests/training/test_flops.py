@@ -10,6 +10,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from dragoman.laws.examples import batch, fresh_model
 from dragoman.training.flops import EVERY, SUSTAINED, Meter, counting, estimate, sustained_rate
 from dragoman.training.objectives import translation_loss
+from dragoman.training.optimizers import build_optimizer
+from dragoman.training.settings import OptimizerName, TrainingSettings
+from dragoman.training.step import Compute, train_step
 
 ROWS, TIME, WIDTH, HIDDEN = 4, 5, 8, 16
 
@@ -67,6 +70,17 @@ def test_a_step_costs_about_six_operations_a_weight_and_token(name: str) -> None
         p.numel() for key, p in model.named_parameters() if "embedding" not in key or key.endswith("head.weight")
     )
     assert 0.5 * 6 * used * 48 < count.flops < 3.5 * 6 * used * 48
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_what_an_optimiser_computes_is_not_counted(optimizer: OptimizerName) -> None:
+    model, pairs = fresh_model(ARCHITECTURES["luong additive"]).eval(), batch([6] * 8, [7] * 8)
+    with counting() as gradient:
+        translation_loss(model, pairs).total.backward()
+    update = build_optimizer(model, TrainingSettings(steps=1, optimizer=optimizer))
+    with counting() as whole:
+        train_step(model, translation_loss, update, batches=[pairs], clip=1.0, compute=Compute())
+    assert whole.flops == gradient.flops > 0
 
 
 @pytest.mark.parametrize(

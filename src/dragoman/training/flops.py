@@ -40,20 +40,30 @@ def counting() -> Iterator[Count]:
     cells), embedding lookups, and the optimiser. Recomputation in the backward pass is counted again.
     """
     count = Count()
-    token = _counts.set(True)
+    token = _active.set(count)
     try:
         with _Counter(count):
             yield count
     finally:
-        _counts.reset(token)
+        _active.reset(token)
+
+
+@contextmanager
+def not_counting() -> Iterator[None]:
+    """Count nothing of what runs inside, such as the matrix products of Muon."""
+    count = _active.get()
+    before = 0 if count is None else count.flops
+    yield
+    if count is not None:
+        count.flops = before
 
 
 def is_counting() -> bool:
     """Tell whether this runs inside `counting`, which cannot see into compiled code."""
-    return _counts.get()
+    return _active.get() is not None
 
 
-_counts: ContextVar[bool] = ContextVar("counts", default=False)
+_active: ContextVar[Count | None] = ContextVar("active", default=None)
 
 
 class _Counter(TorchDispatchMode):

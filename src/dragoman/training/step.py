@@ -16,6 +16,7 @@ from dragoman.interfaces import Batch, Loss
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.memory import ran_out_of_memory
 from dragoman.training.contracts import Objective, Stream
+from dragoman.training.flops import not_counting
 from dragoman.training.replicas import Replicas, add_gradient
 from dragoman.training.shards import nothing, whole
 from dragoman.training.world import ALONE, World
@@ -117,9 +118,10 @@ def train_step(
     if share < 1:
         torch._foreach_mul_(gradients, share)
     try:
-        optimizer.step()
-        if compute.adapters is not None:
-            compute.adapters.merge()
+        with not_counting():
+            optimizer.step()
+            if compute.adapters is not None:
+                compute.adapters.merge()
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
