@@ -52,6 +52,10 @@ def test_what_does_not_fit_is_refused(trained: Trained, source: Path, target: Pa
         "tune", run, source, target, "--rerank", trained("decoder_only")
     )
     assert "looks like `vi`" in refusal("tune", run, target, source, "--rerank", trained("rnn", *REVERSE))
+    several = trained("rnn", "data.train.0.both_ways=true")
+    assert "in several directions (en-vi, vi-en); give a run of one direction" in refusal(
+        "tune", several, source, target, "--rerank", run
+    )
     assert "`decoding.n_best` has no effect on `dragoman tune`" in refusal(
         "tune", run, source, target, "--rerank", run, "--set", "n_best=2"
     )

@@ -62,6 +62,8 @@ def tune(
             )
     own = open_run(run)
     own.require("translate")
+    if len(own.directions.targets) > 1:
+        own.directions.require_one(str(run))
     alone = own.recipe.decoding.model_copy(update=ALONE)
     changes = {**decoding, "rerank": [str(other) for other in others]}
     settings = lay_over(alone, changes, capabilities_of(own.recipe.model))
