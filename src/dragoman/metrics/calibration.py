@@ -4,7 +4,7 @@ Does not import torch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ BINS = 10
 ITERATIONS = 50
 """Maximum number of Newton steps; a handful is enough unless the labels are separable."""
 CONVERGED = 1e-9
+FREE = 1e-6
+"""Penalty of the bias, which alone keeps it finite where all labels are equal."""
 EXTREME = 4.0
 """Standardised features are cut off at so many standard deviations, so that no single one decides everything."""
 
@@ -26,14 +28,18 @@ class Logistic:
     deviations: tuple[float, ...]
     weights: tuple[float, ...]
     bias: float
+    favourable: float = EXTREME
+    """Where a feature makes the label 1 more probable, it is cut off at so many standard deviations."""
 
     def __call__(self, features: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, " row"]:
         """Return the probability of the label 1 for each row."""
-        return _sigmoid(self._standard(features) @ np.array(self.weights) + self.bias)
+        return _sigmoid(self.logits(features))
 
-    def _standard(self, features: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Scale features to mean 0 and deviation 1, and cut extremes off."""
-        return np.clip((features - np.array(self.means)) / np.array(self.deviations), -EXTREME, EXTREME)
+    def logits(self, features: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, " row"]:
+        """Return the logarithms of the odds of the label 1."""
+        sign = np.where(np.array(self.weights) < 0, -1.0, 1.0)
+        standard = sign * (features - np.array(self.means)) / np.array(self.deviations)
+        return np.clip(standard, -EXTREME, self.favourable) @ np.abs(self.weights) + self.bias
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,15 @@ class _Block(NamedTuple):
 
 
 def fit_logistic(
-    features: Float[np.ndarray, "row feature"], labels: Float[np.ndarray, " row"], ridge: float = 1.0
+    features: Float[np.ndarray, "row feature"],
+    labels: Float[np.ndarray, " row"],
+    ridge: float = 1.0,
+    *,
+    favourable: float = EXTREME,
 ) -> Logistic:
     """Fit labels, which may be shares from 0 to 1, by Newton's method; `ridge` is half the penalty on squared weights.
+
+    With `favourable`, the weights are those without, and the bias is fitted again to what is left of the features.
 
     >>> model = fit_logistic(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 0.0, 1.0, 1.0]))
     >>> model(np.array([[0.5], [2.5]])).round(2).tolist()
@@ -77,18 +89,34 @@ def fit_logistic(
     means, deviations = features.mean(0), features.std(0)
     deviations = np.where(deviations > 1e-12, deviations, 1.0)
     table = np.clip((features - means) / deviations, -EXTREME, EXTREME)
-    table = np.column_stack([table, np.ones(len(table))])
-    penalty = np.diag([*[ridge] * features.shape[1], 1e-6])
-    weights = np.zeros(table.shape[1])
+    constant = np.ones((len(table), 1))
+    *weights, bias = _minimise(np.hstack([table, constant]), labels, [*[ridge] * features.shape[1], FREE]).tolist()
+    found = Logistic(tuple(means.tolist()), tuple(deviations.tolist()), tuple(weights), bias)
+    if favourable == EXTREME:
+        return found
+    bounded = replace(found, bias=0.0, favourable=favourable)
+    (bias,) = _minimise(constant, labels, [FREE], logits=bounded.logits(features)).tolist()
+    return replace(bounded, bias=bias)
+
+
+def _minimise(
+    table: Float[np.ndarray, "row weight"],
+    labels: Float[np.ndarray, " row"],
+    penalties: Sequence[float],
+    *,
+    logits: Float[np.ndarray, " row"] | float = 0.0,
+) -> Float[np.ndarray, " weight"]:
+    """Return the weights with the smallest loss, and half of their penalties, by Newton's method; `logits` are added."""
+    penalty, weights = np.diag(penalties), np.zeros(table.shape[1])
     for _ in range(ITERATIONS):
-        predicted = _sigmoid(table @ weights)
+        predicted = _sigmoid(logits + table @ weights)
         gradient = table.T @ (predicted - labels) + penalty @ weights
         curvature = (table * (predicted * (1 - predicted))[:, None]).T @ table + penalty
         step = np.linalg.solve(curvature, gradient)
         weights = weights - step / max(1.0, float(np.abs(step).max()) / 2)
         if np.abs(step).max() < CONVERGED:
             break
-    return Logistic(tuple(means.tolist()), tuple(deviations.tolist()), tuple(weights[:-1].tolist()), float(weights[-1]))
+    return weights
 
 
 def fit_isotonic(scores: Float[np.ndarray, " row"], labels: Float[np.ndarray, " row"], least: int = 1) -> Isotonic:

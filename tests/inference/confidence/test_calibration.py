@@ -59,6 +59,18 @@ def test_confidence_is_as_high_as_the_share_of_good_ones() -> None:
     assert fit_scale(rows[:400], labels[:400]).isotonic is None
 
 
+def test_what_is_odd_speaks_against_a_translation_and_not_for_it() -> None:
+    chance = np.random.default_rng(6)
+    values = chance.normal(size=(500, 6))
+    labels = (values.sum(1) + 4 * chance.normal(size=500) > 0).astype(float)
+    scale = fit_scale([dict(zip("abcdef", row.tolist(), strict=True)) for row in values], labels)
+    far, high, low, lower = scale([dict.fromkeys("abcdef", value) for value in (20.0, 2.5, -2.5, -20.0)]).tolist()
+    assert lower < low < 0.1 and 0.9 < high == far
+    assert scale([dict(zip("abcdef", row.tolist(), strict=True)) for row in values]).mean() == pytest.approx(
+        labels.mean(), abs=1e-6
+    )
+
+
 def test_nothing_is_predicted_by_what_has_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[set[float]] = []
     rows = [{"a": float(number)} for number in range(40)]

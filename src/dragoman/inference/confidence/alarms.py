@@ -105,7 +105,8 @@ def measured(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]
 
 
 def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmLimits:
-    """Return limits that at most this share of good translations exceed, each limit alone; none is stricter than its default.
+    """Return limits that at most this share of good translations exceed, each limit alone; none but those of lengths is
+    stricter than its default.
 
     >>> limits_from([{"repetition": 0.01 * one, "length": 0.0} for one in range(101)], 0.1).repetition
     0.9

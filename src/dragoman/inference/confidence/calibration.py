@@ -27,6 +27,9 @@ PARTS = 5
 """Parts of cross-validation."""
 RIDGES = (1.0, 10.0, 100.0)
 """Penalties to choose from: few labels need a large one."""
+FAVOURABLE = 2.0
+"""No feature speaks more for a translation than at so many deviations from the mean: what is odder was hardly seen, and in a text
+unlike all that was learned from, several such features would add up to near certainty. Against it, they go on to speak."""
 
 
 class Scale(Settings):
@@ -123,11 +126,11 @@ def fit_scale(rows: Sequence[Mapping[str, float]], labels: Float[np.ndarray, " r
     unseen = {ridge: np.zeros(len(labels)) for ridge in RIDGES}
     for ridge, predicted in unseen.items():
         for part in range(PARTS):
-            fitted = fit_logistic(table[parts != part], labels[parts != part], ridge)
+            fitted = fit_logistic(table[parts != part], labels[parts != part], ridge, favourable=FAVOURABLE)
             predicted[parts == part] = fitted(table[parts == part])
     chosen = min(RIDGES, key=lambda ridge: _log_loss(unseen[ridge], labels))
     isotonic = fit_isotonic(unseen[chosen], labels, BLOCK) if len(labels) >= ENOUGH else None
-    return Scale(features=names, logistic=fit_logistic(table, labels, chosen), isotonic=isotonic)
+    return Scale(features=names, logistic=fit_logistic(table, labels, chosen, favourable=FAVOURABLE), isotonic=isotonic)
 
 
 def _log_loss(predicted: Float[np.ndarray, " row"], labels: Float[np.ndarray, " row"]) -> float:
