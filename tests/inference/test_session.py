@@ -1,5 +1,7 @@
 """How finished models compute."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -40,3 +42,9 @@ def test_two_calls_may_compute_in_different_precisions() -> None:
 def test_there_must_be_a_run() -> None:
     with pytest.raises(InputError, match="no run is given"):
         Translator.load()
+
+
+@pytest.mark.parametrize("given", [["runs/a", "runs/b"], None, 3])
+def test_runs_are_paths(given: Any) -> None:
+    with pytest.raises(InputError, match=r"is not the path of a run; give each path as an argument"):
+        Translator.load(given)
