@@ -7,13 +7,14 @@ import pytest
 import torch
 from tests.tiny import MODELS, Trained
 
+from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.text.codec import learn_codecs
-from dragoman.text.settings import CharactersSettings
+from dragoman.text.settings import CharactersSettings, WordsSettings
 
 SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "  ", "This is a book."]
 TARGETS = ["Tôi yêu mèo.", "Không.", "Con mèo ngồi trên tấm thảm.", "", "", "Đây là một quyển sách."]
@@ -245,3 +246,15 @@ def test_one_text_is_not_taken_for_the_letters_of_several(trained: Trained, ask)
         ask(translator, ["No.", None], first=7)
     with pytest.raises(InputError, match=r"'No\.' is one text"):
         translator.encode("No.", "target")
+
+
+def test_a_word_that_points_beyond_the_source_is_replaced_as_any_unknown_one(monkeypatch: pytest.MonkeyPatch):
+    words = WordsSettings(minimum_count=1, joint=False, unknown="positional", reach=3)
+    source, target = learn_codecs(words, lambda: [("a cat", "con mèo")])
+    model = build_model(RecurrentSettings(embedding=8, hidden=8), Vocabularies(len(source), len(target))).eval()
+    translator = Translator([model], source, target)
+    ids = [target.tokenizer.vocabulary.id("<unk-3>")]
+    monkeypatch.setattr(translator.engine, "search", lambda *_, **__: [[Hypothesis(ids, -1.0, -1.0, (-1.0, 0.0))]])
+    assert texts(translator, ["Zorblax"]) == ["<unk>"]
+    (found,) = translator.translate(["Zorblax"], replace_unknowns=True)
+    assert found.text == "Zorblax"

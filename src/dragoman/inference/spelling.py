@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.inference.translation import Translation
 from dragoman.text.codec import Codec
+from dragoman.text.unknown import offset_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Speller:
             text = self._spell(source, one.ids, dictionary, reading=reading if replaces else None)
             made.append(Translation(text, one.score, one.log_prob, (), reading, one.token_log_probs, tuple(one.ids)))
         return replace(made[0], alternatives=tuple(made[1:])) if made else Translation("", 0.0, 0.0)
+
+    def has_unknown(self, ids: list[int]) -> bool:
+        """Tell whether a hypothesis has unknown words, also such as say where they come from: that may be beyond the source."""
+        placed = self.target.pieces(ids) if self.target.positional else []
+        return self.target.special.unk in ids or any(offset_of(piece) is not None for piece in placed)
 
     def _spell(self, source: str, ids: list[int], dictionary: Path | None, *, reading: Any) -> str:
         """Return the text of a hypothesis."""

@@ -274,9 +274,8 @@ class Translator:
         """
         terms = self.terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
         found = terms.found
-        unknown = self.target.special.unk
         shown = [
-            wanted or (replaces and any(unknown in one.ids for one in some))
+            wanted or (replaces and any(self._speller.has_unknown(one.ids) for one in some))
             for wanted, some in zip(attention or [False] * len(requests), found, strict=True)
         ]
         written = [
