@@ -13,13 +13,13 @@ def change(difference: float, low: float, high: float) -> Change:
 @pytest.mark.parametrize(
     ("domain", "general", "advice", "words"),
     [
-        (change(5.0, 3.0, 7.0), change(-0.2, -0.6, 0.3), "keep", "it is better: BLEU 20.0 -> 25.0, +5.0"),
+        (change(5.0, 3.0, 7.0), change(-0.2, -0.6, 0.3), "keep", "the new run is better: BLEU 20.0 -> 25.0, +5.0"),
         (change(5.0, 3.0, 7.0), None, "keep", "not measured"),
-        (change(5.0, 3.0, 7.0), change(-0.4, -0.6, -0.1), "keep", "In general it is worse"),
-        (change(5.0, 3.0, 7.0), change(-2.0, -3.0, 0.1), "keep", "In general it is not certainly different"),
+        (change(5.0, 3.0, 7.0), change(-0.4, -0.6, -0.1), "keep", "In general the new run is worse"),
+        (change(5.0, 3.0, 7.0), change(-2.0, -3.0, 0.1), "keep", "In general the difference may be chance"),
         (change(5.0, 3.0, 7.0), change(-2.0, -3.0, -1.0), "keep for the domain", "for this domain alone"),
-        (change(0.5, -0.5, 1.5), change(1.0, 0.5, 1.5), "discard", "In the domain it is not certainly different"),
-        (change(-2.0, -3.0, -1.0), None, "discard", "In the domain it is worse"),
+        (change(0.5, -0.5, 1.5), change(1.0, 0.5, 1.5), "discard", "In the domain the difference may be chance"),
+        (change(-2.0, -3.0, -1.0), None, "discard", "In the domain the new run is worse"),
     ],
 )
 def test_the_advice_follows_from_both_changes(

@@ -35,6 +35,13 @@ class Change:
     high: float
     signature: str
 
+    @property
+    def finding(self) -> str:
+        """Say what the interval says."""
+        if self.low > 0:
+            return "the new run is better"
+        return "the new run is worse" if self.high < 0 else "the difference may be chance"
+
     def __str__(self) -> str:
         return (
             f"BLEU {self.before:.1f} -> {self.after:.1f}, {self.difference:+.1f} "
@@ -61,25 +68,19 @@ class Verdict:
         return "keep for the domain" if lost else "keep"
 
     def __str__(self) -> str:
-        better = "better" if self.domain.low > 0 else "worse" if self.domain.high < 0 else "not certainly different"
-        lines = [f"In the domain it is {better}: {self.domain}."]
+        lines = [f"In the domain {self.domain.finding}: {self.domain}."]
         if self.general is None:
             lines.append("In general: not measured, because there is no general dev set; give one with --general.")
         else:
-            moved = (
-                "worse" if self.general.high < 0 else "better" if self.general.low > 0 else "not certainly different"
-            )
-            lines.append(f"In general it is {moved}: {self.general}.")
+            lines.append(f"In general {self.general.finding}: {self.general}.")
         if self.tested == "dev":
-            lines.append(
-                "The domain is measured on dev, on which the weights were chosen too; test files would be stricter."
-            )
+            lines.append("The domain is measured on dev, which also chose the weights; a test set would be stricter.")
         lines.append(
             {
                 "keep": "Keep it.",
                 "keep for the domain": f"Keep it for this domain alone: general text loses more than {TOLERATED} BLEU. More "
                 "general pairs (--mix) or a smaller `training.learning_rate` forget less.",
-                "discard": "Do not keep it: more pairs of the domain, or more time, may help.",
+                "discard": "Do not keep it: more pairs from the domain, or more time, may help.",
             }[self.advice]
         )
         return "\n".join(lines)
