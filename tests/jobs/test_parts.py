@@ -28,8 +28,18 @@ def test_what_depends_on_the_whole_batch_cannot(change: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["training.word_dropout=0.1", "training.consistency={kind: r_drop}", "model.attention_dropout=0.1"]
+    "change",
+    [
+        "training.word_dropout=0.1",
+        "training.consistency={kind: r_drop}",
+        "model.attention_dropout=0.1",
+        "model.hard={training: gumbel}",
+    ],
 )
 def test_chance_other_than_dropout_needs_one_thread_but_may_be_split(change: str) -> None:
     assert splittable(recipe("transformer", change))
     assert not replicable(recipe("transformer", change))
+
+
+def test_scores_by_position_can_be_split() -> None:
+    assert splittable(recipe("rnn", "model.score=location"))

@@ -36,13 +36,13 @@ def plugged(recipe: Any) -> bool:
 
 def splittable(recipe: Any) -> bool:
     """Tell whether parts of a batch, one after the other, have its loss and gradient: nothing depends on all of it."""
-    model, training = recipe.model, recipe.training
+    model, training, hard = recipe.model, recipe.training, getattr(recipe.model, "hard", None)
     rewards = (getattr(one, "reward", None) for one in (training, *training.phases))
     return (
         model.kind in KINDS
         and not plugged(recipe)
-        and not model_of(recipe).data_dependent
         and getattr(model, "experts", None) is None
+        and (hard is None or hard.training != "reinforce")  # its baseline moves with each batch
         and getattr(training, "objective", "translation") == "translation"
         and all(one is None for one in rewards)
     )
@@ -61,6 +61,7 @@ def replicable(recipe: Any) -> bool:
         splittable(recipe)
         and model.translates
         and model.one_program
+        and not model.data_dependent
         and not getattr(recipe.model, "attention_dropout", 0)
         and training.consistency is None
         and not training.word_dropout
