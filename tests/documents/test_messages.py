@@ -57,7 +57,14 @@ def test_a_translation_cannot_break_the_syntax():
 
 
 @pytest.mark.parametrize(
-    "text", ["{n, plural, }", "{n, plural, one {a", "{n, plural, one {a} b}", "} {n, plural, one {a}}"]
+    "text",
+    [
+        "{n, plural, }",
+        "{n, plural, one {a",
+        "{n, plural, one {a} b}",
+        "} {n, plural, one {a}}",
+        "{#5} {n, plural, one {a}}",
+    ],
 )
 def test_what_is_no_message_is_read_as_before(text: str):
     document = read_document(text.encode(), "txt", "a.txt", reading=Reading())

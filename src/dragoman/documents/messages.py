@@ -7,7 +7,6 @@ in braces are placeholders (`documents.placeholders`); keywords and braces are n
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from dragoman.documents.alignment import Range
 from dragoman.documents.projection import Span, nests
@@ -71,10 +70,10 @@ class _Reader:
             elif self.text.startswith("''", place):
                 end = place + 2
                 signs.append((place, end, "'"))
-            elif kept := _KEPT.match(self.text, place):
+            elif (kept := _KEPT.match(self.text, place)) and not self.text.startswith("{#", place):
                 end = kept.end()
             elif self.text[place] in "{}":
-                raise ValueError("a single brace")
+                raise ValueError("a single brace, or what stands for a part")
             elif self.text[place] == "#" and counts:
                 signs.append((place, end, "{#}"))
             place = end
@@ -145,11 +144,13 @@ class Message:
         signs = "|".join([*map(re.escape, sorted(one for one in kept if one[0] == "'")), r"\{[^{}]*\}", "[{}#']"])
         for sign in reversed([*re.finditer(signs, text)]):
             new, inside = self._sign(number, sign, kept, translations=translations)
-            start, growth = sign.start(), len(new) - len(sign[0])
-            moved = partial(_moved, replaced=sign.span(), growth=growth)
-            places = {own: (moved(a), moved(b)) for own, (a, b) in places.items()}
+            start, end, growth = sign.start(), sign.end(), len(new) - len(sign[0])
+            places = {
+                own: (_moved(a, start, end, growth=growth), _moved(b, start, end, growth=growth))
+                for own, (a, b) in places.items()
+            }
             places |= {own: (start + a, start + b) for own, (a, b) in inside.items()}
-            text = text[:start] + new + text[sign.end() :]
+            text = text[:start] + new + text[end:]
         return text, places
 
     def _sign(
@@ -166,8 +167,8 @@ class Message:
         if own == "#":
             return ("'#'" if part.counts else own), {}
         if own == "'":
-            before = sign.string[sign.end() :][:1] or ("}" if number else " ")  # a case ends with a brace
-            return ("''" if self.doubles or before in "{}#" else own), {}
+            following = sign.string[sign.end() :][:1] or ("}" if number else " ")  # a case ends with a brace
+            return ("''" if self.doubles or following in "{}#" else own), {}
         return re.sub("[{}]", "", own), {}
 
     def _choice(self, choice: tuple[int, ...], translations: Sequence[Segment | None]) -> tuple[str, dict[int, Range]]:
@@ -225,7 +226,6 @@ def _message(segment: Segment) -> Message | None:
         return None
 
 
-def _moved(place: int, *, replaced: Range, growth: int) -> int:
-    """Return a place in a text of which a part was replaced by one that is longer by `growth`."""
-    start, end = replaced
+def _moved(place: int, start: int, end: int, *, growth: int) -> int:
+    """Return a place in a text of which the part from `start` to `end` has grown."""
     return place + growth if place >= end else min(place, start)
