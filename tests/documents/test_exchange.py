@@ -124,3 +124,15 @@ def test_segments_that_have_a_translation_keep_it():
     assert upper(document) == divided(target=TARGET.format("Mèo.", "GO!"))
     for done in (TARGET.format("Mèo.", "Đi!"), "<target>Mèo. Đi!</target>"):
         assert XliffDocument(divided(target=done).encode(), "it").segments == []
+
+
+def test_tags_that_are_written_as_text_are_tags():
+    inside = "<![CDATA[<p>Bold &amp; <b>text</b>]]> &lt;br/&gt;here 1 &lt; 2 <x id='1'/>"
+    content = f'<xliff version="1.2"><file><trans-unit id="1"><source>{inside}</source></trans-unit></file></xliff>'
+    document = XliffDocument(content.encode(), "it")
+    (segment,) = document.segments
+    assert segment.text == "Bold &amp; text here 1 < 2 "
+    found = document.written([Segment(segment.text.replace("text", "TEXT"), segment.spans)]).decode()
+    assert "&lt;p&gt;Bold &amp;amp; &lt;b&gt;TEXT&lt;/b&gt; &lt;br/&gt;here 1 &lt; 2 <x id='1'/></target>" in found, (
+        found
+    )

@@ -1,12 +1,12 @@
 """Paragraphs of XML files whose text is mixed with inline elements: OpenDocument, XLIFF and TMX."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from dragoman.documents.inline import Inline, Piece, gather
-from dragoman.documents.markup import Element, Token, decoded, escaped
+from dragoman.documents.markup import Element, Token, decoded, escaped, tokens
 from dragoman.documents.segments import Segment
 
 _MARK_OF_RANGE = re.compile(r"(w:\w+?|text:[\w-]+?|office:annotation)-?([Ss]tart|[Ee]nd)")
@@ -52,7 +52,7 @@ def paragraph(element: Element, pairs: frozenset[str], breaks: frozenset[str] = 
             pieces.append(one)
         elif isinstance(one, Token):
             if one.kind == "text":
-                pieces.append(Piece("text", decoded(one.raw)))
+                pieces += _said(decoded(one.raw))
             else:
                 pieces.append(Piece("alone", Raw((one,))))
         elif one.name in pairs and one.closing and not _is_protected(one):
@@ -81,6 +81,17 @@ def replace_all(paragraphs: Sequence[Replaceable], translations: Sequence[Segmen
             one.replace(translated)
             changed = True
     return changed
+
+
+def _said(text: str) -> Iterator[Piece]:
+    """Yield text as pieces; tags that are written as text, as those of a page in XLIFF are, are tags of it."""
+    for token in tokens(text):
+        if token.kind == "text":
+            yield Piece("text", token.raw)
+        elif token.kind in ("open", "close"):
+            yield Piece(token.kind, Raw((escaped(token.raw),)), token.name)
+        else:
+            yield Piece("alone", Raw((escaped(token.raw),)))
 
 
 def _ends_with_word(pieces: Sequence[Piece]) -> bool:
