@@ -61,6 +61,11 @@ def test_words_without_spaces_between_them_are_counted(references: list[str], to
     assert sentence_bleu(hypotheses[0], references[0]) > 50 > sentence_bleu(references[1], references[0])
 
 
+def test_edits_of_chinese_are_counted_by_characters() -> None:
+    found = ter([CHINESE[0][:8] + CHINESE[0][9:], CHINESE[1]], [CHINESE])
+    assert 0 < found.score < 20 and "|norm:yes|" in found.signature and "|asian:yes|" in found.signature
+
+
 def test_a_few_words_of_another_script_do_not_change_the_tokeniser() -> None:
     assert tokenizer_for(["The word 猫 means cat.", "Dragon is 龍."]) == tokenizer_for([]) == "13a"
     assert tokenizer_for([*CHINESE, "他用 Python 写程序。", "她唱了「さくら」。"]) == "zh"

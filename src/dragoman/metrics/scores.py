@@ -71,8 +71,8 @@ def chrf(
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
-    """Compute the corpus translation edit rate; lower is better."""
-    return scored(ter_metric(), hypotheses, references)
+    """Compute the corpus translation edit rate; lower is better. Chinese and Japanese are cut by sacreBLEU's `asian`."""
+    return scored(ter_metric(references), hypotheses, references)
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
@@ -148,11 +148,12 @@ def chrf_metric(*, word_order: int = 0, lowercase: bool = False) -> Any:
     return CHRF(word_order=word_order, lowercase=lowercase)
 
 
-def ter_metric() -> Any:
-    """Return sacreBLEU's metric behind `ter`."""
+def ter_metric(references: Sequence[Sequence[str]]) -> Any:
+    """Return sacreBLEU's metric behind `ter`, which cuts text without spaces between words where it knows the script."""
     from sacrebleu.metrics.ter import TER
 
-    return TER()
+    alone = tokenizer_for(chain.from_iterable(references)) != "13a"
+    return TER(normalized=alone, asian_support=alone)
 
 
 def scored(metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:

@@ -134,7 +134,7 @@ def _metric(
         case "chrf":
             return chrf_metric(lowercase=lowercase)
         case "ter":
-            return ter_metric()
+            return ter_metric(references)
 
 
 def _paired(
