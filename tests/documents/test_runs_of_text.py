@@ -26,6 +26,22 @@ def test_runs_of_one_form_are_joined():
     assert [(span.start, span.end) for span in found.inline.segment.spans] == [(6, 9)]
 
 
+def test_what_the_spelling_checker_notes_does_not_divide_a_text():
+    english, other = '<w:rPr><w:lang w:val="en-US"/></w:rPr>', '<w:rPr><w:b/><w:lang w:val="vi-VN"/></w:rPr>'
+    element, found = read(run("<w:t>A b</w:t>") + run("<w:t>ig cat</w:t>", english) + run("<w:t>!</w:t>", other))
+    assert [(span.start, span.end) for span in found.inline.segment.spans] == [(9, 10)]
+    found.replace(found.inline.segment)
+    assert "w:lang" not in element.raw() and BOLD in element.raw()
+    runs = '<a:r><a:rPr lang="en-US" dirty="0"/><a:t>A </a:t></a:r><a:r><a:rPr lang="en-US" sz="9" err="1"/><a:t>zzat</a:t></a:r>'
+    slide = tree(
+        f'<a:p>{runs}<a:r><a:rPr sz="9" dirty="0"/><a:t>!</a:t></a:r><a:r><a:rPr/><a:t>?</a:t></a:r></a:p>'
+    ).children[0]
+    found = run_paragraph(slide)  # type: ignore[arg-type]
+    assert [(span.start, span.end) for span in found.inline.segment.spans] == [(0, 2), (7, 8)]
+    found.replace(found.inline.segment)
+    assert slide.raw().count('<a:rPr sz="9"/>') == 1 and "zzat!" in slide.raw()  # type: ignore[union-attr]
+
+
 def test_the_form_of_most_text_needs_no_element():
     element, found = read(run("<w:t>Hello there </w:t>", BOLD) + run("<w:t>you</w:t>"))
     found.replace(Segment(found.inline.segment.text, found.inline.segment.spans))

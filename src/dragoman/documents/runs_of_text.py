@@ -1,5 +1,6 @@
 """Paragraphs of Word and PowerPoint, whose text is cut into runs: those of equal form are read as one."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +12,11 @@ from dragoman.documents.segments import Segment
 _WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
 _BREAKS = frozenset(["br", "cr", "tab"])
 _DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
+
+
+_UNSEEN = re.compile(r"""<w:lang\b[^<>]*/>|\s(?:lang|altLang|dirty|err|smtClean)=(?:"[^"]*"|'[^']*')(?=[^<>]*>)""")
+"""What the spelling checker notes of a run: in which language it looked, and what it found there."""
+_NOTHING = re.compile(r"<(?:w|a):rPr\s*(?:/>|>\s*</(?:w|a):rPr>)")
 
 
 @dataclass
@@ -100,7 +106,8 @@ class _Reader:
     def _run(self, run: Element) -> Iterator[Piece]:
         """Yield the pieces of a run, within its form."""
         properties = run.child(f"{self._prefix}rPr")
-        form = "" if properties is None else properties.raw()
+        form = "" if properties is None else _UNSEEN.sub("", properties.raw())
+        form = "" if _NOTHING.fullmatch(form) else form
         yield Piece("open", form, form)
         for one in run.children:
             if isinstance(one, Token) or one is properties:
