@@ -66,7 +66,7 @@ class Summary:
     def __str__(self) -> str:
         if not self.sentences:
             return (
-                "Nothing to translate was found; what has a translation already, placeholders, numbers and code stay."
+                "Nothing to translate was found; translated text, placeholders, numbers and code stay as they are."
             )
         text = f"Translated {number_of(self.sentences, 'different sentence')} in {number_of(self.segments, 'segment')}."
         if self.placeholders or self.tags:
