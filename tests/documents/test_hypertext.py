@@ -65,4 +65,6 @@ def test_what_asks_not_to_be_translated_stays():
     )
     document = HypertextDocument(page)
     assert [one.text for one in document.segments] == ["Open  now", "five"]
+    unclosed = "<p class=notranslate>One <i>two</i><p>three</p><ul><li>four<li translate=no>five</ul>six"
+    assert [one.text for one in HypertextDocument(unclosed).segments] == ["three", "four", "six"]
     assert "Red House" in document.text([Segment(one.text.upper(), one.spans) for one in document.segments])

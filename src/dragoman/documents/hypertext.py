@@ -74,6 +74,8 @@ VOID = frozenset(
 )
 """Elements without an end tag."""
 
+UNCLOSED = frozenset(["p", "li", "dt", "dd", "td", "th", "tr", "option"])
+"""Elements whose end tag may be left out."""
 
 _META = re.compile(r"<meta\s[^>]*>", re.IGNORECASE)
 _IN_CONTENT = re.compile(r"charset\s*=\s*([\w.:-]+)", re.IGNORECASE)
@@ -210,7 +212,18 @@ class HypertextDocument:
                 depth += (token.kind == "open") - (token.kind == "close")
                 if depth == 0:
                     return place + 1
-        return number + 1
+        return self._next_of(number) if name in UNCLOSED else number + 1
+
+    def _next_of(self, number: int) -> int:
+        """Return the number of the token at which an element without end tag ends: one like it, or the end of its parent."""
+        name, depth = self._tokens[number].name.lower(), 0
+        for place in range(number + 1, len(self._tokens)):
+            token = self._tokens[place]
+            if depth == 0 and (token.kind == "close" or (token.kind == "open" and token.name.lower() == name)):
+                return place
+            if token.name.lower() not in VOID:
+                depth += (token.kind == "open") - (token.kind == "close")
+        return len(self._tokens)
 
 
 def says_no(tag: str) -> bool:
