@@ -11,8 +11,10 @@ import pytest
 import torch
 from tests.tiny import Trained, recipe
 
+from dragoman.data.encode import Encoders
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.inference.translator import Translator
+from dragoman.jobs import train
 from dragoman.jobs.train import fit
 from dragoman.jobs.validation import Validation
 from dragoman.runs.folder import open_run
@@ -269,3 +271,17 @@ def test_only_embeddings_of_the_part_that_was_given_are_frozen(trained: Trained,
     name = "embedding.weight"
     assert base.exists() and torch.equal(own[f"encoder.{name}"], before[f"encoder.{name}"])
     assert not torch.equal(own[f"decoder.{name}"], first[f"decoder.{name}"])
+
+
+def test_as_many_processes_encode_as_there_are_cores_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    found = []
+
+    def stream(*_: object, encoders: Encoders) -> None:
+        found.append(encoders.count)
+        raise RunError("enough is known")
+
+    monkeypatch.setattr(train, "_stream", stream)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {1, 2, 9}, raising=False)
+    with pytest.raises(RunError, match="enough is known"):
+        fit(recipe("rnn"), tmp_path / "run")
+    assert found == [3]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from dragoman.machine import cores
-from dragoman.machine.cores import LOOKS, CoreWatch, Task, bind, tasks
+from dragoman.machine.cores import LOOKS, CoreWatch, Task, bind, tasks, usable_cores
 
 needs_linux = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads are bound on Linux only")
 
@@ -106,3 +106,11 @@ def test_a_core_is_where_a_thread_was_bound_to() -> None:
             assert sum(range(100_000)) and tasks()[os.getpid()].core == core
     finally:
         bind({os.getpid(): sorted(before)})
+
+
+def test_only_cores_that_this_process_may_use_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
+    assert usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert usable_cores() == 7

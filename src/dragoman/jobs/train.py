@@ -1,7 +1,6 @@
 """The whole job of training: from a recipe and a folder to a finished run."""
 
 import math
-import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,6 +29,7 @@ from dragoman.jobs.validation import build_validation
 from dragoman.layers.adapters import Adapters
 from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
+from dragoman.machine.cores import usable_cores
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
 from dragoman.machine.processes import launch_of, restarts
@@ -73,7 +73,7 @@ def fit(
     """Train the model of `recipe` into the run `folder`, or resume the run in it.
 
     A new run learns its codecs, unless they are given; `about` goes into its manifest. `encoders` encode a large corpus: as
-    many processes as this machine has processors, unless given.
+    many processes as there are cores that this one may use, unless given.
 
     Ctrl-C, SIGTERM and SIGHUP save and return. A resumed run keeps its recipe, except for what `training/resuming.py` lists.
     Nothing is written to the folder until everything that training needs has been checked. Raises RunError if the folder
@@ -188,7 +188,7 @@ def assemble(run: Run, listener: Listener, *, resuming: bool, encoders: Encoders
     plan = _compute_plan(run, model, device, listener=listener)
     adopt(model, plan)
     validation = build_validation(run, model, device, say=listener.say)
-    batches = _stream(run, model, listener, encoders=encoders or Encoders(os.cpu_count() or 1))
+    batches = _stream(run, model, listener, encoders=encoders or Encoders(usable_cores()))
     stream: Stream = batches
     if not resuming and recipe.training.guided is not None and recipe.training.guided.lexicon:
         start_from_lexicon(model, batches, listener.say)

@@ -1,4 +1,4 @@
-"""Notice computing threads that share a core while others are free, and bind each to a core of its own.
+"""The cores that are there; notice computing threads that share one while others are free, and bind each to its own.
 
 Where other work runs, a scheduler may leave both threads of a training on one core for hours, at half the speed. Linux only:
 elsewhere nothing is noticed and nothing is bound.
@@ -31,6 +31,11 @@ class Task:
     """Processor time it has used."""
     core: int
     """Core on which it ran last."""
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use: a container or a queue may give it some of the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def tasks() -> dict[int, Task]:

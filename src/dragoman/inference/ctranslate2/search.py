@@ -21,6 +21,7 @@ from typing import Any
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.inference.batching import batches
+from dragoman.machine.cores import usable_cores
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
 from dragoman.text.codec import Codec
 
@@ -239,12 +240,7 @@ def best_open(found: Sequence[Candidate], steps: int) -> float:
     return max(still_open) if still_open else min(last, default=math.inf)
 
 
-def _cores() -> int:
-    """Count the processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _threads() -> int:
     """Return the number of threads: from the environment, or all cores."""
     given = os.environ.get("OMP_NUM_THREADS", "")
-    return int(given) if given.isdigit() and int(given) else _cores()
+    return int(given) if given.isdigit() and int(given) else usable_cores()
