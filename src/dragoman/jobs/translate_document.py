@@ -65,9 +65,7 @@ class Summary:
 
     def __str__(self) -> str:
         if not self.sentences:
-            return (
-                "Nothing to translate was found; translated text, placeholders, numbers and code stay as they are."
-            )
+            return "Nothing to translate was found; translated text, placeholders, numbers and code stay as they are."
         text = f"Translated {number_of(self.sentences, 'different sentence')} in {number_of(self.segments, 'segment')}."
         if self.placeholders or self.tags:
             mended = number_of(self.placeholders, "placeholder or number", "placeholders or numbers")

@@ -42,7 +42,7 @@ def test_a_report_shows_words_confidence_and_alarms(assessor: Assessor, tmp_path
         "Before the rescue: <bdi>trước</bdi>",
         f"good means here: {made(tmp_path / 'run').good}.",
         str(tmp_path / "run"),
-        '<bdi lang="en">',
+        '<bdi lang="en" dir="ltr">',
         "empty line",
     ):
         assert part in page, part
