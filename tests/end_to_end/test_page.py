@@ -254,6 +254,7 @@ def test_in_a_browser_two_models_stand_side_by_side_and_are_saved(scheme: str) -
 def test_in_a_browser_a_model_that_only_translates_is_marked_and_translates() -> None:
     with page_of(TRANSFORMER, ENSEMBLE) as page:
         model, facts = page.locator("#model"), page.locator("#runs .quiet").first
+        model.locator("option").nth(1).wait_for(state="attached")
         assert model.locator("option").all_inner_texts() == [TRANSFORMER, f"{ENSEMBLE} (only translates)"]
         model.select_option(ENSEMBLE)
         assert facts.inner_text().startswith("This model only translates")
