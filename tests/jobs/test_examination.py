@@ -1,6 +1,7 @@
 """The doctor before training."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
 ) -> None:
     for where in (examination, languages):
         monkeypatch.setattr(where, "identifier_missing", lambda: False)
-    monkeypatch.setattr(languages, "_model", lambda: None)
+    monkeypatch.setattr(languages, "_model", cache(lambda: None))
     assert said(made(good(2500)), tmp_path / "cache") == []
     assert list((tmp_path / "cache").glob("verdict-*")) == []
 

@@ -258,11 +258,11 @@ def identifier_missing() -> bool:
 
 
 def unidentified(patient: Patient) -> Iterator[Finding]:
-    """Yield a note if languages cannot be identified here."""
+    """Yield a note if languages cannot be identified here; the model is not read only to learn that."""
     what = "was compared with its own trigrams and with scripts, but not with models of languages"
     if identifier_missing():
         what, advice = f"{what}: py3langid is not installed", 'install it with `pip install "dragoman[check]"`'
-    elif _model() is None:
+    elif _model.cache_info().currsize and _model() is None:
         what, advice = (
             f"{what}: py3langid found no room for its temporary file",
             "make room, or set TMPDIR to another folder",

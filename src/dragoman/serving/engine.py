@@ -26,7 +26,7 @@ from dragoman.serving.settings import EngineSettings
 from dragoman.serving.workers import Worker
 
 IDLE_SECONDS = 1.0
-"""To start a thread anew takes about a millisecond of a sentence's time."""
+"""So long a thread waits for more to do before it ends; to start one anew takes about a millisecond."""
 
 Listener = Callable[[str], None]
 """Is told, in the event loop, what a sentence has come to."""

@@ -68,7 +68,8 @@ class PreciseMuon(Muon):
     def _mapped(self, work: Callable[[list[Tensor]], None], parts: Sequence[list[Tensor]]) -> Iterable[None]:
         """Do some work for each part; on a CPU, each with one thread, if there are enough parts to keep all threads busy."""
         threads = torch.get_num_threads()
-        if threads == 1 or len(parts) < PARTS_PER_THREAD * threads or any(map(is_divided, chain(*parts))):
+        fit = all(one.device.type == "cpu" and not is_divided(one) for one in chain(*parts))
+        if threads == 1 or len(parts) < PARTS_PER_THREAD * threads or not fit:
             return map(work, parts)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, "muon", initializer=partial(torch.set_num_threads, 1))
