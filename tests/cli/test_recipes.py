@@ -9,7 +9,8 @@ from dragoman.runs.recipe import load_recipe, shipped, written
 
 
 def test_recipes_are_listed_with_what_they_are_for():
-    found = dragoman("recipes").lines
+    *found, blank, _, begin = dragoman("recipes").lines
+    assert blank == "" and begin.startswith("    dragoman train own-files")
     names, abouts = found[::2], found[1::2]
     assert names == list(shipped())
     assert all(about.startswith("    ") and len(about) > 20 for about in abouts)

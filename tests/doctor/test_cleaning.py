@@ -74,6 +74,24 @@ def test_faults_that_characters_have_hidden_are_found_once_they_are_mended(tmp_p
         assert lines == [*(pair[side] for pair in kept), ""]
 
 
+def test_what_harms_training_alone_stays_in_dev_and_test(tmp_path: Path) -> None:
+    pairs = good(30)
+    pairs[3] = ("", "Une phrase.")
+    pairs[5] = pairs[4]
+    pairs[7] = (f"{pairs[6][0]}\u200b", pairs[6][1])
+    pairs[9] = ("Tom is here.", "Tom is here.")
+    corpora = {part: [write(tmp_path, part, pairs)] for part in ("train", "dev", "test")}
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, **corpora})
+    with Cleaning(tmp_path / "out") as cleaning:
+        examine(data, cleaner=cleaning)
+    counts = {
+        part: len((tmp_path / "out" / f"{part}.en").read_text("utf-8").split("\n")[:-1])
+        for part in ("train", "dev", "test")
+    }
+    assert counts["dev"] == counts["test"] == 29
+    assert counts["train"] < 26
+
+
 def test_several_corpora_have_files_of_their_own(tmp_path: Path) -> None:
     corpora = [write(tmp_path, name, good(20, first)) for name, first in (("a", 0), ("b", 100))]
     data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": corpora})

@@ -152,10 +152,11 @@ def test_the_budgets_are_those_of_the_code() -> None:
     assert set(re.findall(r"`([a-z]+)`", item)) == set(re.findall(r"`training\.([a-z]+)`", str(refused.value)))
 
 
-def test_messages_quoted_in_the_troubleshooting_page_exist() -> None:
+@pytest.mark.parametrize("page", ["docs/troubleshooting.md", "docs/troubleshooting.vi.md"])
+def test_messages_quoted_in_the_troubleshooting_pages_exist(page: str) -> None:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src" / "dragoman").rglob("*.py")]
     code = re.sub(r"\{[^{}]*\}", "0", re.sub(r"\"\s*f?\"", "", "\n".join(texts)).replace("`", ""))
-    quoted = re.findall(r"^\*\*\"(.+?)\"", read("docs/troubleshooting.md"), re.MULTILINE)
+    quoted = re.findall(r"^\*\*\"(.+?)\"", read(page), re.MULTILINE)
     assert len(quoted) > 8
     for message in quoted:
         parts = [part.strip(" ,") for part in re.split(r"\b\d+\b|\ba\.\w\w\b|\.\.\.|: | nan\b", message)]

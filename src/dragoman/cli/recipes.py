@@ -20,3 +20,7 @@ def recipes(
         return
     for known, path in shipped().items():
         print(f"{known}\n    {' '.join(str(read_yaml(path).get('about', '')).split())}")
+    print(
+        "\nFor your own sentence pairs, begin with\n    dragoman train own-files --set data.root=FOLDER --set data.source=en "
+        "--set data.target=vi --out runs/mine"
+    )

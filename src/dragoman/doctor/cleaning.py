@@ -23,6 +23,8 @@ from dragoman.errors import InputError
 LOG = "changes.jsonl"
 REMOVING = {check.name for check in CHECKS if check.removes}
 """Names of the findings whose pairs are left out."""
+FROM_TRAINING = {Leakage.name, Duplicates.name, Copies.name}
+"""Those whose pairs stay in dev and test: they harm training alone, and without them scores could not be compared any more."""
 
 
 def check_fixable(data: DataSettings) -> None:
@@ -81,8 +83,9 @@ class Cleaning:
     def take(self, patient: Patient, chunk: Chunk) -> None:
         """Write the pairs of a chunk that are kept, mended, and log the others."""
         reasons: dict[int, str] = {}
+        removing = REMOVING if patient.part == "train" else REMOVING - FROM_TRAINING
         for name, rows in chunk.found.items():
-            if name in REMOVING and (patient.part == "train" or name != Leakage.name):
+            if name in removing:
                 reasons |= dict.fromkeys(rows.tolist(), name) | reasons
         copy = self._copy(patient)
         left = [row for row in range(len(chunk)) if row not in reasons]
@@ -121,11 +124,9 @@ class Cleaning:
             stem = patient.part if number == 1 else f"{patient.part}-{number}"
             sides = patient.languages if patient.languages[0] != patient.languages[1] else ("source", "target")
             files = self._open(f"{stem}.{sides[0]}"), self._open(f"{stem}.{sides[1]}")
-            memory = self._memory if patient.part == "train" else Memory()
-            checks = [
-                *(kind(patient) for kind in (BlankSide, BlankPair, NoLetters, Copies)),
-                Duplicates(patient, memory),
-            ]
+            checks: list[PairCheck] = [kind(patient) for kind in (BlankSide, BlankPair, NoLetters)]
+            if patient.part == "train":
+                checks += [Copies(patient), Duplicates(patient, self._memory)]
             self._copies.append(_Copy(patient, files, checks))
         return self._copies[-1]
 

@@ -58,3 +58,8 @@ def test_names_match_with_other_endings_and_accents() -> None:
 def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:
     assert capitalised(["He", "met", "Anna.", "She", "left.", "NATO,", "too"]) == ["Anna.", "NATO,"]
     assert capitalised([]) == []
+
+
+def test_what_english_writes_with_a_capital_is_no_name() -> None:
+    said = "she says I’ve seen Mr. Brown, on Friday, in May 1998, and I'll call (Monday)".split()
+    assert capitalised(said) == ["Brown,"]

@@ -14,6 +14,13 @@ ALIKE = 4
 """Names that begin with as many equal letters count as the same: many languages inflect them."""
 LONGEST_REPEAT = 4
 """Longest n-gram whose repetitions are counted."""
+TITLES = frozenset(["mr", "mrs", "ms", "dr"])
+"""English titles; a full stop after one ends no sentence."""
+TRANSLATED = TITLES.union(
+    "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
+    "october november december".split()
+)
+"""Words that English writes with a capital and that other languages translate, so that none of them is a name that is missed."""
 
 _NUMBER = re.compile("[0-9]+(?:[.,:'’\u00a0\u202f][0-9]+)*")
 _THOUSANDS = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?![0-9])")
@@ -106,16 +113,18 @@ def looks_like_a_name(word: str) -> bool:
 
 
 def capitalised(words: Sequence[str]) -> list[str]:
-    """Return the words with a capital that is not due to the start of a sentence.
+    """Return the words with a capital that is due neither to the start of a sentence nor to English spelling.
 
     >>> capitalised("Yesterday Anna said: She knows the NATO.".split())
     ['Anna', 'NATO.']
+    >>> capitalised("then I'm with Anna's sister on Saturday's ferry".split())
+    ["Anna's"]
     """
-    starts = [True, *(bool(_SENTENCE_END.search(word)) for word in words)]
+    starts = [True, *(bool(_SENTENCE_END.search(word)) and bare(word) not in TITLES for word in words)]
     return [
         word
         for word, first in zip(words, starts, strict=False)
-        if looks_like_a_name(word) or (not first and len(bare(word)) > 1 and word.lstrip("(\"'„“«")[:1].isupper())
+        if looks_like_a_name(word) or (not first and word.lstrip("(\"'„“«")[:1].isupper() and _may_be_a_name(word))
     ]
 
 
@@ -132,6 +141,12 @@ def unmatched(words: Iterable[str], others: Sequence[str]) -> list[str]:
         for word in words
         if bare(word) not in joined and not any(_alike(bare(word), other) for other in known if len(other) >= ALIKE)
     ]
+
+
+def _may_be_a_name(word: str) -> bool:
+    """Tell whether a word with a capital may be a name: it has two letters, and English does not only spell it so."""
+    stem = re.split("['’]", word.lstrip("(\"'„“«"), maxsplit=1)[0]
+    return len(bare(word)) > 1 and bare(stem) not in TRANSLATED
 
 
 def _digits(number: str) -> str:
