@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.inference.attention_map import AttentionMap
     from dragoman.inference.confidence.assessor import Assessor
+    from dragoman.inference.ctranslate2.translator import ExportedTranslator
+    from dragoman.inference.engines import load_translator
     from dragoman.inference.generator import TextGenerator
     from dragoman.inference.mask_filler import MaskFiller
     from dragoman.inference.translation import Translation
@@ -30,6 +32,7 @@ __all__ = [
     "Between",
     "Classifier",
     "DragomanError",
+    "ExportedTranslator",
     "MaskFiller",
     "Recipe",
     "Run",
@@ -38,6 +41,7 @@ __all__ = [
     "Translator",
     "fit",
     "load_recipe",
+    "load_translator",
     "open_run",
 ]
 
@@ -46,6 +50,7 @@ _PLACES = {
     "Classifier": "classification.classifier",
     "TextGenerator": "inference.generator",
     "DragomanError": "errors",
+    "ExportedTranslator": "inference.ctranslate2.translator",
     "MaskFiller": "inference.mask_filler",
     "AttentionMap": "inference.attention_map",
     "Between": "text.frames",
@@ -55,6 +60,7 @@ _PLACES = {
     "Translator": "inference.translator",
     "fit": "jobs.train",
     "load_recipe": "runs.recipe",
+    "load_translator": "inference.engines",
     "open_run": "runs.folder",
 }
 

@@ -13,6 +13,7 @@ from tests.laws.architectures import ARCHITECTURES, FAMILIES
 from tests.slow import some
 from tests.tiny import Trained, recipe, refusal
 
+from dragoman.data.corpus import Pair
 from dragoman.errors import InputError, RunError, SettingsError, TextError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, adapt
@@ -178,6 +179,13 @@ def test_runs_of_other_vocabularies_make_no_ensemble(trained: Trained, tmp_path:
     assert "target vocabular" in refusal("translate", base, grown(base, tmp_path / "run"), stdin="No.\n")
 
 
+def test_no_run_need_grow_for_a_character_in_one_line_of_many(trained: Trained, tmp_path: Path) -> None:
+    pairs = [Pair(source, "mèo", "") for source in ("We see ʔ.", *["We see cats."] * 399)]
+    told = remark(open_run(trained("transformer")), pairs, [tmp_path / "train.en", tmp_path / "train.vi"])
+    assert told is not None and "1 character of the new text (ʔ), in 1 of its 800 lines, too few to matter" in told
+    assert "dragoman grow" not in told
+
+
 def test_adapt_says_which_characters_are_unknown_and_what_to_do(trained: Trained, tmp_path: Path) -> None:
     base, domain = trained("transformer"), texts(tmp_path / "domain")
     (domain / "train.en").write_text("We see cats. ʔə\n" * 10 + "We see cats.\n" * 30, encoding="utf-8")
@@ -187,7 +195,7 @@ def test_adapt_says_which_characters_are_unknown_and_what_to_do(trained: Trained
     files = [domain / "train.en", domain / "train.vi"]
     told = remark(run, pairs_of(found, "train"), files)
     assert told is not None and told.startswith(
-        "the vocabulary lacks 2 characters of the new text (ʔ ə), in 12.5% of its lines; "
+        "the vocabulary lacks 2 characters of the new text (ʔ ə), in 10 of its 80 lines; "
     )
     assert f"dragoman grow {base} --source {files[0]} --target {files[1]} --out NEW" in told
     listener = Ear()

@@ -13,7 +13,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from dragoman.data.corpus import Pair
 from dragoman.data.lines import read_lines
-from dragoman.errors import InputError
+from dragoman.errors import InputError, number_of
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.machine.processes import for_one_process
 from dragoman.models.build import Model
@@ -30,6 +30,8 @@ COUNTED = 20_000
 """Pairs that are read for a remark."""
 SHOWN = 10
 """Characters that a remark names."""
+RARE = 0.005
+"""Share of the lines below which unknown characters are too rare to grow for."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,13 @@ def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None
     if not counts:
         return None
     shown = " ".join(one for one, _ in counts.most_common(SHOWN)) + (" ..." if len(counts) > SHOWN else "")
-    what = "1 character" if len(counts) == 1 else f"{len(counts):,} characters"
+    missing = number_of(len(counts), "character")
+    what = f"the vocabulary lacks {missing} of the new text ({shown}), in {odd:,} of its {lines:,} lines"
+    if odd < RARE * lines:
+        return f"{what}, too few to matter: they are read as <unk> and never written"
     return (
-        f"the vocabulary lacks {what} of the new text ({shown}), in {odd / lines:.1%} of its lines; to add what it lacks, let "
-        f"`dragoman grow {run.folder} --source {files[0]} --target {files[1]} --out NEW` make a larger run, and adapt that"
+        f"{what}; to add what it lacks, let `dragoman grow {run.folder} --source {files[0]} --target {files[1]} --out NEW` make "
+        "a larger run, and adapt that"
     )
 
 

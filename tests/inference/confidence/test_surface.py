@@ -61,5 +61,5 @@ def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:
 
 
 def test_what_english_writes_with_a_capital_is_no_name() -> None:
-    said = "she says I’ve seen Mr. Brown, on Friday, in May 1998, and I'll call (Monday)".split()
-    assert capitalised(said) == ["Brown,"]
+    said = "she says I’ve seen Mr. Brown, on Friday, in May 1998, and I'll call (Monday)"
+    assert capitalised(said.split()) == ["Brown,"]

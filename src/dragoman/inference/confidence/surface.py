@@ -16,10 +16,11 @@ LONGEST_REPEAT = 4
 """Longest n-gram whose repetitions are counted."""
 TITLES = frozenset(["mr", "mrs", "ms", "dr"])
 """English titles; a full stop after one ends no sentence."""
-TRANSLATED = TITLES.union(
-    "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
-    "october november december".split()
-)
+TRANSLATED = TITLES | {
+    *("i", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+}
 """Words that English writes with a capital and that other languages translate, so that none of them is a name that is missed."""
 
 _NUMBER = re.compile("[0-9]+(?:[.,:'’\u00a0\u202f][0-9]+)*")
