@@ -19,7 +19,7 @@ from dragoman.serving.files import (
     translated_portions,
     write_translated,
 )
-from dragoman.serving.interface import Call, OverloadedError
+from dragoman.serving.interface import Answer, Call, OverloadedError, TooSlowError
 from dragoman.serving.settings import ServiceSettings
 
 CALL = Call((), "en", "vi")
@@ -42,6 +42,30 @@ def test_each_portion_of_a_file_has_the_time_of_a_request():
     document = READERS[".txt"](b"hello\n" * 120, "a.txt")
     asyncio.run(write_translated(document, translated_portions(service, document, CALL, settings=ServiceSettings())))
     assert [len(call.texts) for call in service.calls] == [PORTION, PORTION, 120 - 2 * PORTION]
+
+
+def test_a_portion_that_is_not_ready_in_time_is_translated_in_halves():
+    class Slow(Phrases):
+        async def translate(self, call: Call) -> list[Answer]:
+            if len(call.texts) > 20:
+                self.calls.append(call)
+                raise TooSlowError("the translation was not ready")
+            return await super().translate(call)
+
+    service = Slow()
+    lines = "".join(f"hello {number}\n" for number in range(70))
+    document = READERS[".txt"](lines.encode(), "a.txt")
+    portions = translated_portions(service, document, CALL, settings=ServiceSettings())
+    assert asyncio.run(write_translated(document, portions)).decode() == "".join(
+        f"{number} xin chào\n" for number in range(70)
+    )
+    assert [len(call.texts) for call in service.calls] == [50, 25, 12, 13, 25, 12, 13, 20]
+    service = Phrases(failures=[TooSlowError("the translation was not ready")])
+    document = READERS[".txt"](b"hello\n", "a.txt")
+    with pytest.raises(TooSlowError, match="not ready"):
+        asyncio.run(
+            write_translated(document, translated_portions(service, document, CALL, settings=ServiceSettings()))
+        )
 
 
 def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():

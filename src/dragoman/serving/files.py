@@ -16,7 +16,7 @@ from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
 from dragoman.errors import shorten
-from dragoman.serving.interface import Answer, Call, OverloadedError, Service
+from dragoman.serving.interface import Answer, Call, OverloadedError, Service, TooSlowError
 from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import translate, translate_aligned
@@ -95,20 +95,28 @@ async def translated_portions(
 ) -> AsyncGenerator[list[Answer], None]:
     """Translate the texts of a document, and yield the answers to each portion, which has the time of a request for itself.
 
-    What a busy service refuses is tried again, so many attempts in all. Where there are tags, only terms that the model can write
-    itself are in the translation; none is put in afterwards.
+    What a busy service refuses is tried again, so many attempts in all; what is not ready in time, in halves. Where there are
+    tags, only terms that the model can write itself are in the translation; none is put in afterwards.
     """
-    for texts in _portions(document.texts, settings):
-        portion = replace(call, texts=texts)
-        for left in reversed(range(attempts)):
-            try:
-                answers = await _translated(service, portion, terms, aligns=document.aligns)
-                break
-            except OverloadedError as error:
-                if not left:
-                    raise
-                await asyncio.sleep(error.retry_after or 1.0)
-        yield answers
+    waiting, left = _portions(document.texts, settings)[::-1], attempts
+    while waiting:
+        texts = waiting.pop()
+        try:
+            answers = await _translated(service, replace(call, texts=texts), terms, aligns=document.aligns)
+        except OverloadedError as error:
+            left -= 1
+            if not left:
+                raise
+            await asyncio.sleep(error.retry_after or 1.0)
+            waiting.append(texts)
+        except TooSlowError:
+            if len(texts) == 1:
+                raise
+            middle = len(texts) // 2
+            waiting += [texts[middle:], texts[:middle]]
+        else:
+            left = attempts
+            yield answers
 
 
 async def write_translated(document: Upload, portions: AsyncGenerator[list[Answer], None]) -> bytes:
