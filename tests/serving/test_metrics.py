@@ -35,3 +35,17 @@ def test_invented_methods_are_one() -> None:
         metrics.count(route="/health", method=f"X{number}", status=405, seconds=0.1)
     (line,) = [one for one in metrics.text({}).split("\n") if one.startswith("dragoman_requests_total")]
     assert 'method="other"' in line and line.endswith(" 9")
+
+
+def test_values_follow_the_type_of_their_metric() -> None:
+    metrics = Metrics()
+    metrics.count(route="/health", method="GET", status=200, seconds=0.1)
+    metrics.add("texts", 1)
+    types: dict[str, str] = {}
+    name = ""
+    for line in metrics.text({"a": {"batches": 2, "waiting": 0}}).splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, types[name] = line.split(" ")
+        else:
+            assert line.startswith(name), line
+    assert (types["dragoman_requests_total"], types["dragoman_requests_in_progress"]) == ("counter", "gauge")

@@ -44,8 +44,9 @@ class Metrics:
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines about requests."""
-        yield from ("# TYPE dragoman_requests_total counter", "# TYPE dragoman_requests_in_progress gauge")
+        yield "# TYPE dragoman_requests_total counter"
         yield from (_line("dragoman_requests_total", labels, count) for labels, count in self._requests.items())
+        yield "# TYPE dragoman_requests_in_progress gauge"
         yield _line("dragoman_requests_in_progress", (), self.in_progress)
         yield "# TYPE dragoman_request_seconds histogram"
         for labels, classes in self._seconds.items():
