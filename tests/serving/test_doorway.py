@@ -165,6 +165,7 @@ def test_a_refusal_is_one_that_the_clients_of_other_services_can_read(path: str)
     client = visit(Client(b"x" * 3000, path=path), max_body_mb=0.002)
     told = json.loads(client.sent[1]["body"])
     assert client.status == 413 and told["error"] == told["message"] and "3,000" in told["error"]
+    assert (b"x-trace-id" in dict(client.sent[0]["headers"])) == path.startswith("/v2/")
 
 
 class Closed(OpenGate):

@@ -43,6 +43,13 @@ def test_the_fault_behind_an_error_is_logged(capsys: pytest.CaptureFixture[str])
     assert "the disk is gone" in capsys.readouterr().err
 
 
+def test_a_bug_ends_the_events_without_details_and_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    last = sent(RuntimeError("the text is: secret"))[-1]
+    assert last.startswith('event: error\ndata: {"error": {"code": "internal_error"') and "the log" in last
+    shown = capsys.readouterr().err
+    assert '"kind": "RuntimeError"' in shown and "secret" not in last + shown
+
+
 def test_proxies_are_told_to_pass_events_on_at_once() -> None:
     request: Any = SimpleNamespace(scope={}, state=SimpleNamespace(request_id="7"), app=SimpleNamespace(state=STATE))
     headers = streamed(request, some(InputError("no"))).headers

@@ -41,6 +41,8 @@ REFUSAL = "refusal"
 """Where in the state of a request its route finds why it must be refused; the body was not read then."""
 OWN = "/v1/"
 """How the paths of Dragoman's own routes begin. Their callers have no key in the body."""
+DEEPL = "/v2/"
+"""How those of DeepL begin, whose clients want a trace number in every answer."""
 SMALL = 1 << 16
 """Size of a body that may always arrive."""
 LARGE_AT_ONCE = 10
@@ -93,7 +95,7 @@ class Doorway:
             await visit.refuse(ShuttingDownError("the service is shutting down; try another server, or again later"))
         except Exception as error:
             self.log.fault(error, id=visit.number)
-            await visit.refuse(_Fault(FAULT))
+            await visit.refuse(Fault(FAULT))
         finally:
             self.metrics.in_progress -= 1
             self._note(scope, visit)
@@ -219,6 +221,8 @@ class _Visit:
         if self.status:
             return
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        if self.path.startswith(DEEPL):
+            headers.append((b"x-trace-id", self.number.encode()))
         if refusal.retry_after is not None:
             headers.append((b"retry-after", str(max(1, round(refusal.retry_after))).encode()))
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": headers})
@@ -231,7 +235,7 @@ class _Visit:
         return {"error": str(refusal), "message": str(refusal)}
 
 
-class _Fault(ServiceError):
+class Fault(ServiceError):
     """A bug."""
 
     status = 500

@@ -10,7 +10,8 @@ from fastapi.responses import StreamingResponse
 
 from dragoman.errors import DragomanError
 from dragoman.serving.app import note_refusal
-from dragoman.serving.doorway import error_body
+from dragoman.serving.doorway import FAULT, Fault, error_body
+from dragoman.serving.log import Log
 from dragoman.serving.openapi import EVENTS
 
 
@@ -30,10 +31,14 @@ def streamed(request: Request, events: AsyncGenerator[str, None]) -> StreamingRe
 
 
 async def _until_refused(request: Request, events: AsyncGenerator[str, None]) -> AsyncIterator[str]:
-    """Yield events; of an error, the event that tells it."""
+    """Yield events; of an error, also of a bug, the event that tells it."""
     try:
         async with aclosing(events) as some:
             async for one in some:
                 yield one
     except DragomanError as error:
         yield event("error", error_body(note_refusal(request, error)))
+    except Exception as error:
+        log: Log = request.app.state.log
+        log.fault(error, id=request.state.request_id)
+        yield event("error", error_body(Fault(FAULT)))
