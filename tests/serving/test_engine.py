@@ -226,6 +226,19 @@ def test_listeners_hear_how_a_sentence_grows() -> None:
     assert heard == ["x", "xx", "xxx"]
 
 
+def test_listeners_hear_what_was_translated_lately_while_the_rest_is_written() -> None:
+    heard: list[str] = []
+
+    async def use(engine: Engine) -> None:
+        await engine.translate([job("abc")])
+        await engine.translate([job("abc")], [heard.append])
+        assert heard == []  # it is all that was asked for, and already there
+        await engine.translate([job("abc"), job("de")], [heard.append, None])
+
+    run(Reversing(steps=3), use)
+    assert heard == ["cba"]
+
+
 def test_a_closed_engine_finishes_what_it_has_and_takes_nothing_new() -> None:
     worker = Reversing(steps=3, seconds=0.01)
 

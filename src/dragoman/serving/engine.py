@@ -95,10 +95,14 @@ class Engine:
         self._require_room(jobs)
         new: list[Flight] = []
         flights = [self._take(job, new) for job in jobs]
-        for flight, listener in zip(flights, listeners or [None] * len(jobs), strict=True):
-            if isinstance(flight, Flight) and listener is not None:
-                flight.listeners.append(listener)
         under_way = [flight for flight in flights if isinstance(flight, Flight)]
+        for flight, listener in zip(flights, listeners or [None] * len(jobs), strict=True):
+            if listener is None:
+                continue
+            if isinstance(flight, Flight):
+                flight.listeners.append(listener)
+            elif under_way:  # others are still written beside it
+                listener(flight.best.text)
         try:
             if new:
                 self._thread.add(new)
