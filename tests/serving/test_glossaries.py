@@ -1,5 +1,8 @@
 """Glossaries: kept for their owners, read strictly, applied through links."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from dragoman.documents.alignment import Alignment, align
@@ -18,6 +21,22 @@ def test_a_glossary_belongs_to_its_owner():
     glossaries.delete("a", made.identifier)
     with pytest.raises(NoGlossaryError):
         glossaries.find("a", made.identifier)
+
+
+def test_a_glossary_that_another_server_deletes_meanwhile_is_whole_or_not_found(monkeypatch: pytest.MonkeyPatch):
+    store = open_store(MEMORY)
+    glossaries, run = Glossaries(store), store.run
+    made = glossaries.create("a", "mine", source="en", target="vi", terms={"cat": "mèo"})
+
+    def deleting(statement: str, *values: object) -> list[Sequence[Any]]:
+        rows = run(statement, *values)
+        run("DELETE FROM dictionaries")
+        return rows
+
+    monkeypatch.setattr(store, "run", deleting)
+    assert glossaries.terms("a", made.identifier) == {"cat": "mèo"}
+    with pytest.raises(NoGlossaryError):
+        glossaries.terms("a", made.identifier)
 
 
 @pytest.mark.parametrize(

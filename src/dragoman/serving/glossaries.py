@@ -92,9 +92,13 @@ class Glossaries:
         return found[0]
 
     def terms(self, owner: str, identifier: str) -> dict[str, str]:
-        """Return the entries of a glossary."""
-        known = self.find(owner, identifier)
-        rows = self.store.run("SELECT entries FROM dictionaries WHERE glossary = ?", known.identifier)
+        """Return the entries of a glossary. NoGlossaryError if its owner has none of this name."""
+        rows = self.store.run(
+            "SELECT entries FROM glossaries JOIN dictionaries ON glossary = identifier WHERE owner = ? AND identifier = ?",
+            *(owner, identifier.lower()),
+        )
+        if not rows:
+            raise NoGlossaryError
         return read_terms(rows[0][0], "tsv")
 
     def delete(self, owner: str, identifier: str) -> None:
