@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 from fastapi import APIRouter, Request
 from fastapi.testclient import TestClient
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, RunError
 from dragoman.serving.app import create_app, gate_of, note_texts
 from dragoman.serving.app import service_of as service_of_request
 from dragoman.serving.interface import ForbiddenError, OverloadedError
@@ -44,6 +44,13 @@ def test_errors_are_answered_in_one_shape(error: Exception, status: int, code: s
     answer = client(raising(error)).get("/raise")
     assert (answer.status_code, answer.json()) == (status, {"error": {"code": code, "message": str(error)}})
     assert answer.headers.get("retry-after") == ("7" if status == 429 else None)
+
+
+def test_what_is_wrong_with_a_run_is_for_the_log_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = client(raising(RunError("/srv/run/calibration.json belongs to other weights"))).get("/raise")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "model_error")
+    assert "/srv" not in answer.text and "the log" in answer.text
+    assert "RunError: /srv/run/calibration.json belongs to other weights" in capsys.readouterr().err
 
 
 def test_what_does_not_exist_is_answered_in_the_same_shape() -> None:

@@ -13,10 +13,10 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RunError
 from dragoman.serving.api_page import api_page
 from dragoman.serving.doorway import NOTES, REFUSAL, Doorway, error_body
-from dragoman.serving.interface import Gate, OpenGate, Service, ServiceError, UnavailableError
+from dragoman.serving.interface import Gate, ModelError, OpenGate, Service, ServiceError, UnavailableError
 from dragoman.serving.log import Log
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
@@ -104,9 +104,15 @@ def note_texts(request: Request, texts: Sequence[str]) -> None:
 
 
 def as_service_error(error: DragomanError) -> ServiceError:
-    """Return an error as one that has a status. Where the database is, and what it says, is for the log alone."""
+    """Return an error as one that has a status. What is wrong with a database or a run, and where it is, is for the log alone."""
     if isinstance(error, StoreError):
         return UnavailableError("the database of this service cannot be used now; try again later")
+    if isinstance(error, RunError):
+        broken = ModelError(
+            "a file of this run cannot be used, or its weights are damaged; the log of the service says which"
+        )
+        broken.__cause__ = error
+        return broken
     return error if isinstance(error, ServiceError) else ServiceError(str(error))
 
 
@@ -114,9 +120,10 @@ def note_refusal(request: Request, error: DragomanError) -> ServiceError:
     """Leave a refusal for the log, with the fault behind it if there is one, and return it as an error with a status."""
     known = as_service_error(error)
     note(request, refused=known.code)
-    if error.__cause__ is not None:
+    fault = error if known.__cause__ is None else known
+    if fault.__cause__ is not None:
         log: Log = request.app.state.log
-        log.fault(error, id=request.state.request_id)
+        log.fault(fault, id=request.state.request_id)
     return known
 
 
