@@ -33,47 +33,58 @@ def _routes(description: Mapping[str, Any]) -> Iterator[str]:
         for method, route in methods.items():
             text = escape(route.get("description", route.get("summary", ""))).replace("\n\n", "</p><p>")
             yield f"<section><h2><code>{method.upper()} {escape(path)}</code></h2><p>{text}</p>"
-            yield from _fields("It takes", _schema(route.get("requestBody", {}), schemas), schemas)
-            yield from _fields("It answers", _schema(route["responses"].get("200", {}), schemas), schemas)
+            yield from _fields("It takes", _schema(route.get("requestBody", {})), schemas)
+            answers = route["responses"]
+            yield from _fields("It answers", _schema(answers.get("200", answers.get("201", {}))), schemas)
             yield "</section>"
 
 
-def _schema(body: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a body in JSON; empty if there is none."""
-    schema = body.get("content", {}).get("application/json", {}).get("schema", {})
-    return _named(schema, schemas)
-
-
-def _named(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema that a reference names."""
-    found: Mapping[str, Any] = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
-    return found
+def _schema(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a body, that of JSON if it may be something else too; empty if there is none."""
+    content: Mapping[str, Any] = body.get("content", {})
+    found: Mapping[str, Any] = content.get("application/json") or next(iter(content.values()), {})
+    schema: Mapping[str, Any] = found.get("schema", {})
+    return schema
 
 
 def _fields(heading: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table of the fields of a schema, if it has any."""
-    if not schema.get("properties"):
+    """Yield a table of the fields of a schema, if it has any, and those of the shapes that it names."""
+    if schema.get("type") == "array":
+        yield from _fields(f"{heading} a list of", schema["items"], schemas)
+        return
+    known = schemas.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    if not known.get("properties"):
         return
     yield f"<h3>{heading}</h3><table><tr><th>field</th><th>type</th><th></th></tr>"
-    for name, field in schema["properties"].items():
-        star = "" if name not in schema.get("required", ()) else " (required)"
+    for name, field in known["properties"].items():
+        star = "" if name not in known.get("required", ()) else " (required)"
         text = escape(field.get("description", ""))
-        yield f"<tr><td><code>{escape(name)}</code>{star}</td><td>{escape(_kind(field, schemas))}</td><td>{text}</td></tr>"
+        yield f"<tr><td><code>{escape(name)}</code>{star}</td><td>{escape(_kind(field))}</td><td>{text}</td></tr>"
     yield "</table>"
+    for name in dict.fromkeys(shape for field in known["properties"].values() for shape in _shapes(field)):
+        yield from _fields(escape(name), schemas[name], schemas)
 
 
-def _kind(field: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+def _shapes(field: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the shapes that the type of a field names."""
+    if "$ref" in field:
+        yield str(field["$ref"]).rpartition("/")[2]
+    for part in (*field.get("anyOf", ()), *([field["items"]] if "items" in field else [])):
+        yield from _shapes(part)
+
+
+def _kind(field: Mapping[str, Any]) -> str:
     """Return the type of a field in words.
 
-    >>> _kind({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}, {})
+    >>> _kind({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
     'string or list of string'
     """
     if "anyOf" in field:
-        return " or ".join(_kind(one, schemas) for one in field["anyOf"])
+        return " or ".join(_kind(one) for one in field["anyOf"])
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if "enum" in field:
         return " or ".join(map(str, field["enum"]))
     if field.get("type") == "array":
-        return f"list of {_kind(field.get('items', {}), schemas)}"
+        return f"list of {_kind(field.get('items', {}))}"
     return str(field.get("type", "any"))
