@@ -30,6 +30,8 @@ def test_options_become_settings() -> None:
         "length_penalty": 0.5,
     }
     assert with_room(DecodingSettings(beam=5), Options(n_best=2)).beam == 5
+    assert with_room(DecodingSettings(method="greedy"), Options(n_best=2)) == DecodingSettings(beam=2)
+    assert with_room(DecodingSettings(method="greedy"), Options()).method == "greedy"
     assert Wanted.by(Options(attention=True)) == Wanted(attention=True)
 
 

@@ -98,10 +98,10 @@ def changes_of(options: Options) -> Mapping[str, Any]:
 
 
 def with_room(settings: DecodingSettings, options: Options) -> DecodingSettings:
-    """Return settings whose beam has room for as many translations as a call asks for.
+    """Return settings whose beam has room for as many translations as a call asks for; greedy search has room for one.
 
-    >>> with_room(DecodingSettings(beam=2), Options(n_best=4)).beam
-    4
+    >>> [with_room(DecodingSettings(beam=2, method=one), Options(n_best=4)).size for one in ("beam", "greedy")]
+    [4, 4]
     """
-    wide = options.n_best > settings.size and options.beam is None and settings.method == "beam"
-    return settings.model_copy(update={"beam": options.n_best}) if wide else settings
+    wide = options.n_best > settings.size and options.beam is None and settings.method != "sample"
+    return settings.model_copy(update={"method": "beam", "beam": options.n_best}) if wide else settings
