@@ -30,4 +30,6 @@ def test_refusals_have_their_statuses():
 
 def test_languages_have_the_codes_of_deepl():
     assert target_codes(["zh", "zt", "no"]) == {"NB": "no", "ZH": "zh", "ZH-HANS": "zh", "ZH-HANT": "zt"}
-    assert source_code("zh-Hant") == "ZH"
+    assert (source_code("zh-Hant"), source_code("zho_Hant")) == ("ZH", "ZH")
+    codes = target_codes(["zho_Hans", "zho_Hant", "eng_Latn"])
+    assert [*codes] == ["EN-GB", "EN-US", "ZH", "ZH-HANS", "ZH-HANT"] and codes["ZH-HANT"] == "zho_Hant"

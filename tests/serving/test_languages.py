@@ -18,6 +18,11 @@ from dragoman.serving.languages import find_language, find_variant, language_nam
         ("vi_VN", ["vi"], None),
         ("", ["vi"], None),
         ("eng_Latn", ["eng_Latn"], "eng_Latn"),
+        ("en", ["eng_Latn", "vie_Latn"], "eng_Latn"),
+        ("vi", ["en_XX", "vi_VN"], "vi_VN"),
+        ("zh", ["zho_Hans", "zho_Hant"], "zho_Hans"),
+        ("zt", ["zho_Hans", "zho_Hant"], "zho_Hant"),
+        ("zh-Hant", ["zh_CN", "zh_TW"], "zh_TW"),
     ],
 )
 def test_the_same_language_is_found(code: str, known: list[str], found: str | None):
@@ -30,6 +35,8 @@ def test_the_same_language_is_found(code: str, known: list[str], found: str | No
         ("EN-GB", ["en"], "en"),
         ("pt-pt", ["pt", "pt-BR"], "pt"),
         ("ZH", ["zh-Hant"], "zh-Hant"),
+        ("ZH-HANT", ["zh"], None),
+        ("ZH-HANT", ["zh", "zt"], "zt"),
         ("XX", ["en"], None),
         ("", ["en"], None),
     ],
@@ -39,4 +46,4 @@ def test_a_variant_is_translated_by_its_language(code: str, known: list[str], fo
 
 
 def test_languages_have_names():
-    assert [language_name(code) for code in ("EN", "vi", "qq")] == ["English", "Vietnamese", "qq"]
+    assert [language_name(code) for code in ("EN", "vi_VN", "qq")] == ["English", "Vietnamese", "qq"]

@@ -14,7 +14,7 @@ from dragoman.serving.app import gate_of, note_refusal, retry_headers, settings_
 from dragoman.serving.fields import Fields, NotJsonError, read_fields
 from dragoman.serving.gate import KeyGate, QuotaError
 from dragoman.serving.interface import Service, ServiceError, UnknownLanguageError
-from dragoman.serving.languages import find_variant
+from dragoman.serving.languages import find_variant, plain_code
 from dragoman.serving.openapi import refusals
 
 QUOTA_EXCEEDED = 456
@@ -161,20 +161,21 @@ def source_code(language: str) -> str:
     """Return the code that DeepL has for a source language.
 
     >>> [source_code(one) for one in ("vi", "pt-BR", "pb", "zt", "vie_Latn")]
-    ['VI', 'PT', 'PT', 'ZH', 'VIE']
+    ['VI', 'PT', 'PT', 'ZH', 'VI']
     """
-    base = language.replace("_", "-").partition("-")[0].lower()
+    base = plain_code(language).replace("_", "-").partition("-")[0].lower()
     return VARIANTS.get(base, (base.upper(),))[0].partition("-")[0]
 
 
 def target_codes(languages: Iterable[str]) -> dict[str, str]:
     """Return the codes that DeepL has for target languages, with the languages.
 
-    >>> target_codes(["en", "pt-BR", "vi"])
-    {'EN-GB': 'en', 'EN-US': 'en', 'PT-BR': 'pt-BR', 'VI': 'vi'}
+    >>> target_codes(["en", "pt-BR", "vie_Latn"])
+    {'EN-GB': 'en', 'EN-US': 'en', 'PT-BR': 'pt-BR', 'VI': 'vie_Latn'}
     """
     found: dict[str, str] = {}
     for language in sorted(languages):
-        for code in VARIANTS.get(language.lower(), (language.replace("_", "-").upper(),)):
+        plain = plain_code(language)
+        for code in VARIANTS.get(plain.lower(), (plain.replace("_", "-").upper(),)):
             found.setdefault(code, language)
     return dict(sorted(found.items()))

@@ -6,35 +6,12 @@ from threading import Lock
 from typing import Any
 
 from dragoman.serving.interface import Detection, ServiceError
-from dragoman.serving.languages import same_language
+from dragoman.serving.languages import THREE_LETTERS, same_language
 
 LONGEST = 2000
 """So many characters of a text are looked at."""
 SURE = 0.9
 """Confidence from which a text is not taken to be in any other language."""
-THREE_LETTERS = {
-    "arb": "ar",
-    "ces": "cs",
-    "cmn": "zh",
-    "deu": "de",
-    "eng": "en",
-    "fra": "fr",
-    "ind": "id",
-    "ita": "it",
-    "jpn": "ja",
-    "kor": "ko",
-    "nld": "nl",
-    "pol": "pl",
-    "por": "pt",
-    "rus": "ru",
-    "spa": "es",
-    "tha": "th",
-    "tur": "tr",
-    "ukr": "uk",
-    "vie": "vi",
-    "zho": "zh",
-}
-"""Codes of three letters, as imported models have them, in the two letters that the identifier knows."""
 
 
 def fitting(likely: Sequence[Detection], wanted: Collection[str]) -> list[Detection]:

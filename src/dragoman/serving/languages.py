@@ -13,6 +13,33 @@ _SAME = (
 )
 """Codes of one language, in small letters."""
 
+THREE_LETTERS = {
+    "arb": "ar",
+    "ces": "cs",
+    "cmn": "zh",
+    "deu": "de",
+    "eng": "en",
+    "fra": "fr",
+    "ind": "id",
+    "ita": "it",
+    "jpn": "ja",
+    "kor": "ko",
+    "nld": "nl",
+    "pol": "pl",
+    "por": "pt",
+    "rus": "ru",
+    "spa": "es",
+    "tha": "th",
+    "tur": "tr",
+    "ukr": "uk",
+    "vie": "vi",
+    "zho": "zh",
+}
+"""Codes of three letters, as imported models have them, in the two letters that clients know."""
+
+_REGIONS = {("zh", "hant"): "zt", ("zh", "tw"): "zt", ("pt", "br"): "pb"}
+"""Scripts and regions with codes of their own."""
+
 _NAMES = """
 af Afrikaans|am Amharic|ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|bs Bosnian|ca Catalan|ceb Cebuano
 cs Czech|cy Welsh|da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian
@@ -29,22 +56,37 @@ zh-hant Chinese (traditional)|zt Chinese (traditional)|zu Zulu|en-gb English (Br
 """
 
 
+def plain_code(code: str) -> str:
+    """Return the code by which clients know the language of an imported model; other codes as they are.
+
+    >>> [plain_code(one) for one in ("vie_Latn", "en_XX", "zho_Hant", "pt-BR", "ace_Arab")]
+    ['vi', 'en', 'zt', 'pt-BR', 'ace_Arab']
+    """
+    base, _, rest = code.lower().partition("_")
+    base = THREE_LETTERS.get(base, base)
+    if not rest or len(base) > 2:
+        return code
+    return _REGIONS.get((base, rest), base)
+
+
 def language_name(code: str) -> str:
     """Return the English name of a language, or its code where that is not known.
 
-    >>> language_name("vi"), language_name("zh-Hans"), language_name("xx")
-    ('Vietnamese', 'Chinese (simplified)', 'xx')
+    >>> language_name("vi"), language_name("vie_Latn"), language_name("zh-Hans"), language_name("xx")
+    ('Vietnamese', 'Vietnamese', 'Chinese (simplified)', 'xx')
     """
-    return _names().get(code.lower(), code)
+    names = _names()
+    return names.get(code.lower()) or names.get(plain_code(code), code)
 
 
 def find_language(code: str, known: Iterable[str]) -> str | None:
     """Return the known code that a client means: the same but for capitals, or another one of the same language.
 
-    >>> find_language("EN", ["en", "zh"]), find_language("zh-Hans", ["en", "zh"]), find_language("zz", ["en"])
-    ('en', 'zh', None)
+    >>> [find_language(one, ["en", "zh", "vie_Latn"]) for one in ("EN", "zh-Hans", "vi", "zz")]
+    ['en', 'zh', 'vie_Latn', None]
     """
-    by_name = {one.lower().replace("_", "-"): one for one in sorted(known, reverse=True)}
+    codes = sorted(known, reverse=True)
+    by_name = {plain_code(one): one for one in codes} | {one.lower().replace("_", "-"): one for one in codes}
     asked = code.strip().lower().replace("_", "-")
     same = next((group for group in _SAME if asked in group), (asked,))
     return next((by_name[one] for one in (asked, *same) if one in by_name), None)
@@ -70,7 +112,10 @@ def find_variant(code: str, known: Iterable[str]) -> str | None:
     known = list(known)
     base = code.partition("-")[0]
     narrower = sorted(one for one in known if one.lower().replace("_", "-").partition("-")[0] == base.strip().lower())
-    return find_language(code, known) or find_language(base, known) or (narrower[0] if narrower else None)
+    same = find_language(code, known)
+    if same or find_language(code, ["zt"]):  # traditional characters are no variant of the simplified ones
+        return same
+    return find_language(base, known) or (narrower[0] if narrower else None)
 
 
 def _names() -> dict[str, str]:
