@@ -83,6 +83,13 @@ def test_tags_of_html_go_with_their_words(client: TestClient):
     assert found["tag_handling_version"] == "v2"
 
 
+def test_tags_do_not_tell_the_language(client: TestClient):
+    page = '<p title="open the red page settings">xin chào</p>'
+    found = asked(client, text=[page, "hello"], target_lang="EN-US", tag_handling="html")
+    assert [one["detected_source_language"] for one in found] == ["VI", "EN"]
+    assert [one["text"] for one in found] == ['<p title="open the red page settings">hello</p>', "hello"]
+
+
 def test_splitting_and_formatting_are_chosen(client: TestClient, service: Phrases):
     for given, split in (("0", "none"), ("1", "sentences"), ("nonewlines", "punctuation"), (0, "none")):
         said(client, "hello", split_sentences=given)

@@ -97,7 +97,8 @@ class DeepL:
                     return await translate(service, call, terms)
                 return await translate_marked(service, call, rules, terms=terms, most=settings.max_texts)
 
-            results = await by_language(service, Call(tuple(texts), source, target, options), ask)
+            call = Call(tuple(texts), source, target, options)
+            results = await by_language(service, call, ask, rules=rules)
         answers: list[dict[str, Any]] = [
             {
                 "detected_source_language": source_code(source or one.source),

@@ -134,13 +134,25 @@ async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
     return replace(call, source=source)
 
 
+async def without_tags(texts: Sequence[str], rules: TagRules | None) -> list[str]:
+    """Return texts without their tags, if tags mean anything: which language a text is in, its words alone tell."""
+    if rules is None:
+        return list(texts)
+    return await asyncio.to_thread(lambda: ["\n".join(read_markup(text, rules).texts) for text in texts])
+
+
 async def by_language(
-    service: Service, call: Call, ask: Callable[[Call], Awaitable[list[Translated]]]
+    service: Service,
+    call: Call,
+    ask: Callable[[Call], Awaitable[list[Translated]]],
+    *,
+    rules: TagRules | None = None,
 ) -> list[Translated]:
     """Translate texts of which each may be in a language of its own, those of one language together."""
     if call.source is not None:
         return await ask(call)
-    sources = [await likely_source(service, [text], call.target) for text in call.texts]
+    seen = await without_tags(call.texts, rules)
+    sources = [await likely_source(service, [text], call.target) for text in seen]
     found: dict[int, Translated] = {}
     for source in dict.fromkeys(sources):
         own = [number for number, one in enumerate(sources) if one == source]
