@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serving.phrases import Phrases
 
+from dragoman.serving import files
 from dragoman.serving.app import create_app
 from dragoman.serving.files import READERS, Upload
 from dragoman.serving.gate import KeyGate
@@ -212,6 +213,19 @@ def test_keys_are_asked_for_counted_and_given_back(service: Phrases):
         assert status == 429 and body["error"].startswith("Slowdown: ") and "12 characters" in body["error"]
         assert client.post("/detect", data={"q": "hello", "api_key": key}).status_code == 200
         assert client.get("/frontend/settings").json()["keyRequired"] is True
+
+
+def test_a_file_for_which_there_is_no_room_is_not_counted(service: Phrases, monkeypatch: pytest.MonkeyPatch):
+    keys = Keys(open_store(MEMORY))
+    key = keys.add("mine")
+    text = b"red house\n" * 9
+    with TestClient(create_app(service, SETTINGS, routers=[LibreTranslate().router()], gate=KeyGate(keys))) as client:
+        for room, asked in ((len(text) - 1, False), (len(text), True)):  # too little for the file, or for its translation
+            monkeypatch.setattr(files, "KEEP_BYTES", room)
+            form = {"source": "en", "target": "vi", "api_key": key}
+            refused = client.post("/translate_file", files={"file": ("a.txt", text)}, data=form)
+            assert refused.status_code == 429 and "wait to be fetched" in refused.json()["error"]
+            assert (bool(service.calls), keys.all()[0].characters) == (asked, 0)
 
 
 def test_a_file_is_opened_only_for_a_key_that_is_known(service: Phrases):

@@ -180,6 +180,7 @@ class LibreTranslate:
         if reader is None:
             raise ServiceError("Invalid request: file format not supported")
         document = await asyncio.to_thread(reader, file.content, file.name)
+        self.downloads.require_room(len(file.content))
         texts = document.texts
         async with admitted(request, texts, sum(map(len, texts))):
             if source is None:
@@ -188,7 +189,7 @@ class LibreTranslate:
             call = Call((), source, target)
             portions = translated_portions(service, document, call, settings=settings, attempts=ATTEMPTS)
             content = await write_translated(document, portions)
-        ticket = self.downloads.keep(file.name, content)
+            ticket = self.downloads.keep(file.name, content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", name=ticket))})
 
     async def download_file(self, request: Request, name: str) -> Response:
