@@ -88,6 +88,17 @@ def test_tags_of_html_stay(client: TestClient, service: Phrases):
     assert len(service.calls) == 1 and service.calls[0].options.alignment
 
 
+def test_tags_do_not_tell_the_language(client: TestClient):
+    page = '<p title="open the red page settings">xin chào</p>'
+    found = asked(client, q=[page], source="auto", target="en", format="html")
+    assert found["translatedText"] == ['<p title="open the red page settings">hello</p>']
+    assert found["detectedLanguage"][0]["language"] == "vi"
+    assert asked(client, q="<code>open</code>", source="auto", target="vi", format="html") == {
+        "translatedText": "<code>open</code>",
+        "detectedLanguage": {"confidence": 0.0, "language": "en"},
+    }
+
+
 @pytest.mark.parametrize("attends", [None, False])
 def test_tags_stay_without_attention(attends: bool | None):
     client = TestClient(create_app(Phrases(attends=attends), SETTINGS, routers=[LibreTranslate().router()]))

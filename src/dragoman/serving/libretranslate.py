@@ -49,6 +49,7 @@ from dragoman.serving.translating import (
     detect,
     translate,
     translate_marked,
+    without_tags,
 )
 
 AUTO = "auto"
@@ -130,11 +131,12 @@ class LibreTranslate:
         form = fields.text("format") or "text"
         if form not in FORMATS:
             raise ServiceError(f"{form} format is not supported")
+        rules = TagRules(is_html=True) if form == "html" else None
         async with admitted(request, texts, check_size(texts, settings)):
-            detection = None if source else await _detection(service, texts, target)
+            detection = None if source else await _detection(service, await without_tags(texts, rules), target)
             call = Call(tuple(texts), source or (detection.language if detection else None), target)
-            if form == "html":
-                found = await translate_marked(service, call, TagRules(is_html=True), most=settings.max_texts)
+            if rules is not None:
+                found = await translate_marked(service, call, rules, most=settings.max_texts)
             else:
                 call = Call(call.texts, call.source, target, Options(n_best=1 + count))
                 found = [_formatted(text, one) for text, one in zip(texts, await translate(service, call), strict=True)]
