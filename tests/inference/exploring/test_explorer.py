@@ -168,6 +168,8 @@ def test_a_head_off_gives_no_context_and_temperature_flattens() -> None:
         ("decoder-only", Interventions((Forced(0, ((0, 1.0),)),)), "no attention over the source"),
         ("bahdanau, two gru layers", Interventions((Forced(0, ((9, 1.0),)),)), "no source token 9"),
         ("bahdanau, two gru layers", Interventions((Forced(0, ((0, 1.5),)),)), "from 0 to 1"),
+        ("bahdanau, two gru layers", Interventions((Forced(2, ((0, 0.9), (1, 0.9))),)), "step 2 add up to 1.8"),
+        ("bahdanau, two gru layers", Interventions((Forced(2, ((0, 0.3), (0, 0.4))),)), "two weights for one"),
         ("bahdanau, two gru layers", Interventions(off=((2, None),)), "no layer 2"),
         ("bahdanau, two gru layers", Interventions(temperature=0.0), "temperature"),
         ("luong, marginal, tied", Interventions(off=((1, 1),)), "cannot be off"),

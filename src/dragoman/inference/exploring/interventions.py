@@ -15,6 +15,8 @@ from dragoman.models.seq2seq import Seq2Seq
 
 PROBE = 3
 """Tokens of the sentence by which attention over the source is told from that over the target, at the first position."""
+SLACK = 0.01
+"""By how much weights that were rounded may add up to more than 1."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,13 @@ class Interventions:
                 raise InputError(f"there is no source token {place}; the sentence has {source}, counted from 0")
             if not 0 <= weight <= 1:
                 raise InputError(f"the weight of source token {place} is {weight:g}; give a number from 0 to 1")
+        for one in self.forced:
+            if len({place for place, _ in one.weights}) < len(one.weights):
+                raise InputError(f"step {one.step} has two weights for one source token; give each token one weight")
+            if (total := sum(weight for _, weight in one.weights)) > 1 + SLACK:
+                raise InputError(
+                    f"the weights of step {one.step} add up to {total:g}; give weights that add up to at most 1"
+                )
 
 
 @dataclass(frozen=True)
