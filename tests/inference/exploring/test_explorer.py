@@ -47,6 +47,14 @@ def test_the_best_leaf_is_what_search_finds(name: str) -> None:
     assert (found.reading is not None) == (name in [*ATTENDING, *KINDS])
 
 
+def test_a_run_that_translates_greedily_is_explored_greedily() -> None:
+    model = model_of(ARCHITECTURES["bahdanau, two gru layers"])
+    translator = Translator([model], CODEC, CODEC, settings=SETTINGS.model_copy(update={"method": "greedy"}))
+    found, wider = (Explorer(translator).explore(TEXT, **more) for more in ({}, {"beam": 3}))
+    assert (found.beam, wider.beam) == (1, 3)
+    assert found.tree.tokens(found.tree.best) == [*translator.translate([TEXT])[0].ids, CODEC.special.eos]
+
+
 @pytest.mark.parametrize("name", [*ATTENDING, *KINDS])
 def test_forcing_attention_to_what_it_was_changes_nothing_and_elsewhere_something(name: str) -> None:
     explorer = explorer_of(name)

@@ -217,7 +217,8 @@ class Explorer:
     def _settings(self, decoding: dict[str, Any]) -> DecodingSettings:
         """Return the settings of a search by the model alone."""
         alone = {"mbr_samples": 0, "coverage_penalty": 0.0, "shortlist": False, "n_best": 1, **ALONE}
-        own = self.translator.settings.model_copy(update={"method": "beam", **alone})
+        chosen = self.translator.settings
+        own = chosen.model_copy(update={"method": "beam", "beam": chosen.size, **alone})
         return lay_over(own, decoding, self.translator.engine.capabilities)
 
     def _computing(self, settings: DecodingSettings) -> AbstractContextManager[None]:
