@@ -22,7 +22,6 @@ from dragoman.serving.deepl_routes import (
     fields_of,
     identifier_of,
     languages,
-    not_supported,
     owner_of,
 )
 from dragoman.serving.doorway import FAULT
@@ -107,8 +106,7 @@ class DeepLDocuments:
         async with admitted(request, document.texts, characters):
             source, target = languages(fields, service)
             check_unused(fields)
-            if choice(fields, "output_format", (suffix_of(name)[1:],)) not in ("", suffix_of(name)[1:]):
-                raise not_supported("output_format")
+            choice(fields, "output_format", (suffix_of(name)[1:],))
             if source == target:
                 raise ServiceError("Source and target language are equal.")
             terms = await self.glossaries.chosen(request, fields, source=source, target=target)
