@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.serving.workers import Reversing, offer, service_of
 
+from dragoman.data.directions import Directions
 from dragoman.errors import InputError
 from dragoman.serving.interface import (
     Answer,
@@ -176,3 +178,11 @@ def test_models_and_their_figures_are_shown() -> None:
         await service.close()
 
     asyncio.run(use())
+
+
+def test_the_usual_pair_of_a_model_is_the_first() -> None:
+    pairs = (("de", "fr"), ("de", "vi"), ("en", "vi"))
+    imported = replace(offer("a"), directions=Directions(pairs, tagged=True, usual=("en", "vi")))
+    service = service_of(Reversing(), imported)
+    assert service.models()[0].directions == (("en", "vi"), ("de", "fr"), ("de", "vi"))
+    assert answers(service, "42", source=None)[0].source == "en"

@@ -47,6 +47,11 @@ class Offer:
         """The directions as a set."""
         return frozenset(self.directions.trained)
 
+    @cached_property
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """The directions in order, the usual one first."""
+        return tuple(dict.fromkeys((self.directions.first, *self.directions.trained)))
+
 
 @dataclass
 class _Loaded:

@@ -44,7 +44,7 @@ class TranslationService:
     def models(self) -> tuple[Model, ...]:
         """Return the models, the preferred ones first."""
         return tuple(
-            Model(offer.name, offer.directions.trained, name in self.offered.engines, offer.attends, offer.explorable)
+            Model(offer.name, offer.listed, name in self.offered.engines, offer.attends, offer.explorable)
             for name, offer in self.offered.offers.items()
         )
 
@@ -174,7 +174,7 @@ class TranslationService:
     def _sources(self, call: Call) -> list[str]:
         """Return the languages that are translated into the target of a call. UnknownLanguageError if there are none."""
         offers = [self.offered.offer(call.model)] if call.model else self.offered.offers.values()
-        found = [source for offer in offers for source, target in offer.directions.trained if target == call.target]
+        found = [source for offer in offers for source, target in offer.listed if target == call.target]
         if found:
             return found
         targets = sorted(frozenset().union(*self.offered.languages.values()))
