@@ -24,10 +24,13 @@ from dragoman.serving import exploring, routes
 from dragoman.serving.app import create_app
 from dragoman.serving.documents import Documents
 from dragoman.serving.exploring import ExploreForm, exploration_table, explored, why_not_table
+from dragoman.serving.gate import KeyGate
 from dragoman.serving.interface import Gate
+from dragoman.serving.keys import Keys
 from dragoman.serving.models import Models
 from dragoman.serving.service import TranslationService
 from dragoman.serving.settings import ServiceSettings
+from dragoman.serving.store import MEMORY, open_store
 from dragoman.serving.workers import TorchWorker
 
 TEXT = CODEC.decode([4, 7, 5, 9])
@@ -161,3 +164,39 @@ def test_what_is_shown_is_saved_as_a_page_of_its_own() -> None:
         assert both.count("(its first words are given, heads are off, temperature 0.5)</bdi></figcaption>") == 1
         refused = client.post("/v1/explore/save", json={"text": TEXT, "model": "plain gru"})
         assert refused.status_code == 400 and "no attention" in refused.json()["error"]["message"]
+
+
+def test_a_sentence_is_counted_once_by_each_request_that_translates_it() -> None:
+    keys = Keys(open_store(MEMORY))
+    key = {"Authorization": f"Bearer {keys.add('mine')}"}
+    counted: list[tuple[str, int, int]] = []
+    with TestClient(app_of(TRANSFORMER, RECURRENT, "plain gru", gate=KeyGate(keys)), headers=key) as client:
+        for path, more in (
+            ("", {}),
+            ("/save", {"beside": RECURRENT}),
+            ("/save", {"beside": "plain gru"}),  # which has no attention to be saved
+            ("/assess", {"translation": TEXT}),
+            ("/computation", {"prefix": [5]}),
+        ):
+            before = keys.all()[0].characters
+            status = client.post(f"/v1/explore{path}", json={"text": TEXT, **more}).status_code
+            counted.append((path, status, keys.all()[0].characters - before))
+    once = len(TEXT)
+    assert counted == [
+        ("", 200, once),
+        ("/save", 200, once),
+        ("/save", 400, 0),
+        ("/assess", 200, 0),
+        ("/computation", 200, 0),
+    ]
+
+
+def test_explorations_keep_to_the_limits_of_the_service() -> None:
+    settings = ServiceSettings(max_n_best=3, max_characters=len(TEXT))
+    app = create_app(service_of_models(TRANSFORMER), settings, routers=[exploring.router])
+    with TestClient(app) as client:
+        assert client.post("/v1/explore", json={"text": TEXT, "beam": 3}).status_code == 200
+        for more, words in (({"beam": 4}, "at most 3"), ({"text": f"{TEXT}."}, f"at most {len(TEXT)} at once")):
+            for path in ("", "/save"):
+                refused = client.post(f"/v1/explore{path}", json={"text": TEXT, **more})
+                assert refused.status_code == 413 and words in refused.json()["error"]["message"]

@@ -1,6 +1,7 @@
 """The routes of the page: `/v1/explore` looks into a translation and changes it, `/` shows it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
@@ -19,9 +20,10 @@ from dragoman.inference.exploring.interventions import Forced, Interventions
 from dragoman.inference.translation import UsedTerm
 from dragoman.inspection.page import attention_page
 from dragoman.inspection.picture import AttentionPicture
-from dragoman.serving.app import service_of
+from dragoman.serving.app import service_of, settings_of
 from dragoman.serving.forms import REFUSED, Form
-from dragoman.serving.translating import admitted
+from dragoman.serving.interface import TooLargeError
+from dragoman.serving.translating import admitted, check_size
 from dragoman.serving.workers import TorchWorker
 
 router = APIRouter()
@@ -55,21 +57,26 @@ class ForcedForm(Form):
     """From 1; every head unless given."""
 
 
-class ExploreForm(Form):
-    """A sentence, and what is changed in its translation."""
+class SentenceForm(Form):
+    """A sentence, its target language, and a model."""
 
     text: str = Field(max_length=2000)
     target: str | None = None
     """Language to translate into, for models of several."""
     model: str | None = None
     """Name of the model; the first one unless given."""
+
+
+class ExploreForm(SentenceForm):
+    """A sentence, and what is changed in its translation."""
+
     prefix: list[int] = Field(default=[], max_length=500)
     """Ids of the tokens with which the translation begins."""
     forced: list[ForcedForm] = Field(default=[])
     off: list[tuple[int | None, int | None]] = Field(default=[])
     """Layers and heads that are off, from 1; null is every one."""
     temperature: float = 1.0
-    beam: int | None = Field(default=None, ge=1, le=20)
+    beam: int | None = Field(default=None, ge=1)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -120,15 +127,10 @@ class SaveForm(ExploreForm):
         return f" ({named})" if named else ""
 
 
-class AssessForm(Form):
+class AssessForm(SentenceForm):
     """A sentence, and a translation of it, whoever made it."""
 
-    text: str = Field(max_length=2000)
     translation: str = Field(max_length=4000)
-    target: str | None = None
-    """Language of the translation, for models of several."""
-    model: str | None = None
-    """Name of the model; the first one unless given."""
 
 
 @router.post("/v1/explore", responses=REFUSED)
@@ -151,7 +153,9 @@ async def assess(form: AssessForm, request: Request) -> dict[str, Any]:
 @router.post("/v1/explore/save", response_class=Response, responses={**REFUSED, 200: {"content": {"text/html": {}}}})
 async def save(form: SaveForm, request: Request) -> Response:
     """Return the attention as one file that needs nothing else, the page that `dragoman attend` writes."""
-    pictures = [await _with_explorer(one, request, partial(_picture, one, form)) for one in form.forms]
+    async with _admitted(form, request):
+        service = service_of(request)
+        pictures = [await service.compute(one.model, _exploring(partial(_picture, one, form))) for one in form.forms]
     headers = {"Content-Disposition": 'attachment; filename="attention.html"', "X-Content-Type-Options": "nosniff"}
     return HTMLResponse(attention_page(pictures), headers=headers)
 
@@ -249,17 +253,36 @@ def assessment_table(found: Assessment) -> dict[str, Any]:
     }
 
 
-async def _with_worker(
-    form: ExploreForm | AssessForm, request: Request, work: Callable[[TorchWorker], Result]
-) -> Result:
+@asynccontextmanager
+async def _admitted(form: SentenceForm, request: Request) -> AsyncIterator[None]:
+    """Let a request within the limits of the service pass, and count its sentence: once, and only if it is translated."""
+    settings = settings_of(request)
+    characters = check_size([form.text], settings)
+    if isinstance(form, ExploreForm) and (form.beam or 1) > settings.max_n_best:
+        raise TooLargeError(
+            f"a beam of {form.beam} is too large; ask for at most {settings.max_n_best}",
+            size=form.beam or 1,
+            limit=settings.max_n_best,
+        )
+    counted = 0 if isinstance(form, AssessForm | ComputationForm) else characters
+    async with admitted(request, [form.text], counted):
+        yield
+
+
+async def _with_worker(form: SentenceForm, request: Request, work: Callable[[TorchWorker], Result]) -> Result:
     """Do something with a model, in its turn."""
-    async with admitted(request, [form.text], len(form.text)):
+    async with _admitted(form, request):
         return await service_of(request).compute(form.model, work)
 
 
 async def _with_explorer(form: ExploreForm, request: Request, work: Callable[[Explorer], Result]) -> Result:
     """Do something with the explorer of a model, in its turn."""
-    return await _with_worker(form, request, lambda worker: work(Explorer(worker.translator)))
+    return await _with_worker(form, request, _exploring(work))
+
+
+def _exploring(work: Callable[[Explorer], Result]) -> Callable[[TorchWorker], Result]:
+    """Return what does something with the explorer of a model."""
+    return lambda worker: work(Explorer(worker.translator))
 
 
 def explored(form: ExploreForm, explorer: Explorer) -> tuple[Exploration, tuple[UsedTerm, ...]]:

@@ -246,7 +246,7 @@ onChange("language", (language) => ({ language }));
 onChange("model", (model) => ({ model, ...afresh, beside: null }));
 onChange("target", (into) => ({ target: into, ...afresh, beside: null }));
 onChange("beside", (model) => ({ beside: model ? { model, layer: 0, head: 0, word: -1 } : null }));
-onChange("beam", (beam) => ({ beam: Math.min(12, Math.max(0, Math.round(Number(beam)))) || null }));
+onChange("beam", (beam) => ({ beam: Math.min(10, Math.max(0, Math.round(Number(beam)))) || null }));
 onChange("temperature", (temperature) => ({ temperature: Number(temperature) }));
 at("temperature").addEventListener("input", () => { at("degrees").textContent = Number(at("temperature").value).toFixed(1); });
 at("off").addEventListener("click", () => set({
