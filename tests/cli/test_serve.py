@@ -53,6 +53,17 @@ def test_what_cannot_be_served_is_refused(trained: Trained, tmp_path: Path) -> N
     assert "--port" in refusal("serve", trained("rnn"), "--host", "192.0.2.1")
 
 
+@needs_server
+def test_a_file_of_keys_that_is_not_there_is_named(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.serving.server.run", lambda service, settings, listener, *, keys: listener.close())
+    place = tmp_path / "keys.sqlite"
+    missing, there = (dragoman("serve", trained("rnn"), "--port", 0, "--keys", one) for one in (place, __file__))
+    assert f"There is no file {place} yet" in missing.errors and f"dragoman keys add {place} NAME" in missing.errors
+    assert there.code == 0 and "There is no file" not in there.errors
+
+
 def test_missing_packages_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     import dragoman.cli.serve
 

@@ -1,5 +1,6 @@
 """`dragoman serve`."""
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Annotated, Literal
 
@@ -52,7 +53,7 @@ def serve(
             '`pip install "dragoman[serve]"`'
         )
     from dragoman.serving.models import check_glossaries, loader, read_offers
-    from dragoman.serving.server import is_private, listen, make_service, run
+    from dragoman.serving.server import listen, make_service, run
     from dragoman.serving.settings import ServiceSettings
     from dragoman.settings import override, parse
 
@@ -65,7 +66,18 @@ def serve(
     shown = f"[{address}]" if ":" in address else address
     for offer in offers:
         note(f"{offer.name} translates {offer.directions}")
-    if not is_private(host) and keys is None:
-        note("Everybody who reaches this address can translate; keep it behind a firewall or a proxy with keys.")
+    for remark in _remarks(host, keys):
+        note(remark)
     note(f"Serving on http://{shown}:{bound} (interface: http://{shown}:{bound}/docs; Ctrl-C ends)")
     run(service, chosen, listener, keys=keys)
+
+
+def _remarks(host: str, keys: str | None) -> Iterator[str]:
+    """Yield what there is to say about who can translate."""
+    from dragoman.serving.server import is_private
+    from dragoman.serving.store import exists
+
+    if keys is None and not is_private(host):
+        yield "Everybody who reaches this address can translate; keep it behind a firewall or a proxy with keys."
+    if keys is not None and not exists(keys):
+        yield f"There is no file {keys} yet: nobody can translate until `dragoman keys add {keys} NAME` has made a key."
