@@ -45,7 +45,7 @@ async def translate(form: TranslateForm, request: Request) -> Response:
 
 @router.post("/v1/detect", response_model=DetectionsForm, responses=REFUSED)
 async def detect(form: DetectForm, request: Request) -> Response:
-    """Say which of the served languages a text may be in. Without py3langid, several languages cannot be told apart (400)."""
+    """Say which of the source languages served a text may be in. Without py3langid, several cannot be told apart (400)."""
     check_size([form.text], settings_of(request))
     await admit(request, [form.text], 0)
     found = await run_in_threadpool(service_of(request).detect, form.text)

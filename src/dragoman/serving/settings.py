@@ -39,7 +39,7 @@ class ServiceSettings(Settings):
     drain_s: float = Field(default=20.0, ge=0)
     """How long requests in progress may take to end when the service is told to stop."""
     memory_mb: float | None = Field(default=None, gt=0)
-    """Megabytes that weights may take together; the models used longest ago leave. None means half of the machine's memory."""
+    """Megabytes that weights may take together; the models used longest ago leave. None means half of the free memory."""
     origins: tuple[str, ...] = ()
     """Origins whose pages may call the service (CORS), `*` for all; none unless given."""
     log_text: bool = False
