@@ -225,7 +225,7 @@ class _Deadline:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError:
             raise TooSlowError(
-                f"the translation was not ready after {self.seconds:g} seconds; send less text at a time"
+                f"the translation was not ready after {self.seconds:g} seconds; send less text at a time, or try again later"
             ) from None
 
 
