@@ -11,7 +11,11 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 from tests.end_to_end.test_page import browsing, page_of, type_and_wait
-from tests.serving.test_exploring import ENSEMBLE, TEXT, TRANSFORMER
+from tests.serving.test_exploring import ENSEMBLE, RECURRENT, TEXT, TRANSFORMER
+
+from dragoman.serving.gate import KeyGate
+from dragoman.serving.keys import Keys
+from dragoman.serving.store import MEMORY, open_store
 
 
 def follow(page: Any, link: dict[str, Any]) -> None:
@@ -226,3 +230,43 @@ def test_in_a_browser_heads_are_switched_off_one_by_one_and_named() -> None:
         assert heads.inner_text() == "Off: Every layer, head 1; Every layer, head 2"
         off.click()
         assert heads.inner_text() == "Off: Every layer, head 1"
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_link_keeps_its_second_model_until_there_is_a_key() -> None:
+    keys = Keys(open_store(MEMORY))
+    with page_of(TRANSFORMER, RECURRENT, gate=KeyGate(keys), refused="403") as page:
+        follow(page, {"beside": {"model": RECURRENT, "layer": 0, "head": 0, "word": -1}})
+        problem = page.locator(".problem", has_text="unknown or was revoked")
+        for key in ("wrong", keys.add("page")):
+            page.locator("#key").fill(key)
+            page.locator("#key").press("Enter")
+            problem.first.wait_for(state="visible" if key == "wrong" else "hidden")  # though nothing was typed
+        type_and_wait(page)
+        page.locator("section.run:nth-of-type(2) button.token").first.wait_for()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_a_link_to_a_second_model_that_is_not_served_says_so() -> None:
+    with page_of(TRANSFORMER, RECURRENT, refused="Failed to load") as page:
+        follow(page, {"text": TEXT, "beside": {"model": "another", "layer": 0, "head": 0, "word": -1}})
+        page.locator("section.run:nth-of-type(2) .problem", has_text="no model `another`").wait_for()
+        assert page.locator("h2", has_text="another").is_visible()
+        assert page.locator("#beside option").all_inner_texts() == ["none", RECURRENT, "another"]
+        page.locator("#beside").select_option(RECURRENT)
+        page.locator("section.run:nth-of-type(2) button.token").first.wait_for()
+        assert page.locator(".problem").nth(1).is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_models_are_asked_for_again_after_a_service_was_gone() -> None:
+    with page_of(TRANSFORMER, ENSEMBLE, refused="Failed to load") as page:
+        page.route("**/v1/**", lambda route: route.abort())
+        follow(page, {})
+        page.locator(".problem", has_text="does not answer").wait_for()  # though nothing was typed
+        page.unroute("**/v1/**")
+        type_and_wait(page)
+        assert page.locator("#model option").count() == 2 and page.locator(".problem").first.is_hidden()

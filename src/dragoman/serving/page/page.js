@@ -19,7 +19,8 @@ const panels = [
 ];
 at("runs").append(...panels.map((one) => one.root));
 
-const modelOf = (number) => served.find((one) => one.name === (number ? state.beside?.model : state.model)) ?? served[0];
+const modelOf = (number) =>
+  served.find((one) => one.name === (number ? state.beside?.model : state.model)) ?? (number ? undefined : served[0]);
 const onlyTranslates = (number) => modelOf(number)?.explorable === false;
 const targetsOf = (model) => [...new Set((model?.directions ?? []).map(([, target]) => target))];
 const target = () => (targetsOf(modelOf(0)).includes(state.target) ? state.target : targetsOf(modelOf(0))[0] ?? null);
@@ -44,7 +45,7 @@ function set(change) {
   at("answer").textContent = "";
   state = { ...state, ...change };
   write(state);
-  return update();
+  return served.length ? update() : learn();
 }
 async function update() {
   show();
@@ -118,14 +119,16 @@ function show() {
   const missing = served.length && state.model && modelOf(0).name !== state.model ? state.model : undefined; // of a link
   chosen("model", served.map((one) => one.name), missing ? "" : modelOf(0)?.name, missing);
   chosen("target", targetsOf(modelOf(0)), target());
-  chosen("beside", others().map((one) => one.name), state.beside?.model ?? "", all.alone);
+  const compared = new Set([...others().map((one) => one.name), ...(state.beside ? [state.beside.model] : [])]);
+  chosen("beside", [...compared], state.beside?.model ?? "", all.alone);
   const found = runs[0].found, weights = found?.weights;
   at("off").setAttribute("aria-pressed", `${state.off.some(isShown)}`);
   at("heads").textContent = state.off.length ? all.heads(state.off.map(([layer, head]) => all.which(layer, head))) : "";
   at("off").hidden = at("save").hidden = !weights;
   at("runs").classList.toggle("two", Boolean(state.beside));
   panels[1].root.hidden = !state.beside;
-  const shownAs = (number) => ({ target: target(), name: state.beside ? modelOf(number)?.name : "", plain: onlyTranslates(number) });
+  const names = [modelOf(0)?.name, state.beside?.model];
+  const shownAs = (number) => ({ target: target(), name: state.beside ? names[number] : "", plain: onlyTranslates(number) });
   panels[0].show(found, { ...state, ...shownAs(0) });
   panels[1].show(state.beside ? runs[1].found : null, { layer: 0, head: 0, word: -1, ...state.beside, ...shownAs(1) });
   at("searched").hidden = !found?.tree;
@@ -287,9 +290,13 @@ window.addEventListener("hashchange", () => { state = read(); at("text").value =
 
 // Learn which models there are, and begin.
 async function learn() {
-  try { served = (await get("/v1/languages")).models; } catch (error) { at("keys").hidden = !wantsKey(error); }
-  if (state.beside && !others().some((one) => one.name === state.beside.model)) state.beside = DEFAULTS.beside;
-  update();
+  let problem;
+  try { served = (await get("/v1/languages")).models; } catch (error) { problem = error; }
+  at("keys").hidden = !wantsKey(problem);
+  if (modelOf(1) && !others().includes(modelOf(1))) state.beside = DEFAULTS.beside;
+  await update();
+  const told = state.text.trim(); // what was asked has failed for the same reason
+  if (problem && problem.code !== "missing_key" && !told) panels[0].complain(problem);
 }
 at("text").value = state.text;
 learn();
