@@ -270,3 +270,14 @@ def test_in_a_browser_models_are_asked_for_again_after_a_service_was_gone() -> N
         page.unroute("**/v1/**")
         type_and_wait(page)
         assert page.locator("#model option").count() == 2 and page.locator(".problem").first.is_hidden()
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_that_allows_no_more_changes_of_the_address_the_page_goes_on() -> None:
+    with page_of(TRANSFORMER) as page:
+        page.evaluate(
+            "() => { history.replaceState = () => { throw new DOMException('too many', 'SecurityError'); }; }"
+        )
+        type_and_wait(page)
+        assert page.locator("#runs button.token").count() > 0

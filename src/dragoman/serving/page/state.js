@@ -31,5 +31,6 @@ export function read() {
 export function write(state) {
   const same = (key, value) => key !== "language" && JSON.stringify(value) === JSON.stringify(DEFAULTS[key]);
   const changed = Object.entries(state).filter(([key, value]) => !same(key, value));
-  history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(Object.fromEntries(changed)))}`);
+  const address = `#${encodeURIComponent(JSON.stringify(Object.fromEntries(changed)))}`;
+  try { history.replaceState(null, "", address); } catch { /* too many changes for this browser: the next one holds them all */ }
 }
