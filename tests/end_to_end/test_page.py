@@ -241,10 +241,13 @@ def test_in_a_browser_two_models_stand_side_by_side_and_are_saved(scheme: str) -
         assert page.locator("section.run:nth-of-type(2) button[aria-pressed=true]").count() == 1
         assert page.locator("#word").is_hidden()
         check_accessibility(page)
-        with page.expect_download() as download:
+        with page.expect_request("**/v1/explore/save") as asked, page.expect_download() as download:
             page.locator("#save").click()
         assert download.value.suggested_filename == "attention.html"
         assert download.value.path().read_text().count("<figure>") == 2
+        assert (
+            asked.value.post_data_json["target"] == "target"
+        )  # which a second model of several languages must be told
         page.locator("#beside").select_option("")
         page.locator("section.run:nth-of-type(2)").wait_for(state="hidden")
 

@@ -281,3 +281,19 @@ def test_in_a_browser_that_allows_no_more_changes_of_the_address_the_page_goes_o
         )
         type_and_wait(page)
         assert page.locator("#runs button.token").count() > 0
+
+
+@pytest.mark.slow
+@browsing
+def test_in_a_browser_the_language_of_the_sentence_is_chosen_where_there_are_several() -> None:
+    with page_of(TRANSFORMER, refused="Failed to load") as page:
+        pairs = [["source", "target"], ["other", "target"]]
+        model = {"name": TRANSFORMER, "directions": pairs, "loaded": False, "attends": True, "explorable": True}
+        page.route("**/v1/languages", lambda route: route.fulfill(json={"languages": [], "models": [model]}))
+        follow(page, {"text": TEXT})
+        page.locator("#runs button.token").first.wait_for()
+        assert page.locator("#source").input_value() == "source" and page.locator("#target").is_hidden()
+        with page.expect_request("**/v1/explore") as asked:
+            page.locator("#source").select_option("other")
+        assert asked.value.post_data_json["source"] == "other"
+        page.locator(".problem", has_text="from `source` to `target`, not from `other`").wait_for()

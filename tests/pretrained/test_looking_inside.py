@@ -88,6 +88,31 @@ def test_assessed_words_are_those_of_the_text(run: Path) -> None:
         assert LEAKS.search(told["translation"]) is None
 
 
+def test_a_service_explores_it_in_its_usual_direction_and_in_others(run: Path) -> None:
+    pytest.importorskip("fastapi")
+    from fastapi.testclient import TestClient
+
+    from dragoman.serving import exploring, routes
+    from dragoman.serving.app import create_app
+    from dragoman.serving.models import Models, loader, read_offers
+    from dragoman.serving.service import TranslationService
+    from dragoman.serving.settings import ServiceSettings
+
+    settings = ServiceSettings()
+    load = loader(device="cpu", maximum_length=12)
+    models = Models(read_offers([run], device="cpu"), load, settings=settings.engine)
+    app = create_app(TranslationService(models, settings), settings, routers=(routes.router, exploring.router))
+    with TestClient(app) as client:
+        (model,) = client.get("/v1/languages").json()["models"]
+        assert tuple(model["directions"][0]) in WAYS.values()
+        for source, target in (model["directions"][0], model["directions"][-1]):
+            asked = {"text": SOURCES[0], "source": source, "target": target}
+            found = client.post("/v1/explore", json=asked)
+            assert found.status_code == 200, found.json()
+            why = client.post("/v1/explore/assess", json={**asked, "translation": TARGET})
+            assert why.status_code == 200, why.json()
+
+
 def _without_style(html: str) -> str:
     """Return a page without its styles and scripts."""
     return re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)

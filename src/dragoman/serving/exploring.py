@@ -25,6 +25,7 @@ from dragoman.serving.forms import REFUSED, Form
 from dragoman.serving.interface import TooLargeError
 from dragoman.serving.translating import admitted, check_size
 from dragoman.serving.workers import TorchWorker
+from dragoman.text.frames import Between
 
 router = APIRouter()
 
@@ -58,13 +59,20 @@ class ForcedForm(Form):
 
 
 class SentenceForm(Form):
-    """A sentence, its target language, and a model."""
+    """A sentence, its languages, and a model."""
 
     text: str = Field(max_length=2000)
+    source: str | None = None
+    """Language of the sentence, for models that must know it."""
     target: str | None = None
     """Language to translate into, for models of several."""
     model: str | None = None
     """Name of the model; the first one unless given."""
+
+    @property
+    def between(self) -> str | Between | None:
+        """The languages as translators take them."""
+        return Between(self.source, self.target) if self.source else self.target
 
 
 class ExploreForm(SentenceForm):
@@ -84,7 +92,7 @@ class ExploreForm(SentenceForm):
         forced = tuple(Forced(one.step, tuple(one.weights), one.layer, one.head) for one in self.forced)
         changed = Interventions(forced, tuple(self.off), self.temperature)
         beam = {} if self.beam is None else {"beam": self.beam}
-        return {"interventions": changed, "to": self.target, **beam}
+        return {"interventions": changed, "to": self.between, **beam}
 
 
 class WhyNotForm(ExploreForm):
@@ -144,7 +152,7 @@ async def assess(form: AssessForm, request: Request) -> dict[str, Any]:
     """Tell how far a translation can be trusted: alarms, and confidence where the run has a calibration."""
 
     def work(worker: TorchWorker) -> dict[str, Any]:
-        (found,) = worker.assessor.assess([form.text], [form.translation], to=form.target)
+        (found,) = worker.assessor.assess([form.text], [form.translation], to=form.between)
         return assessment_table(found)
 
     return await _with_worker(form, request, work)

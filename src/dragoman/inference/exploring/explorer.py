@@ -25,6 +25,7 @@ from dragoman.inference.torch_engine import previous_of
 from dragoman.inference.translation import UsedTerm
 from dragoman.inference.translator import Translator
 from dragoman.interfaces import DecoderState
+from dragoman.text.frames import Between
 from dragoman.tree import map_tensors
 
 UNCHANGED = Interventions()
@@ -121,7 +122,7 @@ class Explorer:
         prefix: Sequence[int] = (),
         interventions: Interventions = UNCHANGED,
         alternatives: int = 8,
-        to: str | None = None,
+        to: str | Between | None = None,
         **decoding: Any,
     ) -> Exploration:
         """Translate a sentence with beam search, beginning with the tokens `prefix`, and tell everything about it.
@@ -147,7 +148,7 @@ class Explorer:
             return self._exploration(tree, recorder.steps, begun, alternatives=alternatives, beam=settings.beam)
 
     def require_terms(
-        self, source: str, *, to: str | None = None, **decoding: Any
+        self, source: str, *, to: str | Between | None = None, **decoding: Any
     ) -> tuple[list[int], tuple[UsedTerm, ...]]:
         """Return the prefix with which `explore` writes a translation with the terms of the glossary, and what became of them.
 
@@ -167,7 +168,7 @@ class Explorer:
         prefix: Sequence[int] = (),
         chosen: Sequence[int] = (),
         interventions: Interventions = UNCHANGED,
-        to: str | None = None,
+        to: str | Between | None = None,
         **decoding: Any,
     ) -> WhyNot:
         """Say why a translation that begins with `prefix` does not go on with a word, given as text or as tokens.
@@ -199,7 +200,7 @@ class Explorer:
         layer: int = 1,
         head: int = 1,
         interventions: Interventions = UNCHANGED,
-        to: str | None = None,
+        to: str | Between | None = None,
     ) -> Computation:
         """Show how one layer and head computed its weights for the last token of `path`. InputError without attention."""
         settings = self._settings({})
@@ -226,7 +227,7 @@ class Explorer:
         session = self.translator.engine.session
         return session.computing(session.pack(settings.precision), rows=settings.size)
 
-    def _begin(self, source: str, settings: DecodingSettings, to: str | None, *, least: int) -> _Begun:
+    def _begin(self, source: str, settings: DecodingSettings, to: str | Between | None, *, least: int) -> _Begun:
         """Read a sentence, and what its target begins with."""
         (request,) = self.translator.requests([source], to=to)
         codec, ids, device = self.translator.source, request.sources[0], self.translator.device

@@ -23,13 +23,12 @@ const modelOf = (number) =>
   served.find((one) => one.name === (number ? state.beside?.model : state.model)) ?? (number ? undefined : served[0]);
 const onlyTranslates = (number) => modelOf(number)?.explorable === false;
 const targetsOf = (model) => [...new Set((model?.directions ?? []).map(([, target]) => target))];
-const target = () => (targetsOf(modelOf(0)).includes(state.target) ? state.target : targetsOf(modelOf(0))[0] ?? null);
-// Models that translate into the same language, from the same one.
-function others() {
-  const own = modelOf(0);
-  const sources = (one) => one.directions.filter(([, into]) => into === target()).map(([from]) => from);
-  return served.filter((one) => one !== own && sources(one).some((from) => sources(own).includes(from)));
-}
+const sourcesOf = (model, into = target()) => (model?.directions ?? []).filter(([, to]) => to === into).map(([from]) => from);
+const among = (codes, code) => (codes.includes(code) ? code : codes[0] ?? null);
+const target = () => among(targetsOf(modelOf(0)), state.target);
+const source = () => among(sourcesOf(modelOf(0)), state.source);
+// Models that translate between the same languages.
+const others = () => served.filter((one) => one !== modelOf(0) && sourcesOf(one).includes(source()));
 
 // What is asked of a model; the one beside it is changed in nothing but beam and temperature.
 function body(number, more = {}) {
@@ -37,8 +36,9 @@ function body(number, more = {}) {
   const temperature = onlyTranslates(number) ? 1 : state.temperature;
   const asIs = { ...UNCHANGED, model: number ? state.beside.model : model };
   const own = number || onlyTranslates(0) ? asIs : { model, prefix, forced, off };
+  const from = sourcesOf(modelOf(number)).length > 1 ? { source: source() } : {};
   const into = targetsOf(modelOf(number)).length > 1 ? { target: target() } : {};
-  return { text, ...own, ...into, temperature, beam, ...more };
+  return { text, ...own, ...from, ...into, temperature, beam, ...more };
 }
 
 function set(change) {
@@ -87,18 +87,18 @@ async function ask(number) {
     const found = { ...await post("/v1/explore", wanted, signal), wanted, usual: written };
     found.ms = Math.round(performance.now() - begun);
     finish(found);
-    const { text, model, target: into } = wanted;
-    const assessment = await post("/v1/explore/assess", { text, model, target: into, translation: found.text }, signal);
+    const { text, model, source: from, target: into } = wanted;
+    const assessed = { text, model, source: from, target: into, translation: found.text };
+    const assessment = await post("/v1/explore/assess", assessed, signal);
     return finish({ ...found, assessment });
   } catch (error) { return finish(run.found?.wanted === wanted ? run.found : written && { text: written }, error); }
 }
 
 // Show an unchanged translation as it is written, and return it.
 async function stepwise(number, wanted, signal) {
-  const into = target();
-  const [from] = modelOf(number)?.directions.find(([, to]) => to === into) ?? [];
+  const [from, into] = [source(), target()];
   const changed = wanted.prefix.length || wanted.forced.length || wanted.off.length || wanted.temperature !== 1;
-  if (changed || !from) return null;
+  if (changed || !from || !modelOf(number)) return null;
   const { text, model, beam } = wanted;
   const asked = { text, model: model ?? modelOf(0).name, beam, source: from, target: into, split: "none" };
   return stream(asked, signal, (written) => { if (!signal.aborted) panels[number].write(written); });
@@ -110,7 +110,7 @@ function show() {
   document.querySelectorAll("[data-words]").forEach((one) => { one.textContent = all[one.dataset.words]; });
   document.querySelectorAll("[data-label]").forEach((one) => { one.setAttribute("aria-label", all[one.dataset.label]); });
   at("language").value = state.language;
-  at("text").lang = languageTag(modelOf(0)?.directions.find(([, into]) => into === target())?.[0]);
+  at("text").lang = languageTag(source());
   at("temperature").value = state.temperature;
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
@@ -118,6 +118,7 @@ function show() {
   at("temperature").parentElement.hidden = onlyTranslates(0) && (!state.beside || onlyTranslates(1));
   const missing = served.length && state.model && modelOf(0).name !== state.model ? state.model : undefined; // of a link
   chosen("model", served.map((one) => one.name), missing ? "" : modelOf(0)?.name, missing);
+  chosen("source", sourcesOf(modelOf(0)), source());
   chosen("target", targetsOf(modelOf(0)), target());
   const compared = new Set([...others().map((one) => one.name), ...(state.beside ? [state.beside.model] : [])]);
   chosen("beside", [...compared], state.beside?.model ?? "", all.alone);
@@ -219,7 +220,8 @@ async function upload() {
   at("fetch").hidden = true;
   told("");
   if (!file) return;
-  const asked = { target: target(), model: modelOf(0)?.name };
+  const { source: from } = body(0);
+  const asked = { source: from, target: target(), model: modelOf(0)?.name };
   try {
     let total = 0;
     const tell = (progress) => {
@@ -247,6 +249,7 @@ const onChange = (id, change) => at(id).addEventListener("change", () => set(cha
 const afresh = { prefix: [], forced: [], off: [], word: -1, layer: 0, head: 0 };
 onChange("language", (language) => ({ language }));
 onChange("model", (model) => ({ model, ...afresh, beside: null }));
+onChange("source", (from) => ({ source: from, ...afresh, beside: null }));
 onChange("target", (into) => ({ target: into, ...afresh, beside: null }));
 onChange("beside", (model) => ({ beside: model ? { model, layer: 0, head: 0, word: -1 } : null }));
 onChange("beam", (beam) => ({ beam: Math.min(10, Math.max(0, Math.round(Number(beam)))) || null }));
@@ -257,7 +260,8 @@ at("off").addEventListener("click", () => set({
 }));
 at("reset").addEventListener("click", () => set({ ...UNCHANGED, beam: null }));
 at("save").addEventListener("click", async () => {
-  const asked = body(0, { beside: runs[1].found?.weights ? state.beside.model : null });
+  const both = { source: source(), target: target(), beside: runs[1].found?.weights ? state.beside.model : null };
+  const asked = body(0, both);
   try { await download("/v1/explore/save", asked, "attention.html"); } catch (error) { panels[0].complain(error); }
 });
 at("keys").addEventListener("submit", (event) => {

@@ -3,7 +3,7 @@ import { WORDS } from "./words.js";
 
 export const UNCHANGED = { prefix: [], forced: [], off: [], temperature: 1 };
 export const DEFAULTS = {
-  text: "", model: null, target: null, ...UNCHANGED, beam: null, layer: 0, head: 0, word: -1,
+  text: "", model: null, source: null, target: null, ...UNCHANGED, beam: null, layer: 0, head: 0, word: -1,
   beside: null, // a second model: { model, layer, head, word }
   language: navigator.language.startsWith("vi") ? "vi" : "en",
 };
@@ -14,7 +14,7 @@ const list = Array.isArray;
 const filled = (value) => list(value) && value.length > 0 && value.every(list);
 const orNull = (fits) => (value) => value === null || fits(value);
 const FITS = {
-  text, model: orNull(text), target: orNull(text), prefix: list, off: (value) => list(value) && value.every(list), temperature: Number.isFinite,
+  text, model: orNull(text), source: orNull(text), target: orNull(text), prefix: list, off: (value) => list(value) && value.every(list), temperature: Number.isFinite,
   forced: (value) => list(value) && value.every((one) => filled(one?.weights)),
   beam: orNull(index), layer: index, head: index, word: (value) => value === -1 || index(value),
   beside: orNull((value) => text(value.model)), language: (value) => Object.hasOwn(WORDS, value),

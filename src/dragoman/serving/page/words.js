@@ -23,7 +23,7 @@ export const WORDS = {
   en: {
     theme: "Theme", themeSystem: "system", themeLight: "light", themeDark: "dark",
     lead: "Type a sentence, and watch the translator attend.", model: "Model", language: "Language", source: "Sentence",
-    target: "Translate into", beside: "Compare with", alone: "none", changes: "Models and changes", save: "Save", key: "API key", useKey: "Use it", weight: "Weight",
+    from: "Translate from", target: "Translate into", beside: "Compare with", alone: "none", changes: "Models and changes", save: "Save", key: "API key", useKey: "Use it", weight: "Weight",
     translation: "Translation", layer: "Layer", head: "Head", beam: "Beam", temperature: "Temperature", off: "Switch head off",
     reset: "Reset", mean: "mean", attention: "Where it looked", tree: "Beam tree",
     attentionHint: "Point at a word of the translation. Press a cell of the table to make the step look there, or drag it up and down: with a mouse, with a finger that rests on it first, or with + and − and Enter. Escape gives it up.",
@@ -52,7 +52,7 @@ export const WORDS = {
   vi: {
     theme: "Giao diện", themeSystem: "theo hệ thống", themeLight: "sáng", themeDark: "tối",
     lead: "Gõ một câu và xem mô hình dịch chú ý vào đâu.", model: "Mô hình", language: "Ngôn ngữ", source: "Câu nguồn",
-    target: "Dịch sang", beside: "So sánh với", alone: "không so sánh", changes: "Mô hình và thay đổi", save: "Lưu", key: "Khoá API", useKey: "Dùng khoá này", weight: "Trọng số",
+    from: "Dịch từ", target: "Dịch sang", beside: "So sánh với", alone: "không so sánh", changes: "Mô hình và thay đổi", save: "Lưu", key: "Khoá API", useKey: "Dùng khoá này", weight: "Trọng số",
     translation: "Bản dịch", layer: "Tầng", head: "Đầu chú ý", beam: "Kích thước chùm", temperature: "Nhiệt độ", off: "Tắt đầu chú ý này",
     reset: "Như ban đầu", mean: "trung bình", attention: "Mô hình đã nhìn vào đâu", tree: "Cây tìm kiếm chùm",
     attentionHint: "Trỏ vào một từ của bản dịch. Bấm một ô trong bảng để buộc bước giải mã ấy chỉ nhìn vào từ nguồn ở ô đó, hoặc kéo ô lên xuống: bằng chuột, bằng ngón tay sau khi giữ một lúc, hoặc bằng phím + và − rồi Enter. Phím Escape huỷ thay đổi.",
