@@ -1,9 +1,15 @@
 """Corpora and lines of the wrong size."""
 
+from pathlib import Path
+from typing import Any
+
+import pytest
 from tests.doctor.conftest import Examined, good
 
-from dragoman.data.settings import FilterSettings
+from dragoman.data.settings import DataSettings, FilterSettings
+from dragoman.doctor.examine import examine
 from dragoman.doctor.sizes import Limits
+from dragoman.settings import parse
 
 SHORT = FilterSettings(max_words=20, max_characters=None)
 
@@ -43,3 +49,22 @@ def test_a_model_that_is_too_large_is_a_warning(examined: Examined) -> None:
 def test_little_data_may_teach_more_to_a_trained_model(examined: Examined) -> None:
     limits = Limits(FilterSettings(), weights=60_000_000, trained=True)
     assert "too-little-data" not in [one.name for one in examined(good(300), every=True, limits=limits)]
+
+
+@pytest.mark.parametrize(
+    ("dev", "errors"),
+    [
+        ({"tsv": "a.tsv", "hold_out": {"modulo": 10**9, "keep": "held"}}, []),
+        ({"jsonl": "other.jsonl"}, ["unreadable-object"]),
+    ],
+)
+def test_a_dev_corpus_of_which_nothing_is_left_is_a_warning(
+    dev: dict[str, Any], errors: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in good(300)), encoding="utf-8")
+    (tmp_path / "other.jsonl").write_text('{"source": "a", "target": "b"}\n' * 30, encoding="utf-8")
+    table = {"source": "en", "target": "fr", "root": tmp_path, "train": [{"tsv": "a.tsv"}], "dev": [dev]}
+    found = examine(parse(DataSettings, table))
+    assert [one.name for one in found.of("error")] == errors
+    (few,) = [one for one in found.findings if one.name == "too-few-to-decide"]
+    assert few.severity == "warning" and "has no pairs, or `hold_out` keeps none" in few.what

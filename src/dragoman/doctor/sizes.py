@@ -89,9 +89,12 @@ class TooFew(Check):
         self.seen += len(chunk)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a finding if there are few."""
+        """Yield a finding if there are few, or none."""
         if self.patient.part != "train" and self.seen < FEW_FOR_TEST:
-            what = f"has {number_of(self.seen, 'pair')}: BLEU varies by about {INTERVAL / self.seen**0.5:.0f} points by chance"
+            what = "has no pairs, or `hold_out` keeps none of them"
+            if self.seen:
+                chance = f"BLEU varies by about {INTERVAL / self.seen**0.5:.0f} points by chance"
+                what = f"has {number_of(self.seen, 'pair')}: {chance}"
             yield self.finding(Tally(self.seen), what=what)
 
 
