@@ -79,6 +79,13 @@ def test_a_byte_order_mark_is_found_at_the_start_alone(examined: Examined) -> No
     assert names == ["zero-width", "byte-order-mark"]
 
 
+def test_each_file_with_a_byte_order_mark_is_named(examined: Examined) -> None:
+    pairs = good(300)
+    pairs[0] = ("\ufeff" + pairs[0][0], "\ufeff" + pairs[0][1])
+    found = [one.file for one in examined(pairs) if one.name == "byte-order-mark"]
+    assert [file.rpartition("/")[2] for file in found] == ["train.one", "train.two"]
+
+
 def test_mojibake_is_what_becomes_text_again() -> None:
     assert unmade("cÃ´tÃ©") and unmade("â€œyesâ€\x9d")
     assert not unmade("AMANHÃ!") and not unmade("Ä »")

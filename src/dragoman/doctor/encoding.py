@@ -133,7 +133,7 @@ class ByteOrderMark(LineCheck):
 
     def rows(self, side: Side) -> Rows:
         """Look at the first line of the corpus."""
-        first = not self.tallies[0].count and self.seen == len(side) and side.lines[0].startswith("\ufeff")
+        first = self.seen == len(side) and side.lines[0].startswith("\ufeff")
         return np.zeros(1 if first else 0, np.int64)
 
 
