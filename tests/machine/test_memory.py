@@ -29,6 +29,33 @@ def test_some_memory_is_free_here() -> None:
     assert free is None or free > 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("line", "folder", "files"),
+    [
+        ("0::/a/job", "a/job", ("memory.max", "memory.current", "")),
+        ("0::/elsewhere", "", ("memory.max", "memory.current", "")),
+        ("4:memory:/a/job", "memory/a", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")),
+    ],
+)
+def test_what_a_container_may_use_is_all_that_is_free(
+    line: str, folder: str, files: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").write_text(f"3:cpuset:/\n{line}\n", encoding="ascii")
+    group = tmp_path / "groups" / folder
+    group.mkdir(parents=True)
+    limit, used, prefix = files
+    (group / used).write_text("500000\n", encoding="ascii")
+    statistics = f"active_file 7\n{prefix}inactive_file 30000\n{prefix}active_file 1000\n"
+    (group / "memory.stat").write_text(statistics if prefix else statistics[14:], encoding="ascii")
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    for most, free in ((600_000, 131_000), (400_000, 0)):
+        (group / limit).write_text(f"{most}\n", encoding="ascii")
+        assert memory.free_memory() == free
+    (group / limit).write_text("max\n", encoding="ascii")
+    assert (memory.free_memory() or 0) > 1_000_000
+
+
 def test_the_memory_of_this_process_is_known() -> None:
     resident = memory.resident_memory()
     assert resident is None or 1e6 < resident < 1e12

@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from dragoman.errors import InputError
@@ -12,6 +14,11 @@ OUT_OF_MEMORY = re.compile(
     r"|multiplication overflow"
 )
 """Messages of torch and of the libraries of a GPU when memory runs out."""
+OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+"""Where Linux names the groups of processes that this one is in, and describes them (cgroups(7)): containers and queues limit
+the memory of a group."""
+OLD, NEW = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"), ("memory.max", "memory.current", "")
+"""Files with the limit and the use of a group, and how lines of its statistics begin, in both versions of groups."""
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
@@ -26,22 +33,45 @@ def ran_out_of_memory(error: BaseException) -> bool:
 
 
 def free_memory(device: str = "cpu") -> int | None:
-    """Return the free memory in bytes of a device, `cpu` or `cuda`; None if unknown."""
+    """Return the free memory in bytes of a device, `cpu` or `cuda`, as far as this process may use it; None if unknown."""
     if device == "cuda":
         import torch
 
         return int(torch.cuda.mem_get_info()[0])
+    return min([*_free_here(), *_left_in_groups()], default=None)
+
+
+def _free_here() -> Iterator[int]:
+    """Yield the free memory of this machine, if it is known."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             name, _, value = line.partition(":")
             if name == "MemAvailable":
-                return int(value.split()[0]) * 1024
+                yield int(value.split()[0]) * 1024
+                return
     except (OSError, ValueError, IndexError):
         pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+    with suppress(AttributeError, ValueError, OSError):
+        yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _left_in_groups() -> Iterator[int]:
+    """Yield what is left to each group of processes that this one is in, if its memory is limited."""
+    lines: list[str] = []
+    with suppress(OSError, ValueError):
+        lines = OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        _, kinds, place = line.split(":", 2)
+        if kinds not in ("", "memory"):
+            continue
+        root, names = (GROUPS / "memory", OLD) if kinds else (GROUPS, NEW)
+        own = root / place.strip("/")  # which a container may not see, but only the root
+        for group in (one for one in (own, *own.parents) if one.is_relative_to(root)):
+            with suppress(OSError, ValueError):  # no such group, or no limit
+                limit, used = (int((group / name).read_text(encoding="ascii")) for name in names[:2])
+                statistics = (group / "memory.stat").read_text(encoding="ascii")
+                cached = re.findall(rf"^{names[2]}(?:in)?active_file (\d+)$", statistics, re.MULTILINE)
+                yield max(limit - used + sum(map(int, cached)), 0)
 
 
 def resident_memory() -> int | None:
