@@ -73,6 +73,8 @@ def test_the_smallest_budget_says_how_far_training_goes(budget: Mapping[str, Any
 def test_without_a_probe_time_is_unknown() -> None:
     work = work_within(training(epochs=2), EPOCH, None)
     assert work is not None and (work.steps, work.seconds) == (100, None)
+    work = work_within(training(epochs=3, tokens_per_step=1000), EPOCH, None)  # of three batches
+    assert work is not None and (work.steps, work.epochs) == (50, pytest.approx(3))
     assert work_within(training(minutes=2), EPOCH, None) is None
     assert work_within(training(flops=2e9), EPOCH, None) is None
 
@@ -86,8 +88,7 @@ def test_a_plan_is_that_of_the_training(model: str, tmp_path: Path, short: Path)
     assert made.probe is not None and made.work is not None
     assert made.work.steps == progress.step and made.work.epochs == 2
     assert made.epoch.pairs == 300
-    if model != "masked_lm":
-        assert 2 * made.epoch.tokens == progress.tokens
+    assert 2 * made.epoch.tokens == pytest.approx(progress.tokens, rel=0.1 if model == "masked_lm" else 0)
     assert 2 * made.probe.flops_per_epoch == pytest.approx(progress.flops, rel=0.2)
     assert made.probe.tokens_per_second > 0 and made.probe.validation_seconds > 0
     assert made.probe.peak_memory is not None and made.probe.peak_memory > 1e6

@@ -35,6 +35,7 @@ from dragoman.runs.folder import Run
 from dragoman.runs.recipe import Recipe
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.contracts import Listener
+from dragoman.training.masking import MASK_RATE, MaskingStream
 from dragoman.training.reports import Silent
 from dragoman.training.selection import measure
 from dragoman.training.session import train_for_a_session
@@ -55,7 +56,7 @@ class Epoch:
 
     pairs: int
     tokens: int
-    """Target tokens, with </s>."""
+    """Target tokens, with </s>; of a masked language model about as many as it predicts."""
     batches: int
 
 
@@ -186,7 +187,9 @@ def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None =
 
 def work_within(training: OptimisationSettings, epoch: Epoch, probe: Probe | None) -> Work | None:
     """Return what the budgets allow, of which those in minutes and FLOPs need a probe; None if there are no others."""
-    steps = epoch.batches if probe is None else probe.steps_per_epoch
+    wanted = training.tokens_per_step
+    together = 1 if wanted is None else math.ceil(wanted * epoch.batches / max(epoch.tokens, 1))
+    steps = epoch.batches / together if probe is None else probe.steps_per_epoch
     used = {"steps": 1.0, "epochs": 1 / steps, "tokens": epoch.tokens / steps}
     if probe is not None:
         used["flops"] = probe.flops_per_epoch / steps
@@ -291,7 +294,10 @@ def _without_probe(
     memory = static_memory(Outline(trainer.model, trained), recipe.training, count)
     stream = _batches_of(trainer)
     outline = stream.outline()
-    epoch = Epoch(len(stream.store), round(outline.tokens), round(outline.batches))
+    tokens = outline.tokens
+    if isinstance(trainer.stream, MaskingStream):  # where no </s> is masked
+        tokens = MASK_RATE * (tokens - len(stream.store))
+    epoch = Epoch(len(stream.store), round(tokens), round(outline.batches))
     weights = sum(tensor.nbytes for tensor in own_tensors(trained).values())
     return Plan(
         recipe=recipe,
@@ -356,7 +362,7 @@ def _probed(plan: Plan, trainer: Trainer) -> Plan:
         precision=trainer.precision_name,
         steps_per_epoch=steps,
         seconds_per_step=seconds / steps,
-        tokens_per_second=stream.outline.tokens / seconds,
+        tokens_per_second=plan.epoch.tokens / seconds,
         flops_per_epoch=progress.flops / stream.cells * stream.outline.cells,
         validation_seconds=validation_seconds,
         peak_memory=peak,
