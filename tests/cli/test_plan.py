@@ -48,6 +48,12 @@ def test_without_a_probe_no_step_is_taken(tmp_path: Path):
     assert "with a probe only" in found.output
 
 
+def test_a_plan_says_that_only_the_first_phase_was_measured(tmp_path: Path):
+    phases = "training.phases=[{after: 0.9, reward: {samples: 2}}]"
+    found = dragoman("plan", recipe_file(tmp_path, "rnn", "training.steps=1000", phases))
+    assert any("first phase" in line and "`training.phases`" in line for line in found.lines), found.output
+
+
 def test_json_has_bytes_and_seconds(tmp_path: Path):
     table = json.loads(dragoman("plan", recipe_file(tmp_path, "rnn"), "--json").output)
     assert table["memory"]["total"] == sum(value for name, value in table["memory"].items() if name != "total")

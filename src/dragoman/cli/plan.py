@@ -139,6 +139,8 @@ def _time(made: "Plan") -> Iterator[str]:
     if work.seconds is not None:
         early = ", or less with `training.patience`" if made.recipe.training.patience else ""
         yield f"{'Time to finish':26} {clock(work.seconds):>14}   with {work.validations:,} validations{early}"
+        if made.recipe.training.phases:
+            yield "Time and memory are those of the first phase; a later one (`training.phases`) may take more, as with `reward`."
 
 
 def _speed(probe: "Probe") -> Iterator[str]:
