@@ -1,9 +1,16 @@
 """Pairs that were seen before."""
 
+from pathlib import Path
+
+import pytest
 from tests.doctor.conftest import Examined, good
 
+from dragoman.data.settings import DataSettings
 from dragoman.doctor.chunk import Side
+from dragoman.doctor.cleaning import Cleaning
 from dragoman.doctor.duplicates import both
+from dragoman.doctor.examine import examine
+from dragoman.settings import parse
 
 
 def test_copies_of_pairs_are_found(examined: Examined) -> None:
@@ -36,3 +43,14 @@ def test_the_hash_of_a_pair_knows_its_sides() -> None:
     one, two = Side(["a", "b"]).codes.hashes
     hashes = both(Side(["a", "b", "a"]).codes.hashes, Side(["b", "a", "b"]).codes.hashes).tolist()
     assert hashes[0] == hashes[2] != hashes[1] and one != two
+
+
+@pytest.mark.parametrize("second", ["fr", "de"])
+def test_translations_into_another_language_repeat_nothing(second: str, tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in good(300)), encoding="utf-8")
+    train = [{"tsv": "a.tsv", "languages": ["en", language]} for language in ("fr", second)]
+    table = {"source": "en", "target": "fr", "languages": ["en", "fr", "de"], "root": tmp_path, "train": train}
+    with Cleaning(tmp_path / "clean") as cleaner:
+        found = examine(parse(DataSettings, table), cleaner=cleaner).findings
+    names = [one.name for one in found if one.name in ("duplicate", "near-duplicate", "repeated-source")]
+    assert names == ["duplicate"] * (second == "fr") and cleaner.kept == 300 * (1 + (second == "de"))

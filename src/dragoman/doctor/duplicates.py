@@ -1,6 +1,9 @@
-"""Pairs that were seen before, and sources with several translations."""
+"""Pairs that were seen before, and sources with several translations: each into the same language, as in training."""
+
+from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.doctor.check import PairCheck, Patient
 from dragoman.doctor.chunk import Chunk, Rows
@@ -24,6 +27,11 @@ class Remembering(PairCheck):
     def __init__(self, patient: Patient, memory: Memory) -> None:
         super().__init__(patient)
         self.memory = memory
+        self._language = np.uint64(crc32(patient.languages[1].encode("utf-8", "surrogatepass")))
+
+    def known(self, seen: SeenHashes, hashes: Hashes) -> NDArray[np.bool_]:
+        """Remember what hashes stand for, and tell of which translations into this language have been seen before."""
+        return seen.add(np.maximum(mixed(hashes + self._language), np.uint64(1)))
 
 
 class Duplicates(Remembering):
@@ -38,7 +46,7 @@ class Duplicates(Remembering):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs with known hashes."""
-        known = self.memory.pairs.add(both(chunk.source.hashes, chunk.target.hashes))
+        known = self.known(self.memory.pairs, both(chunk.source.hashes, chunk.target.hashes))
         return np.flatnonzero(known & (chunk.source.words > 0) & (chunk.target.words > 0))
 
 
@@ -54,7 +62,7 @@ class NearDuplicates(Remembering):
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs with known letters that are not exact copies."""
         source, target = chunk.source.folded, chunk.target.folded
-        known = self.memory.folded.add(both(source.hashes, target.hashes))
+        known = self.known(self.memory.folded, both(source.hashes, target.hashes))
         known &= (source.lengths > 0) & (target.lengths > 0)
         known[chunk.found.get(Duplicates.name, [])] = False
         return np.flatnonzero(known)
@@ -69,7 +77,7 @@ class RepeatedSources(Remembering):
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find known sources in pairs that are not copies."""
-        known = self.memory.sources.add(chunk.source.hashes) & (chunk.source.words > 0)
+        known = self.known(self.memory.sources, chunk.source.hashes) & (chunk.source.words > 0)
         known[chunk.found.get(Duplicates.name, [])] = False
         return np.flatnonzero(known)
 
@@ -79,5 +87,5 @@ DUPLICATES = (Duplicates, NearDuplicates, RepeatedSources)
 
 
 def both(source: Hashes, target: Hashes) -> Hashes:
-    """Return a hash of each pair, never 0."""
-    return np.maximum(mixed(source * np.uint64(3) + target), np.uint64(1))
+    """Return a hash of each pair."""
+    return mixed(source * np.uint64(3) + target)
