@@ -74,6 +74,15 @@ def test_a_table_and_its_languages_may_be_given(files: tuple[Path, Path], tmp_pa
     assert found.code == 0 and "[wrong-script]" in found.output and "in its target" in found.output
 
 
+def test_the_fields_of_a_file_are_its_languages(tmp_path: Path) -> None:
+    rows = [json.dumps({"en": source, "fr": target}) for source, target in good(300)]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    unknown = dragoman("check", tmp_path / "a.jsonl")
+    assert unknown.code == 1 and "`fields`, which `dragoman check FILE` takes as --from and --to" in unknown.output
+    known = dragoman("check", tmp_path / "a.jsonl", "--from", "en", "--to", "fr")
+    assert known.lines[-1].startswith("300 pairs: 0 errors")
+
+
 def test_the_help_of_the_languages_is_about_files_not_runs() -> None:
     shown = " ".join(dragoman("check", "--help").output.split())
     assert "run of several languages" not in shown and shown.count("name of its file") == 2

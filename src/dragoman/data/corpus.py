@@ -247,7 +247,8 @@ def _field(table: Any, name: str, *, setting: Literal["fields", "document"] = "f
         raise LineFault("is not a JSON object", 'each line must hold one, such as {"en": ..., "fr": ...}')
     if name not in table:
         known = ", ".join(f"`{shorten(key)}`" for key in islice(table, 20)) or "none"
-        raise LineFault(f"has no field `{name}` (it has {known})", f"set `{setting}`")
+        given = ", which `dragoman check FILE` takes as --from and --to" if setting == "fields" else ""
+        raise LineFault(f"has no field `{name}` (it has {known})", f"set `{setting}`{given}")
     value = table[name]
     if type(value) not in ((str,) if setting == "fields" else (str, int)):
         raise LineFault(f"has a field `{name}` that is not text", f"set `{setting}` to what is")
