@@ -70,8 +70,9 @@ def test_another_script_is_found(languages: tuple[str, str], examined: Examined)
     assert (found.line, found.count, found.examples[0].texts) == (6, 1, (RUSSIAN,))
 
 
-def test_a_language_of_another_script_is_a_warning(examined: Examined) -> None:
-    found = [one for one in examined(good(300), languages=("en", "ru")) if one.name == "wrong-script"]
+@pytest.mark.parametrize("language", ["ru", "ru_RU"])
+def test_a_language_of_another_script_is_a_warning(language: str, examined: Examined) -> None:
+    found = [one for one in examined(good(300), languages=("en", language)) if one.name == "wrong-script"]
     assert [(one.severity, one.count) for one in found] == [("warning", 300)]
 
 
@@ -99,6 +100,28 @@ def test_no_room_for_temporary_files_is_noted(examined: Examined) -> None:
     module._model.cache_clear()
     assert [(one.severity, "no room for its temporary file" in one.what) for one in found] == [("note", True)]
     assert "TMPDIR" in found[0].advice
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_a_code_may_name_a_region(examined: Examined) -> None:
+    swapped = [(target, source) for source, target in good(300)]
+    found = examined(swapped, languages=("en-US", "fr_FR"))
+    assert [(one.name, one.severity) for one in found] == [("swapped-sides", "error")]
+    assert examined(good(300), languages=("en-US", "fr_FR")) == []
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+@pytest.mark.parametrize(
+    ("languages", "unknown"), [(("source", "target"), "`source` and `target`"), (("en", "fra_Latn"), "`fra_Latn`")]
+)
+def test_languages_that_the_identifier_does_not_know_are_noted(
+    languages: tuple[str, str], unknown: str, examined: Examined
+) -> None:
+    found = [
+        one for one in examined(good(300), languages=languages, every=True) if one.name == "languages-not-identified"
+    ]
+    assert [(one.severity, one.line) for one in found] == [("note", None)]
+    assert found[0].what.endswith(f"does not know {unknown}") and "--from and --to" in found[0].advice
 
 
 def test_a_tiny_corpus_is_not_called_swapped(examined: Examined) -> None:

@@ -83,6 +83,11 @@ def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
     assert list((tmp_path / "cache").glob("verdict-*")) == []
 
 
+def test_a_verdict_on_languages_that_are_not_known_is_kept(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    assert said(made(good(2500), "data.source=eng_Latn"), tmp_path / "cache") == []
+    assert len(list((tmp_path / "cache").glob("verdict-*"))) == 1
+
+
 def test_a_cache_that_cannot_be_written_costs_time_alone(made: Callable[..., Recipe], tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     assert said(made(good(2500)), tmp_path / "cache") == []

@@ -159,7 +159,7 @@ def examine(
             verdict.findings += faults.findings(corpus.pairs)
             verdict.findings += chain.from_iterable(check.findings() for check in checks)
     verdict.findings += [*shared.references.findings(), *shared.styles.findings(), *training.findings()]
-    verdict.findings += unidentified(_patient("train", data.train[0], data)) if data.train else []
+    verdict.findings += unidentified(training.corpora)
     verdict.findings = worst_first(_once(verdict.findings))
     verdict.seconds = time.monotonic() - began
     return verdict

@@ -1,7 +1,8 @@
 """Text in the wrong language: by its script, by the trigrams of the corpus itself, and by an identifier if it is installed."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -52,6 +53,7 @@ COMMON = ("en", "fr", "de", "es", "ru", "zh")
 """Languages that are found in corpora of any other."""
 NOT_IDENTIFIED = "languages-not-identified"
 """Name of the finding that says so."""
+_REGION = re.compile("(?:[-_](?:[a-z]{2}|[0-9]{3}|han[st]))+$")
 
 
 class Trigrams:
@@ -112,7 +114,7 @@ class WrongScript(LineCheck):
 
     def __init__(self, patient: Patient) -> None:
         super().__init__(patient)
-        self._expected = [LANGUAGE_NUMBERS.get(language) for language in patient.languages]
+        self._expected = [LANGUAGE_NUMBERS.get(without_region(language)) for language in patient.languages]
         self._turn = 0
 
     def see(self, chunk: Chunk) -> None:
@@ -207,7 +209,8 @@ class Identified(Check):
 
     def __init__(self, patient: Patient) -> None:
         super().__init__(patient)
-        self._identify = _identifier(patient.languages)
+        self._languages = without_region(patient.languages[0]), without_region(patient.languages[1])
+        self._identify = _identifier(self._languages)
         self._found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._tallies: dict[tuple[int, str], Tally] = {}
 
@@ -228,7 +231,7 @@ class Identified(Check):
 
     def findings(self) -> Iterator[Finding]:
         """Yield swapped sides as an error, other languages as warnings if a fifth of the windows has one."""
-        own = self.patient.languages
+        own = self._languages
         shares = [_shares(found) for found in self._found]
         others = (own[1], own[0])
         known = own[0] != own[1] and all(found.total() >= FEWEST for found in self._found)
@@ -252,24 +255,49 @@ def _shares(counts: Counter[str]) -> dict[str, float]:
     return {language: count / counts.total() for language, count in counts.most_common()}
 
 
+def without_region(language: str) -> str:
+    """Return the code of a language in small letters, without regions and the scripts of Chinese.
+
+    >>> without_region("pt-BR"), without_region("zh_Hans_CN"), without_region("kk-Latn")
+    ('pt', 'zh', 'kk-latn')
+    """
+    return _REGION.sub("", language.lower())
+
+
 def identifier_missing() -> bool:
     """Tell whether languages cannot be identified because the package for it is not installed."""
     return find_spec("py3langid") is None
 
 
-def unidentified(patient: Patient) -> Iterator[Finding]:
-    """Yield a note if languages cannot be identified here; the model is not read only to learn that."""
+def no_room() -> bool:
+    """Tell whether languages could not be identified for want of room; the model is not read only to learn that."""
+    return not identifier_missing() and _model.cache_info().currsize > 0 and _model() is None
+
+
+def unidentified(patients: Sequence[Patient]) -> Iterator[Finding]:
+    """Yield a note about the first corpus whose languages cannot be identified here; the model is not read only to learn that."""
     what = "was compared with its own trigrams and with scripts, but not with models of languages"
-    if identifier_missing():
-        what, advice = f"{what}: py3langid is not installed", 'install it with `pip install "dragoman[check]"`'
-    elif _model.cache_info().currsize and _model() is None:
-        what, advice = (
-            f"{what}: py3langid found no room for its temporary file",
-            "make room, or set TMPDIR to another folder",
-        )
-    else:
+    for patient in patients:
+        unknown = _unknown(patient.languages)
+        if identifier_missing():
+            what, advice = f"{what}: py3langid is not installed", 'install it with `pip install "dragoman[check]"`'
+        elif no_room():
+            what = f"{what}: py3langid found no room for its temporary file"
+            advice = "make room, or set TMPDIR to another folder"
+        elif unknown:
+            what = f"{what}: py3langid does not know {' and '.join(f'`{one}`' for one in unknown)}"
+            advice = "call languages by their codes of two letters, such as `en`, in the recipe or with --from and --to"
+        else:
+            continue
+        yield Finding(NOT_IDENTIFIED, "note", what, advice, patient.name)
         return
-    yield Finding(NOT_IDENTIFIED, "note", what, advice, patient.name)
+
+
+def _unknown(languages: Iterable[str]) -> list[str]:
+    """Return the languages that the identifier does not know; none where it has not been read."""
+    if not _model.cache_info().currsize or _model() is None:
+        return []
+    return [one for one in dict.fromkeys(languages) if without_region(one) not in _model().labels]
 
 
 @cache

@@ -15,7 +15,7 @@ from dragoman.data.findings import Finding
 from dragoman.data.settings import PhrasebookSettings
 from dragoman.data.store import fingerprints
 from dragoman.doctor.examine import VERSION, Verdict, examine
-from dragoman.doctor.languages import NOT_IDENTIFIED, identifier_missing
+from dragoman.doctor.languages import identifier_missing, no_room
 from dragoman.doctor.pairs import BlankPair, BlankSide
 from dragoman.doctor.sizes import Limits
 from dragoman.doctor.vocabulary import NAMES, TEXTS, vocabulary_findings
@@ -74,7 +74,7 @@ def check_data(recipe: Recipe, cache: Path, say: Callable[[str], object]) -> int
     if known is None:
         verdict = examine(recipe.data, limits=limits)
         known = _Known(verdict.findings, sum(one.pairs for one in verdict.corpora if one.part == "train"))
-        if identifier_missing() or all(one.name != NOT_IDENTIFIED for one in verdict.findings):
+        if not no_room():
             _keep(place, verdict)  # what there was no room for may be possible next time
     errors = [finding for finding in known.findings if finding.severity == "error"]
     if errors:
