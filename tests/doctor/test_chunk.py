@@ -22,7 +22,7 @@ def pairs(count: int) -> list[Pair]:
 @given(LINES)
 def test_counts_are_those_of_each_line(lines: list[str]) -> None:
     side = Side(lines)
-    joined = [line.replace("\n", " ") for line in lines]
+    joined = [line.replace("\n", "\u2028") for line in lines]
     assert side.codes.lengths.tolist() == [len(line.encode("utf-16-le")) // 2 for line in joined]
     basic = [line for line in joined if all(ord(character) < 0x10000 for character in line)]
     assert Side(basic or ["a"]).words.tolist() == [len(line.split()) for line in basic or ["a"]]
@@ -35,7 +35,7 @@ def test_lines_have_the_same_hash_if_they_are_the_same(lines: list[str]) -> None
     side = Side(lines)
     hashes = side.codes.hashes.tolist()
     assert 0 not in hashes
-    assert len(set(hashes)) == len({line.replace("\n", " ") for line in lines})
+    assert len(set(hashes)) == len({line.replace("\n", "\u2028") for line in lines})
 
 
 def test_hashes_do_not_depend_on_the_lines_around() -> None:

@@ -69,6 +69,14 @@ def test_lines_that_hold_no_pair_are_counted(tmp_path: Path) -> None:
     assert [(one.name, one.count) for one in found.of("error")] == [("missing-columns", 20)] and found.pairs == 0
 
 
+def test_ends_of_lines_inside_a_text_of_json_are_found(tmp_path: Path) -> None:
+    rows = [json.dumps({"en": source, "fr": target}) for source, target in good(300)]
+    rows[7] = json.dumps({"en": "One line,\nand another one.", "fr": "Une ligne,\net une autre."})
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    found = [one for one in verdict_of(tmp_path, jsonl="a.jsonl").findings if one.name == "control-characters"]
+    assert [(one.line, one.count) for one in found] == [(8, 1), (8, 1)]
+
+
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="there is no file"):
         verdict_of(tmp_path, tsv="nowhere.tsv")

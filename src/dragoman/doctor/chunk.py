@@ -56,7 +56,7 @@ class Side:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines: Sequence[str] = lines
         if "\n".join(lines).count("\n") >= max(len(lines), 1):
-            self.lines = [line.replace("\n", " ") for line in lines]
+            self.lines = [line.replace("\n", "\u2028") for line in lines]  # of JSON; an end of a line all the same
 
     def __len__(self) -> int:
         return len(self.lines)
