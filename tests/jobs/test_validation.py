@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.tiny import Trained
+from tests.tiny import Trained, recipe
 
 from dragoman.data.corpus import Pair
 from dragoman.errors import InputError
 from dragoman.interfaces import BOS, EOS
-from dragoman.jobs.validation import LanguageModelValidation
+from dragoman.jobs.validation import LanguageModelValidation, dev_pairs
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.runs.folder import open_run
 from dragoman.special_ids import SpecialIds
@@ -74,3 +74,12 @@ def test_dev_batches_are_padded_as_the_vocabulary_says(trained: Trained, kind: s
     ends = (batch.source.ids == 1).int().argmax(1)
     after = torch.arange(batch.source.ids.shape[1]) > ends[:, None]
     assert after.any() and (batch.source.ids[after] == 6).all() and (batch.target.ids[:, 0] == 0).all()
+
+
+def test_a_dev_corpus_that_has_no_part_in_validation_is_named() -> None:
+    heard: list[str] = []
+    corpora = "data.dev=[{phrasebook: dev, pairs: 30}, {phrasebook: test, pairs: 30}]"
+    assert len(dev_pairs(recipe("rnn", corpora, "training.validate_sentences=31"), heard.append)) == 31 and not heard
+    dev_pairs(recipe("rnn", corpora, "training.validate_sentences=30"), heard.append)
+    (said,) = heard
+    assert "uses no pair of phrasebook test" in said and "all 30" in said and "training.validate_sentences" in said

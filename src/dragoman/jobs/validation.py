@@ -145,7 +145,7 @@ def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
     """Return the first `training.validate_sentences` pairs of the dev corpora that have text on both sides.
 
     With several directions, equally many of each are taken.
-    `say` receives a message if some do not.
+    `say` receives a message if some do not, or if a whole corpus has no part in it.
     """
     pairs: list[Pair] = []
     blank: list[str] = []
@@ -162,4 +162,12 @@ def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
         )
     if not pairs:
         raise CorpusError("the dev corpus has no pairs; set `data.dev`, which is needed to choose the best weights")
-    return first_of_each_direction(pairs, recipe.training.validate_sentences)
+    chosen = first_of_each_direction(pairs, recipe.training.validate_sentences)
+    used, there = ({one.place.rpartition(", ")[0]: None for one in some} for some in (chosen, pairs))
+    if say is not None and len(used) < len(there):
+        unused = ", ".join(name for name in there if name not in used)
+        say(
+            f"Warning: validation uses no pair of {unused}: the dev corpora before it have all {len(chosen):,} that it takes; "
+            "raise training.validate_sentences."
+        )
+    return chosen
