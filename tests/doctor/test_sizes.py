@@ -51,6 +51,13 @@ def test_little_data_may_teach_more_to_a_trained_model(examined: Examined) -> No
     assert "too-little-data" not in [one.name for one in examined(good(300), every=True, limits=limits)]
 
 
+def test_a_training_corpus_of_which_nothing_is_left_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("one\tun\n", encoding="utf-8")
+    held = {"tsv": "a.tsv", "hold_out": {"modulo": 10**9, "keep": "held"}}
+    found = examine(parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": [held]}))
+    assert [one.what for one in found.of("warning")] == ["has 0 pairs, too few for a translator"]
+
+
 @pytest.mark.parametrize(
     ("dev", "errors"),
     [

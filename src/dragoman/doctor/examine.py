@@ -30,7 +30,7 @@ from dragoman.doctor.pairs import PAIRS
 from dragoman.doctor.sizes import SIZES, Limits, LongerThanModel, TooFew, TooLittle, TooLong, Training
 from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
-from dragoman.errors import CorpusError
+from dragoman.errors import CorpusError, number_of
 
 VERSION = 1
 """Verdicts of another version are not reused."""
@@ -85,8 +85,8 @@ class Verdict:
         >>> Verdict([], []).summary()
         '0 pairs: 0 errors, 0 warnings, 0 notes'
         """
-        counts = (f"{len(self.of(one))} {one}{'' if len(self.of(one)) == 1 else 's'}" for one in SEVERITIES)
-        return f"{self.pairs:,} pairs: {', '.join(counts)}"
+        counts = (number_of(len(self.of(one)), one) for one in SEVERITIES)
+        return f"{number_of(self.pairs, 'pair')}: {', '.join(counts)}"
 
     def table(self) -> dict[str, Any]:
         """Return the verdict ready for JSON."""
@@ -144,6 +144,7 @@ def examine(
             checks = list(_checks(patient, shared, corpus.shape))
             own = [Reference(patient, number) for number in range(2)] if part != "train" else []
             references += own[: 1 if patient.one_language else 2]
+            training.corpora += [patient] if part == "train" else []
             for chunk in chunks(_pairs(settings, data, faults)):
                 corpus.pairs += len(chunk)
                 corpus.shape.add(chunk)
@@ -152,7 +153,7 @@ def examine(
                 for reference in own:
                     reference.learn(chunk)
                 if part == "train":
-                    training.add(patient, chunk)
+                    training.add(chunk)
                 if cleaner is not None:
                     cleaner.take(patient, chunk)
                 progress(verdict.pairs)

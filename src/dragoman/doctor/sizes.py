@@ -107,10 +107,8 @@ class Training:
     words: int = 0
     corpora: list[Patient] = field(default_factory=list)
 
-    def add(self, patient: Patient, chunk: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Count the pairs and target words of a chunk."""
-        if not self.corpora or self.corpora[-1] is not patient:
-            self.corpora.append(patient)
         self.pairs += len(chunk)
         self.words += int(chunk.target.words.sum())
 
@@ -121,7 +119,7 @@ class Training:
         weights, file = self.limits.weights, self.corpora[0].files[0]
         several = len(self.corpora) > 1
         who, together = ("and all other training corpora have", " together") if several else ("has", "")
-        if 0 < self.pairs < FEW_FOR_TRAINING:
+        if self.pairs < FEW_FOR_TRAINING:
             what = f"{who} {number_of(self.pairs, 'pair')}{together}, too few for a translator"
             yield Finding(TooLittle.name, "warning", what, TooLittle.advice, file, count=self.pairs)
         elif weights is not None and weights > WEIGHTS_PER_WORD * self.words > 0:
