@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import transformers
 from tests.pretrained.folders import FAMILIES, Models, write_model
 from tests.pretrained.tokenizer_files import write_marian
@@ -107,6 +108,25 @@ def test_a_model_may_be_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(write_model(tmp_path / "opus-mt-vi-en", "marian"))
     import_model(".", tmp_path / "run")
     assert open_run(tmp_path / "run").languages == ("vi", "en")
+
+
+def test_the_first_mbart_writes_what_transformers_does(tmp_path: Path) -> None:
+    tokenizer = {"tokenizer_class": "MBartTokenizer"}
+    folder = write_model(tmp_path / "model", "mbart50", tokenizer=tokenizer, decoder_start_token_id=None)
+    assert "name it with `--to`" in refusal("import", folder, "--out", tmp_path / "run")
+    import_model(str(folder), tmp_path / "run", languages=("en_XX", "vi_VN"))
+    translator = Translator.load(tmp_path / "run", device="cpu", beam=1, maximum_length=12)
+    (own,) = translator.translate([SENTENCES[1]])
+    source, special = translator.source, translator.target.special
+    ids = [*source.encode(SENTENCES[1]), special.eos, *source.tag("en_XX")]
+    written = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).generate(
+        torch.tensor([ids]),
+        decoder_start_token_id=source.tag("vi_VN")[0],
+        suppress_tokens=list(special.unwritten),
+        num_beams=1,
+        max_new_tokens=12,
+    )
+    assert list(own.ids) == [one for one in written[0, 1:].tolist() if one != special.eos] and len(own.ids) > 3
 
 
 @pytest.mark.parametrize("longest", [{"max_length": 30}, {"max_length": 99, "max_new_tokens": 29}])

@@ -7,9 +7,9 @@ import pytest
 from tests.pretrained.tokenizer_families import QUIET, WRITTEN_IN_RUST, Family, transformers
 from tests.pretrained.tokenizer_files import ODD, pieces_of, sentencepiece, texts, write_fairseq, write_marian, write_t5
 
-from dragoman.errors import TextError
+from dragoman.errors import ImportModelError, TextError
 from dragoman.pretrained.language_codes import NLLB
-from dragoman.pretrained.tokenizers import load_codecs
+from dragoman.pretrained.tokenizers import WRITTEN, load_codecs
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between, Frame
 
@@ -207,3 +207,16 @@ def test_bytes_are_read_and_written(tmp_path: Path) -> None:
         assert codec.owners(text)[-1] == len(text.split()) - 1
     piece = codec.tokenizer.vocabulary.id("<0xE6>")
     assert codec.decode([piece]) == "\ufffd"
+
+
+def test_the_first_mbart_starts_with_the_language_that_it_is_to_write(tmp_path: Path) -> None:
+    config = write_fairseq(tmp_path / "mbart", "mbart", kind="unigram")
+    config |= {"tokenizer_class": "MBartTokenizer", "decoder_start_token_id": None}
+    with pytest.raises(ImportModelError, match=r"starts with the code of the target language, .* name it with `--to`"):
+        load_codecs(tmp_path / "mbart", config)
+    with pytest.raises(ImportModelError, match=r"the target language `vi`; did you mean `vi_VN`"):
+        load_codecs(tmp_path / "mbart", config | {WRITTEN: "vi"})
+    for given in ({WRITTEN: "vi_VN"}, {"tgt_lang": "vi_VN"}, {"tgt_lang": "en_XX", WRITTEN: "vi_VN"}):
+        _, target = load_codecs(tmp_path / "mbart", config | given)
+        assert target.pieces([target.special.bos]) == ["vi_VN"] and target.starts.languages("target") == ("vi_VN",)
+        assert target.start(Between("en_XX", "vi_VN")) == ()

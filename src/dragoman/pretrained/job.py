@@ -25,7 +25,7 @@ from dragoman.pretrained.huggingface_proof import prove_export
 from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
-from dragoman.pretrained.tokenizers import CALLED, Prefixes, load_codecs
+from dragoman.pretrained.tokenizers import CALLED, WRITTEN, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
 from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run, replacing_run
 from dragoman.runs.recipe import Recipe
@@ -98,7 +98,7 @@ def import_model(
     """
     check_new(out, resumable=False)
     with opened(source) as folder, _converted(folder) as place:
-        found = _read(folder, Path(place), name_of(source))
+        found = _read(folder, Path(place), name_of(source), target=languages[1])
         description = describe(found.config, found.tensors)
         codecs = _codecs(found, _prefixes(languages, prefixes))
         _check_sizes(codecs, description, folder)
@@ -148,12 +148,12 @@ def _prefixes(languages: tuple[str | None, str | None], prefixes: tuple[str, str
     return {(source, target): prefixes}
 
 
-def _read(folder: Path, place: Path, name: str) -> Found:
-    """Read a model in any of the forms in which it may be."""
+def _read(folder: Path, place: Path, name: str, *, target: str | None) -> Found:
+    """Read a model in any of the forms in which it may be; `target` is the language to translate into, where it was given."""
     if is_marian(folder):
         config, tensors = read_marian(folder, place)
         return Found(name, config, tensors, place, raw=True)
-    config = read_config(folder) | {CALLED: _from_name(name)[1]}
+    config = read_config(folder) | {CALLED: _from_name(name)[1], WRITTEN: target}
     for more in ("generation_config.json", TOKENIZER_CONFIG):
         if (folder / more).exists():
             table = read_json(folder / more)

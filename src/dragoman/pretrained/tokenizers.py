@@ -16,7 +16,7 @@ from dragoman.pretrained.language_codes import M2M100, MBART25, MBART50, NLLB, W
 from dragoman.pretrained.sentencepiece_files import Added, Segmenter, added_tokens, read_segmenter
 from dragoman.special_ids import SpecialIds
 from dragoman.text.codec import Codec
-from dragoman.text.frames import Between, Frame, Frames
+from dragoman.text.frames import Between, Frame, Frames, near
 from dragoman.text.imported import Imported, Table
 from dragoman.text.tags import tag_piece
 
@@ -30,6 +30,8 @@ CONTROL = frozenset({"<s>", "</s>", "<pad>", "<mask>"})
 """Tokens that stand for no text in any family."""
 CALLED = "called"
 """Entry of the settings that the import adds: the target language as the name of the model has it, say `vi` for `vie`."""
+WRITTEN = "written"
+"""Another: the target language that was asked for, or None."""
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
 """Names of files with a SentencePiece model."""
 
@@ -166,11 +168,30 @@ def _of_many(
         Between(source=name): Frame((), (eos, index)) if after else Frame((index,)) for name, index in languages.items()
     }
     first, forced = config.get("decoder_start_token_id"), config.get("forced_bos_token_id")
+    if first is None and forced is None and after and config["model_type"] == "mbart":
+        first = _written(folder, config, languages)
     written = {name: index for name, index in languages.items() if index in (first, forced)} or languages
     starts = {Between(target=name): Frame() if index == first else Frame((index,)) for name, index in written.items()}
-    table = _table(folder, config, numbered, starts_with=eos, frames=Frames(frames), starts=Frames(starts))
+    begun = {**config, "decoder_start_token_id": first}
+    table = _table(folder, begun, numbered, starts_with=eos, frames=Frames(frames), starts=Frames(starts))
     codec = Codec(Imported(segmenter.model, table))
     return codec, codec
+
+
+def _written(folder: Path, config: Config, languages: Mapping[str, int]) -> int:
+    """Return the id of the target language, with which the decoder of the first mBART starts where its settings do not say it.
+
+    So it was trained in fairseq, and is in transformers, where every call of `generate` must then say it.
+    """
+    target = config.get(WRITTEN) or config.get("tgt_lang")
+    if target is None:
+        raise ImportModelError(
+            f"the decoder of {folder} starts with the code of the target language, but its settings do not say which that is "
+            "(`decoder_start_token_id`); name it with `--to`, such as `--to vi_VN`"
+        )
+    if target not in languages:
+        raise ImportModelError(f"{folder} does not know the target language `{target}`{near(target, tuple(languages))}")
+    return languages[target]
 
 
 def _pegasus(folder: Path, config: Config) -> tuple[Codec, Codec]:
