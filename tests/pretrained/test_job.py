@@ -142,6 +142,13 @@ def test_generation_settings_are_kept(longest: dict[str, int], tmp_path: Path) -
     assert (found.no_repeat_ngram, found.maximum_length) == (3, 28)
 
 
+def test_where_a_tokeniser_once_cut_text_is_no_limit(tmp_path: Path) -> None:
+    """Trained with `truncation=True`, a tokeniser is saved with `max_length`, which is a setting of generation elsewhere."""
+    folder = write_model(tmp_path / "model", "t5", tokenizer={"max_length": 16, "truncation_strategy": "longest_first"})
+    import_model(str(folder), tmp_path / "run", languages=("en", "vi"))
+    assert open_run(tmp_path / "run").recipe.decoding.maximum_length is None
+
+
 def test_generation_settings_that_are_left_out_are_named(tmp_path: Path) -> None:
     folder, heard = write_model(tmp_path / "model", "marian"), list[str]()
     place = folder / "generation_config.json"

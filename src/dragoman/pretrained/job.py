@@ -25,7 +25,7 @@ from dragoman.pretrained.huggingface_proof import prove_export
 from dragoman.pretrained.huggingface_weights import layout_of
 from dragoman.pretrained.marian import is_marian, read_marian
 from dragoman.pretrained.proof import ROUNDING, Proof, can_prove, prove
-from dragoman.pretrained.tokenizers import CALLED, WRITTEN, Prefixes, load_codecs
+from dragoman.pretrained.tokenizers import CALLED, READ, WRITTEN, Prefixes, load_codecs
 from dragoman.pretrained.weights import to_state
 from dragoman.runs.folder import ORIGINAL, Run, check_new, new_run, open_run, replacing_run
 from dragoman.runs.recipe import Recipe
@@ -38,6 +38,7 @@ EXPORTED = "exported"
 BEAM = 5
 """Size of the beam, where a model does not say it."""
 
+GENERATION = "generation_config.json"
 DEFAULT_LENGTH = 20
 """`max_length` of models that were saved without one."""
 LEFT_OUT: Mapping[str, Any] = {
@@ -154,10 +155,10 @@ def _read(folder: Path, place: Path, name: str, *, target: str | None) -> Found:
         config, tensors = read_marian(folder, place)
         return Found(name, config, tensors, place, raw=True)
     config = read_config(folder) | {CALLED: _from_name(name)[1], WRITTEN: target}
-    for more in ("generation_config.json", TOKENIZER_CONFIG):
-        if (folder / more).exists():
-            table = read_json(folder / more)
-            config |= {key: value for key, value in table.items() if more.startswith("gen") or key not in config}
+    generation, text = (
+        read_json(path) if path.exists() else {} for path in (folder / GENERATION, folder / TOKENIZER_CONFIG)
+    )
+    config |= generation | {entry: text[entry] for entry in READ if entry in text}
     describe(config)  # refuses what it names before weights are looked for
     if own_export.MARK in config:
         return Found(name, *own_export.apart(config, TensorFiles(folder)), folder, own=True)

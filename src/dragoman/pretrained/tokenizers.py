@@ -32,6 +32,11 @@ CALLED = "called"
 """Entry of the settings that the import adds: the target language as the name of the model has it, say `vi` for `vie`."""
 WRITTEN = "written"
 """Another: the target language that was asked for, or None."""
+READ = (
+    *("tokenizer_class", "legacy_behaviour", "language_codes", "offset", "extra_ids"),
+    *("source_lang", "target_lang", "src_lang", "tgt_lang"),
+)
+"""Entries of `tokenizer_config.json` that are read. Others, such as `max_length`, say how the tokeniser was last used."""
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
 """Names of files with a SentencePiece model."""
 
