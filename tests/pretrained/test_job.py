@@ -142,6 +142,19 @@ def test_generation_settings_are_kept(longest: dict[str, int], tmp_path: Path) -
     assert (found.no_repeat_ngram, found.maximum_length) == (3, 28)
 
 
+@pytest.mark.parametrize(("said", "beam"), [({}, 5), ({"num_beams": 1}, 1)])
+def test_a_length_penalty_that_is_not_said_is_that_of_transformers(
+    said: dict[str, int], beam: int, tmp_path: Path
+) -> None:
+    folder = write_model(tmp_path / "model", "marian")
+    place = folder / "generation_config.json"
+    known = json.loads(place.read_text(encoding="utf-8"))
+    place.write_text(json.dumps(known | said), encoding="utf-8")
+    import_model(str(folder), tmp_path / "run", languages=("en", "vi"))
+    found = open_run(tmp_path / "run").recipe.decoding
+    assert (found.beam, found.length_normalisation, found.length_penalty) == (beam, "average", 1.0)
+
+
 def test_where_a_tokeniser_once_cut_text_is_no_limit(tmp_path: Path) -> None:
     """Trained with `truncation=True`, a tokeniser is saved with `max_length`, which is a setting of generation elsewhere."""
     folder = write_model(tmp_path / "model", "t5", tokenizer={"max_length": 16, "truncation_strategy": "longest_first"})
@@ -158,6 +171,7 @@ def test_generation_settings_that_are_left_out_are_named(tmp_path: Path) -> None
     import_model(str(folder), tmp_path / "run", languages=("en", "vi"), say=heard.append)
     assert not any("not taken over" in one for one in heard)
     odd = {"bad_words_ids": [[5, 6]], "suppress_tokens": [7], "repetition_penalty": 1.3, "forced_bos_token_id": 9}
+    odd |= {"length_penalty": -0.5, "diversity_penalty": 0.5, "forced_decoder_ids": [[1, 5]]}
     place.write_text(json.dumps(known | odd), encoding="utf-8")
     import_model(str(folder), tmp_path / "other", languages=("en", "vi"), say=heard.append)
     (said,) = [one for one in heard if "not taken over" in one]

@@ -51,6 +51,10 @@ LEFT_OUT: Mapping[str, Any] = {
     "suppress_tokens": [],
     "begin_suppress_tokens": [],
     "sequence_bias": {},
+    "diversity_penalty": 0.0,
+    "exponential_decay_length_penalty": None,
+    "force_words_ids": None,
+    "forced_decoder_ids": None,
     "word-penalty": 0.0,
 }
 """Settings of generation that change translations and are not taken over, and the values with which they do nothing."""
@@ -268,18 +272,23 @@ def _decoding(config: Mapping[str, Any], *, begun: int) -> dict[str, Any]:
     Hugging Face's beam search divides by length ** length_penalty, and counts the tokens that a target begins with (`begun`) and
     EOS in `max_length`, whose old default says nothing about a model, and which counts one more than `max_new_tokens`.
     """
-    beam, penalty, longest, new = (
-        config.get(name) for name in ("num_beams", "length_penalty", "max_length", "max_new_tokens")
-    )
+    beam, longest, new = (config.get(name) for name in ("num_beams", "max_length", "max_new_tokens"))
     longest = new + 1 if type(new) is int else None if longest == DEFAULT_LENGTH else longest
-    found: dict[str, Any] = {"beam": beam if isinstance(beam, int) and beam > 1 else BEAM}
-    if isinstance(penalty, int | float) and 0 <= penalty <= LARGEST_PENALTY:
-        found |= {"length_normalisation": "average", "length_penalty": float(penalty)}
+    found: dict[str, Any] = {"beam": beam if type(beam) is int and beam > 0 else BEAM}
+    if (penalty := _penalty(config)) is not None:
+        found |= {"length_normalisation": "average", "length_penalty": penalty}
     if isinstance(ngram := config.get("no_repeat_ngram_size"), int) and ngram > 0:
         found["no_repeat_ngram"] = ngram
     if isinstance(longest, int) and longest > begun + 1:
         found["maximum_length"] = longest - begun - 1
     return found
+
+
+def _penalty(config: Mapping[str, Any]) -> float | None:
+    """Return the exponent of lengths, which is 1 unless a model says another; None for one that no run can have."""
+    given = config.get("length_penalty")
+    given = 1.0 if given is None else given
+    return float(given) if isinstance(given, int | float) and 0 <= given <= LARGEST_PENALTY else None
 
 
 def _left_out(found: Found, target: Codec) -> list[str]:
@@ -288,7 +297,8 @@ def _left_out(found: Found, target: Codec) -> list[str]:
     forbidden = any(one not in never for one in words) if isinstance(words, list) else words is not None
     forced = found.config.get("forced_bos_token_id") is not None and not target.starts
     changed = [name for name, neutral in LEFT_OUT.items() if found.config.get(name) not in (None, neutral)]
-    return ["bad_words_ids"] * forbidden + ["forced_bos_token_id"] * forced + changed
+    odd = _penalty(found.config) is None
+    return ["bad_words_ids"] * forbidden + ["forced_bos_token_id"] * forced + ["length_penalty"] * odd + changed
 
 
 def _checked(recipe: Recipe, found: Found, given: tuple[str | None, str | None]) -> Recipe:
