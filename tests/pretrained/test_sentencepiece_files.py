@@ -30,6 +30,27 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
             read_segmenter(tmp_path, "a.model")
 
 
+@pytest.mark.parametrize(
+    "rule", [{"type": "Lowercase"}, {"type": "NFKC"}, {"type": "Replace", "pattern": {"String": "``"}, "content": '"'}]
+)
+def test_rules_that_sentencepiece_has_not_are_named(tmp_path: Path, rule: dict[str, Any]) -> None:
+    spaces = [
+        {"type": "Strip", "strip_left": False, "strip_right": True},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"},
+    ]
+    model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["▁a", -1]]}
+    for rules, named in ((spaces, ""), ([*spaces, rule], rule["type"])):
+        table = {"model": model, "normalizer": {"type": "Sequence", "normalizers": rules}}
+        (tmp_path / "tokenizer.json").write_text(json.dumps(table), encoding="utf-8")
+        if named:
+            with pytest.raises(
+                ImportModelError, match=rf"tokenizer\.json changes text by `{named}`, .* original `\.model`"
+            ):
+                read_segmenter(tmp_path, "a.model")
+        else:
+            assert read_segmenter(tmp_path, "a.model").pieces == ("<unk>", "▁a")
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "a.model").mkdir()
     with pytest.raises(ImportModelError, match=r"a\.model cannot be read"):

@@ -234,6 +234,16 @@ def test_a_tokeniser_of_another_kind_is_refused(tmp_path: Path) -> None:
         load_codecs(tmp_path, {"model_type": "t5", "vocab_size": 10})
 
 
+@pytest.mark.parametrize(
+    ("family", "name"), [("mbart", "AlbertTokenizer"), ("m2m_100", "SMALL100Tokenizer"), ("t5", "ByT5Tokenizer")]
+)
+def test_a_tokeniser_with_other_rules_is_refused(family: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        ImportModelError, match=rf"the tokeniser `{name}`, .* `{family}` can be imported with \w+Tokenizer"
+    ):
+        load_codecs(tmp_path, {"model_type": family, "vocab_size": 10, "tokenizer_class": name})
+
+
 def test_prefixes_are_only_for_t5(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a prefix of words is only for T5, not for `marian`; remove it"):
         load_codecs(tmp_path, {"model_type": "marian"}, prefixes={("en", "vi"): ("en: ", "")})

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.errors import ImportModelError
+from dragoman.errors import ImportModelError, shorten
 from dragoman.pretrained.folder import TOKENIZER_CONFIG, read_json
 from dragoman.text.sentencepiece_models import BPE, CONTROL, NORMAL, UNIGRAM, UNKNOWN, Piece, model_of
 
 TOKENIZER = "tokenizer.json"
 """File of the library `tokenizers` with pieces, rules and special tokens."""
+SPACES = (" ", "▁")
+"""What white space is replaced by, which SentencePiece does by itself."""
 
 
 class Added(NamedTuple):
@@ -83,7 +85,7 @@ def _model(table: Mapping[str, Any], path: Path) -> bytes:
             Piece(text, score, UNKNOWN if index == unknown else CONTROL if text in special else NORMAL)
             for index, (text, score) in enumerate(scored)
         ]
-        return model_of(pieces, type_=type_, rules=b"".join(_rules(table.get("normalizer"))))
+        return model_of(pieces, type_=type_, rules=b"".join(_rules(table.get("normalizer"), path)))
     except (KeyError, TypeError, ValueError, StopIteration, AttributeError):
         raise ImportModelError(f"{path} is damaged; download it again") from None
 
@@ -101,13 +103,21 @@ def _ranks(model: Mapping[str, Any]) -> dict[str, int]:
     return ranks
 
 
-def _rules(normalizer: Any) -> Iterator[bytes]:
-    """Yield the compiled rules of normalisation in a table, if there are any."""
-    if isinstance(normalizer, Mapping):
-        if normalizer.get("type") == "Precompiled":
-            yield base64.b64decode(normalizer["precompiled_charsmap"])
-        for one in normalizer.get("normalizers") or []:
-            yield from _rules(one)
+def _rules(normalizer: Any, path: Path) -> Iterator[bytes]:
+    """Yield the compiled rules of normalisation in a table, if there are any. ImportModelError for what no such rules say."""
+    if normalizer is None:
+        return
+    kind = normalizer["type"]
+    if kind == "Precompiled":
+        yield base64.b64decode(normalizer["precompiled_charsmap"])
+    elif kind == "Sequence":
+        for one in normalizer["normalizers"]:
+            yield from _rules(one, path)
+    elif kind != "Strip" and not (kind == "Replace" and normalizer["content"] in SPACES):
+        raise ImportModelError(
+            f"{path} changes text by `{shorten(kind)}`, which the rules of SentencePiece do not express; give a folder with the "
+            "original `.model` or `.spm`"
+        )
 
 
 def _segmenter(model: bytes, path: Path, *, final: bool) -> Segmenter:

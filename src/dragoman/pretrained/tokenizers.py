@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import ImportModelError
+from dragoman.errors import ImportModelError, shorten
 from dragoman.pretrained.folder import read_json
 from dragoman.pretrained.language_codes import M2M100, MBART25, MBART50, NLLB, WMT21
 from dragoman.pretrained.sentencepiece_files import Added, Segmenter, added_tokens, read_segmenter
@@ -67,6 +67,7 @@ def load_codecs(folder: Path, config: Config, *, prefixes: Prefixes | None = Non
             f"{folder} has the `model_type` `{config.get('model_type')}`, whose tokeniser is not known; known: "
             f"{', '.join(_FAMILIES)}"
         )
+    _check_class(folder, config, CLASSES[build])
     if prefixes and build is not _t5:
         raise ImportModelError(f"a prefix of words is only for T5, not for `{config['model_type']}`; remove it")
     try:
@@ -75,6 +76,16 @@ def load_codecs(folder: Path, config: Config, *, prefixes: Prefixes | None = Non
         raise ImportModelError(
             f"the tokeniser's files in {folder} are damaged ({error}); download them again"
         ) from None
+
+
+def _check_class(folder: Path, config: Config, known: Sequence[str]) -> None:
+    """Raise ImportModelError for a tokeniser that puts other tokens around a text, or numbers pieces otherwise."""
+    name = str(config.get("tokenizer_class") or GENERIC[0])
+    if name.removesuffix("Fast") not in (*known, *GENERIC):
+        raise ImportModelError(
+            f"{folder} has the tokeniser `{shorten(name)}`, whose rules are not known here; a model of the `model_type` "
+            f"`{config['model_type']}` can be imported with {' or '.join(known)}"
+        )
 
 
 def _marian(folder: Path, config: Config) -> tuple[Codec, Codec]:
@@ -336,3 +347,13 @@ _FAMILIES: Mapping[str, Callable[..., tuple[Codec, Codec]]] = {
     "t5": _t5,
     "mt5": _t5,
 }
+CLASSES: Mapping[Callable[..., tuple[Codec, Codec]], tuple[str, ...]] = {
+    _marian: ("MarianTokenizer",),
+    _m2m: ("M2M100Tokenizer", "NllbTokenizer"),
+    _mbart: ("MBartTokenizer", "MBart50Tokenizer"),
+    _pegasus: ("PegasusTokenizer",),
+    _t5: ("T5Tokenizer", "MT5Tokenizer"),
+}
+"""Classes of tokenisers in transformers, without `Fast` at the end, whose rules are followed here."""
+GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")
+"""Names of classes that say nothing of the rules."""
