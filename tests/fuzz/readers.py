@@ -215,7 +215,7 @@ def write_pretrained(folder: Path) -> None:
     folder.mkdir()
     for family in FAMILIES:
         write_model(folder / family, family)
-    write_raw(folder / "raw", spm=True)
+    write_raw(folder / "raw")
 
 
 def read_pretrained(folder: Path, name: str) -> None:

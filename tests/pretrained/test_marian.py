@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from sentencepiece import SentencePieceProcessor
 from tests.pretrained.tokenizer_files import pieces_of, sentencepiece, texts
 
 from dragoman.errors import ImportModelError
@@ -81,25 +82,25 @@ def random_arrays(vocabulary: int, *, apart: int | None = None, recurrent: bool 
     return found
 
 
-def write_raw(folder: Path, *, apart: bool = False, spm: bool = False, **settings: Any) -> Arrays:
+def write_raw(folder: Path, *, apart: bool = False, sizes: tuple[int, int] = (300, 300), **settings: Any) -> Arrays:
     """Write a random model as Marian does; return its arrays."""
     folder.mkdir()
-    sides = [sentencepiece(texts()[side::2], size=300) for side in (0, 1)]
+    sides = [sentencepiece(texts()[side::2], size=size) for side, size in enumerate(sizes)]
     tables = [pieces_of(model)[3:] for model in sides]
     joint = list(dict.fromkeys([*tables[0], *tables[1]]))
     names = []
     for side, model in zip(("source", "target"), sides, strict=True):
         (folder / f"{side}.spm").write_bytes(model)
-    sizes = []
+    counts = []
     for number, side in enumerate(("src", "trg")):
         pieces = ["</s>", "<unk>", *(tables[number] if apart else joint)]
         name = f"vocab.{side if apart else 'both'}.yml"
         lines = [f"{json.dumps(piece, ensure_ascii=False)}: {index}" for index, piece in enumerate(pieces)]
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         names.append(name)
-        sizes.append(len(pieces))
+        counts.append(len(pieces))
     recurrent = settings.get("transformer-decoder-autoreg") == "rnn"
-    arrays = random_arrays(sizes[1], apart=sizes[0] if apart else None, recurrent=recurrent)
+    arrays = random_arrays(counts[1], apart=counts[0] if apart else None, recurrent=recurrent)
     all_settings = SETTINGS | ({"tied-embeddings-src": False, "tied-embeddings-all": False} if apart else {}) | settings
     text = yaml.safe_dump(all_settings).encode() + b"\0"
     np.savez(folder / "model.npz", **arrays, **{"special:model.yml": np.frombuffer(text, dtype=np.int8)})
@@ -174,12 +175,20 @@ def marian(arrays: Arrays, source: list[int], target: list[int], *, tied: bool =
 
 
 @pytest.mark.parametrize(
-    ("apart", "settings"),
-    [(False, {}), (True, {}), (False, {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"})],
-    ids=["one vocabulary", "two vocabularies", "recurrent units"],
+    ("apart", "sizes", "settings"),
+    [
+        (False, (300, 300), {}),
+        (True, (300, 300), {}),
+        (True, (300, 200), {}),
+        (True, (200, 300), {}),
+        (False, (300, 300), {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}),
+    ],
+    ids=["one vocabulary", "two vocabularies", "a smaller target", "a smaller source", "recurrent units"],
 )
-def test_logits_are_those_of_marian(tmp_path: Path, apart: bool, settings: dict[str, Any]) -> None:
-    arrays = write_raw(tmp_path / "opus", apart=apart, **settings)
+def test_logits_are_those_of_marian(
+    tmp_path: Path, apart: bool, sizes: tuple[int, int], settings: dict[str, Any]
+) -> None:
+    arrays = write_raw(tmp_path / "opus", apart=apart, sizes=sizes, **settings)
     import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
     run = open_run(tmp_path / "run")
     model = run.load_model(torch.device("cpu")).double()
@@ -189,9 +198,16 @@ def test_logits_are_those_of_marian(tmp_path: Path, apart: bool, settings: dict[
     with torch.no_grad():
         logits = model(ids, given).logits[0].numpy()
     expected = marian(arrays, source, target, tied=not apart)
-    assert np.abs(logits[:, :-1] - expected).max() < 1e-6 * np.abs(expected).max()
-    assert np.exp(logits[:, -1] - expected.max(-1)).max() < 1e-30  # padding takes no probability from Marian's tokens
-    assert len(run.target) == expected.shape[1] + 1
+    count = expected.shape[1]
+    assert np.abs(logits[:, :count] - expected).max() < 1e-6 * np.abs(expected).max()
+    # Neither padding nor other rows without a piece take probability from Marian's tokens.
+    assert np.exp(logits[:, count:].max(-1) - expected.max(-1)).max() < 1e-30
+    assert len(run.source) == len(run.target) == run.target.special.pad + 1 > count
+    known = read_vocabulary(tmp_path / "opus" / f"vocab.{'src' if apart else 'both'}.yml")
+    cut = SentencePieceProcessor(model_file=str(tmp_path / "opus" / "source.spm"))
+    for text in (*texts()[::2], "I love cats, and 日本."):
+        assert run.source.encode(text) == [known.get(piece, 1) for piece in cut.encode(text, out_type=str)]
+    assert run.recipe.decoding.size == 6 and run.languages == ("en", "vi")
 
 
 def test_a_model_has_the_name_that_marian_gave_it(tmp_path: Path) -> None:
@@ -203,19 +219,6 @@ def test_a_model_has_the_name_that_marian_gave_it(tmp_path: Path) -> None:
         ImportModelError, match=r"2 models \(model.npz.best-bleu.npz.decoder.yml, .+; copy the one that"
     ):
         import_model(str(tmp_path / "own"), tmp_path / "other", languages=("en", "vi"))
-
-
-def test_text_becomes_marians_ids(tmp_path: Path) -> None:
-    write_raw(tmp_path / "opus")
-    import_model(str(tmp_path / "opus"), tmp_path / "run", languages=("en", "vi"))
-    run = open_run(tmp_path / "run")
-    ids = read_vocabulary(tmp_path / "opus" / "vocab.both.yml")
-    from sentencepiece import SentencePieceProcessor
-
-    processor = SentencePieceProcessor(model_file=str(tmp_path / "opus" / "source.spm"))
-    sentence = "I love cats, and 日本."
-    assert run.source.encode(sentence) == [ids.get(piece, 1) for piece in processor.encode(sentence, out_type=str)]
-    assert run.recipe.decoding.size == 6 and run.languages == ("en", "vi")
 
 
 @pytest.mark.parametrize(

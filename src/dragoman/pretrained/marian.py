@@ -64,7 +64,7 @@ EPSILON = 1e-6
 NUMBERS = ("dim-emb", "transformer-heads", "transformer-dim-ffn", "enc-depth", "dec-depth")
 """Settings of Marian that every Transformer has."""
 NEVER = -100.0
-"""Logit of the padding that is added to the vocabulary, so that it takes no probability from Marian's own tokens: an output of
+"""Logit of padding and other rows without a piece, so that they take no probability from Marian's own tokens: an output of
 the 0 that its row gives would take some. Not minus infinity, which smoothed losses could not average."""
 ATTENTION = {"Wq": "q_proj", "Wk": "k_proj", "Wv": "v_proj", "Wo": "out_proj"}
 """Marian's names of an attention's matrices, and those of Hugging Face."""
@@ -97,8 +97,8 @@ def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str,
         raise ImportModelError(f"{models[0]} is in a rounded format; give the .npz that it was made from")
     arrays = _arrays(models[0])
     settings = _settings(models[0], arrays)
-    sizes = _write_vocabularies(decoder, vocabularies, place)
-    config = _config(models[0], settings, arrays, sizes=sizes)
+    counts = _write_vocabularies(decoder, vocabularies, place)
+    config = _config(models[0], settings, arrays, counts=counts)
     beam = table.get("beam-size", 6)
     if type(beam) is not int or beam < 1:
         raise ImportModelError(
@@ -111,7 +111,7 @@ def read_marian(folder: Path, place: Path) -> tuple[dict[str, Any], Mapping[str,
         )
     config |= {"num_beams": beam, "length_penalty": float(normalize), "_name_or_path": folder.name}
     config |= {name: table[name] for name in ("word-penalty",) if name in table}
-    return config, dict(_tensors(models[0], settings, arrays))
+    return config, dict(_tensors(models[0], settings, arrays, counts=counts))
 
 
 def _decoders(folder: Path) -> list[Path]:
@@ -256,25 +256,30 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 
 def _write_vocabularies(decoder: Path, paths: list[Path], place: Path) -> list[int]:
-    """Write vocabularies as Hugging Face has them; return the number of pieces of each, with the padding that is added."""
+    """Write vocabularies as Hugging Face has them; return the number of pieces of each, without the padding that is added.
+
+    Padding has one id on both sides, behind the pieces of the larger vocabulary.
+    """
     if len(paths) != 2:
         raise ImportModelError(f"{decoder} names {len(paths)} vocabularies instead of two; copy it again")
-    sizes = []
+    tables = []
     names = (("source.spm", "vocab.json"), ("target.spm", "target_vocab.json"))
-    for path, (model, table) in zip(paths, names, strict=True):
+    for path, (model, _) in zip(paths, names, strict=True):
         if path.suffix == ".spm":
             ids, content = _pieces(path), path.read_bytes()
         else:
             ids, content = read_vocabulary(path), _segmenter(decoder.parent, model)
         if ids.get("</s>") != 0 or ids.get("<unk>") != 1:
             raise ImportModelError(f"{path} does not begin with `</s>` and `<unk>`; it was not made for Marian")
-        sizes.append(len(ids) + 1)
-        text = json.dumps({**ids, "<pad>": len(ids)}, ensure_ascii=False)
-        (place / table).write_text(text, encoding="utf-8")
         (place / model).write_bytes(content)
+        tables.append(ids)
+    padding = max(map(len, tables))
+    for ids, (_, table) in zip(tables, names, strict=True):
+        text = json.dumps({**ids, "<pad>": padding}, ensure_ascii=False)
+        (place / table).write_text(text, encoding="utf-8")
     if (place / names[0][1]).read_bytes() == (place / names[1][1]).read_bytes():
         (place / names[1][1]).unlink()
-    return sizes
+    return [len(ids) for ids in tables]
 
 
 def _segmenter(folder: Path, name: str) -> bytes:
@@ -300,16 +305,17 @@ def _pieces(path: Path) -> dict[str, int]:
     return {processor.id_to_piece(index): index for index in range(len(processor))}
 
 
-def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, sizes: list[int]) -> dict[str, Any]:
+def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, counts: list[int]) -> dict[str, Any]:
     """Return the configuration of a model in the terms of Hugging Face."""
     shared = bool(settings.get("tied-embeddings-all"))
     embeddings = ("Wemb", "Wemb") if shared else ("encoder_Wemb", "decoder_Wemb")
-    rows = [len(_array(path, arrays, name)) + 1 for name in embeddings]
-    if rows != sizes:
+    rows = [len(_array(path, arrays, name)) for name in embeddings]
+    if rows != counts:
         raise ImportModelError(
-            f"{path} has {rows[0] - 1} and {rows[1] - 1} rows of embeddings, but its vocabularies have {sizes[0] - 1} and "
-            f"{sizes[1] - 1} pieces; they do not belong together"
+            f"{path} has {rows[0]} and {rows[1]} rows of embeddings, but its vocabularies have {counts[0]} and "
+            f"{counts[1]} pieces; they do not belong together"
         )
+    size = max(counts) + 1
     width, heads, inner = (settings[name] for name in ("dim-emb", "transformer-heads", "transformer-dim-ffn"))
     table: dict[str, Any] = {"model_type": "marian", POSITIONS: "marian", "d_model": width}
     for side, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):
@@ -323,30 +329,33 @@ def _config(path: Path, settings: Mapping[str, Any], arrays: Any, *, sizes: list
         "static_position_embeddings": True,
         "share_encoder_decoder_embeddings": shared,
         "tie_word_embeddings": True,
-        "vocab_size": sizes[0],
-        "decoder_vocab_size": sizes[1],
-        "pad_token_id": sizes[1] - 1,
-        "decoder_start_token_id": sizes[1] - 1,
+        "vocab_size": size,
+        "decoder_vocab_size": size,
+        "pad_token_id": size - 1,
+        "decoder_start_token_id": size - 1,
         "eos_token_id": 0,
         "max_position_embeddings": int(settings.get("max-length") or 512),
     }
 
 
-def _tensors(path: Path, settings: Mapping[str, Any], arrays: Any) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of a model by the names of Hugging Face; the row of the added padding is 0, as is Marian's start."""
+def _tensors(
+    path: Path, settings: Mapping[str, Any], arrays: Any, *, counts: list[int]
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a model by the names of Hugging Face; rows that no piece has are 0, as is Marian's start."""
+    added = [max(counts) + 1 - count for count in counts]
 
     def read(name: str) -> Tensor:
         return torch.from_numpy(_array(path, arrays, name)).float()
 
-    def padded(name: str) -> Tensor:
-        return torch.nn.functional.pad(read(name), (0, 0, 0, 1))
+    def padded(name: str, rows: int) -> Tensor:
+        return torch.nn.functional.pad(read(name), (0, 0, 0, rows))
 
     if settings.get("tied-embeddings-all"):
-        yield "model.shared.weight", padded("Wemb")
+        yield "model.shared.weight", padded("Wemb", added[0])
     else:
-        for side in ("encoder", "decoder"):
-            yield f"model.{side}.embed_tokens.weight", padded(f"{side}_Wemb")
-    yield "final_logits_bias", torch.nn.functional.pad(read("decoder_ff_logit_out_b"), (0, 1), value=NEVER)
+        for side, rows in zip(("encoder", "decoder"), added, strict=True):
+            yield f"model.{side}.embed_tokens.weight", padded(f"{side}_Wemb", rows)
+    yield "final_logits_bias", torch.nn.functional.pad(read("decoder_ff_logit_out_b"), (0, added[1]), value=NEVER)
     for side, depth in (("encoder", "enc-depth"), ("decoder", "dec-depth")):
         parts = {"self": "self_attn"} | ({"context": "encoder_attn"} if side == "decoder" else {})
         for number in range(settings[depth]):
