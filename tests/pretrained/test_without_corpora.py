@@ -7,6 +7,7 @@ from tests.pretrained.folders import Models
 from tests.tiny import Trained, dragoman, recipe_file, refusal
 
 from dragoman.jobs.train import fit
+from dragoman.pretrained.job import import_model
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import load_recipe
 
@@ -61,3 +62,17 @@ def test_a_run_that_was_trained_on_has_corpora(imported: Models, tmp_path: Path)
     distilled = dragoman("distill", tmp_path / "more", "--recipe", student, "--out", tmp_path / "student")
     assert distilled.code == 0, distilled.errors
     assert len(dragoman("translate", tmp_path / "student", stdin="I love cats.\n").lines) == 1
+
+
+def test_a_line_that_is_too_long_with_its_language_is_left_out(imported: Models, tmp_path: Path) -> None:
+    folder, _, _ = imported("mbart50")
+    import_model(str(folder), tmp_path / "run", languages=("en_XX", "vi_VN"))
+    encode = open_run(tmp_path / "run").source.encode
+    word = next(word for word in LINES["en"].lower().split() if len(encode(word)) == 1)
+    longest = " ".join([word] * 127)
+    assert len(encode(longest)) == 127
+    (tmp_path / "text").write_text(f"{longest}\nI love cats.\n", encoding="utf-8")
+    made = dragoman(
+        "backtranslate", tmp_path / "run", tmp_path / "text", "--out", tmp_path / "pairs.tsv", "--beam", "1"
+    )
+    assert made.code == 0 and "1 with more tokens than the 128 positions of the run" in made.errors, made.errors

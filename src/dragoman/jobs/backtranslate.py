@@ -28,6 +28,7 @@ from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
+from dragoman.text.frames import Between
 from dragoman.text.normalize import normalize
 
 ORIGIN = "origin.json"
@@ -145,9 +146,11 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
 def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
     """Yield the lines to translate, each as a pair with itself; count them, and those left out, in `summary`."""
     data = run.recipe.data
+    frame = run.source.frame(Between(*run.languages) if run.directions.tagged else None)
     pair_filter = PairFilter(data.filters.model_copy(update={"drop_duplicates": True}), summary)
     for pair in pair_filter.keep(read_pairs(MonolingualSettings(text=text.absolute()), data)):
-        if bound is not None and len(run.source.encode(pair.source)) + 1 > bound:
+        ids = frame.around(run.source.encode(pair.source))
+        if bound is not None and len(run.source.special.ended(ids)) > bound:
             summary.kept -= 1
             summary.drop(f"with more tokens than the {bound} positions of the run", pair.place)
         else:
