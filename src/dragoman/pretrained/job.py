@@ -119,6 +119,7 @@ def import_model(
             "family": description.family,
             "table_rows": description.table_rows,
             "raw": found.raw,
+            "dtype": _dtype(found.tensors),
             "files": _checksums(folder),
         }
         with replacing_run(out) as temporary:
@@ -234,6 +235,17 @@ def _proof_of_own(run: Run, folder: Path) -> Proof:
         return prove_export(run, folder, layout, pairs=sample(run, settings))
     except ExportError as error:
         raise ImportModelError(f"{folder} was not imported: {str(error).partition('because ')[2]}") from None
+
+
+def _dtype(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the type that all weights of a model have, such as `float16`; None if they differ.
+
+    >>> import torch
+    >>> _dtype({"a": torch.zeros(1), "b": torch.zeros(1)}), _dtype({"a": torch.zeros(1), "b": torch.zeros(1).half()})
+    ('float32', None)
+    """
+    types = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()}
+    return types.pop() if len(types) == 1 else None
 
 
 def _checksums(folder: Path) -> dict[str, str]:

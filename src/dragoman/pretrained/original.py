@@ -53,7 +53,8 @@ def write_original(run: Run, folder: Path) -> None:
     if grown:
         config |= {"vocab_size": len(run.source), "decoder_vocab_size": len(run.target)}
     tensors = from_state(own_tensors(run.load_model(device("cpu"))), description_of(run, config))
-    name = next((str(config[entry]) for entry in TYPES if config.get(entry) is not None), "float32")
+    said = next((str(config[entry]) for entry in TYPES if config.get(entry) is not None), "float32")
+    name = str(about.get("dtype") or said)
     rounded = {one: tensor.to(HALVES.get(name, torch.float32)) for one, tensor in tensors.items()}
     exact = all(torch.equal(rounded[one].float(), tensor) for one, tensor in tensors.items())
     save_file(rounded if exact else tensors, folder / SAFETENSORS, {"format": "pt"})
@@ -62,7 +63,7 @@ def write_original(run: Run, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     for written, content in grown.items():
         (folder / written).write_bytes(content)
-    halved = not exact and name in HALVES
+    halved = not exact and said in HALVES
     if halved or grown:
         table = config | ({entry: "float32" for entry in TYPES if entry in config} if halved else {})
         (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
