@@ -45,7 +45,7 @@ def write_original(run: Run, folder: Path) -> None:
     if about.get("raw"):
         raise ExportError(
             f"{run.folder} was imported from Marian's own form, whose position embeddings `transformers` computes differently; "
-            "translate with Dragoman, or export with `--to ctranslate2`"
+            f"{_instead(run)}"
         )
     _check_kept(kept, about["files"])
     config = read_json(kept / CONFIG)
@@ -67,6 +67,12 @@ def write_original(run: Run, folder: Path) -> None:
     if halved or grown:
         table = config | ({entry: "float32" for entry in TYPES if entry in config} if halved else {})
         (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _instead(run: Run) -> str:
+    """Say what to do with a run that cannot be written. CTranslate2 has no SSRUs, and exports for it begin with no language."""
+    expressed = not run.target.starts and getattr(run.recipe.model, "autoregression", "") == "attention"
+    return "translate with Dragoman" + (", or export with `--to ctranslate2`" if expressed else "")
 
 
 def _check_kept(kept: Path, files: Mapping[str, str]) -> None:
@@ -91,7 +97,7 @@ def _larger(run: Run, config: Mapping[str, Any]) -> dict[str, bytes]:
     if config.get("model_type") != "marian":
         raise ExportError(
             f"{run.folder} has got new characters or languages, which the tokeniser of `{config.get('model_type')}` in "
-            "`transformers` cannot number; translate with Dragoman, or export with `--to ctranslate2`"
+            f"`transformers` cannot number; {_instead(run)}"
         )
     tables = {"vocab.json": source, "target_vocab.json": target}
     kept = {name: one for name, one in tables.items() if (run.folder / ORIGINAL / name).exists()}
