@@ -220,3 +220,11 @@ def test_the_first_mbart_starts_with_the_language_that_it_is_to_write(tmp_path: 
         _, target = load_codecs(tmp_path / "mbart", config | given)
         assert target.pieces([target.special.bos]) == ["vi_VN"] and target.starts.languages("target") == ("vi_VN",)
         assert target.start(Between("en_XX", "vi_VN")) == ()
+
+
+def test_an_mbart_whose_tokeniser_says_no_name_is_known_by_its_languages(tmp_path: Path) -> None:
+    config = write_fairseq(tmp_path / "mbart", "mbart", kind="unigram") | {"tokenizer_class": "TokenizersBackend"}
+    transformers.MBart50Tokenizer.from_pretrained(tmp_path / "mbart").save_pretrained(tmp_path / "mbart")
+    codec, target = load_codecs(tmp_path / "mbart", config)
+    between = Between("sl_SI", "vi_VN")
+    assert codec.pieces(codec.frame(between).before) == ["sl_SI"] and target.pieces(target.start(between)) == ["vi_VN"]

@@ -150,7 +150,9 @@ def _m2m(folder: Path, config: Config) -> tuple[Codec, Codec]:
 
 def _mbart(folder: Path, config: Config) -> tuple[Codec, Codec]:
     """mBART-50, with the language before the source, or mBART, with the language after it."""
-    fifty = "50" in str(config.get("tokenizer_class"))
+    name = str(config.get("tokenizer_class"))
+    told = name.removesuffix("Fast") not in GENERIC
+    fifty = "50" in name if told else MBART50[-1] in added_tokens(folder)
     return _fairseq(folder, config, MBART50 if fifty else MBART25, after=not fifty)
 
 
