@@ -13,8 +13,9 @@ from tests.slow import some
 from tests.tiny import dragoman, refusal
 
 from dragoman.inference.translator import Translator
+from dragoman.pretrained import job
 from dragoman.pretrained.job import import_model
-from dragoman.pretrained.proof import quietly
+from dragoman.pretrained.proof import Proof, quietly
 from dragoman.runs.folder import open_run
 from dragoman.text.frames import Between
 
@@ -176,6 +177,15 @@ def test_generation_settings_that_are_left_out_are_named(tmp_path: Path) -> None
     import_model(str(folder), tmp_path / "other", languages=("en", "vi"), say=heard.append)
     (said,) = [one for one in heard if "not taken over" in one]
     assert all(f"`{name}`" in said for name in odd)
+
+
+def test_other_tokens_than_those_of_the_library_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "prove", lambda *_: Proof("transformers 5", 0.0, 8, 0.25))
+    folder, heard = write_model(tmp_path / "model", "marian"), list[str]()
+    import_model(str(folder), tmp_path / "run", languages=("en", "vi"), say=heard.append)
+    assert any(
+        one.startswith("Warning: transformers 5 cuts 75% of 8 test sentences into other tokens") for one in heard
+    )
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(imported: Models) -> None:

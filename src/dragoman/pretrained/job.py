@@ -38,6 +38,8 @@ EXPORTED = "exported"
 BEAM = 5
 """Size of the beam, where a model does not say it."""
 
+ALIKE = 0.5
+"""Share of test sentences with the same tokens below which two tokenisers are not the same; few differ on purpose."""
 GENERATION = "generation_config.json"
 DEFAULT_LENGTH = 20
 """`max_length` of models that were saved without one."""
@@ -221,6 +223,11 @@ def _proved(folder: Path, original: Path, found: Found, *, say: Callable[[str], 
         raise ImportModelError(
             f"{original} was not imported: logits differ by {proof.logits:.2g} of the largest from those of {proof.reader}, more "
             f"than {ROUNDING:g}; this is a bug, please report it with the name of the model"
+        )
+    if proof.tokens is not None and proof.tokens < ALIKE:
+        say(
+            f"Warning: {proof.reader} cuts {1 - proof.tokens:.0%} of {proof.sentences} test sentences into other tokens, so it "
+            "translates otherwise; are these the files of this model's tokeniser?"
         )
     replace(run, manifest={**run.manifest, entry: {**run.manifest[entry], "proof": asdict(proof)}}).save()
     return proof
