@@ -29,6 +29,11 @@ def test_the_largest_p_value_of_the_seeds_counts():
     assert found is not None and found[0] == 1.0
 
 
+def test_seeds_that_contradict_each_other_prove_nothing():
+    found = against(standing("best", REFERENCES, NOISE), standing("other", NOISE, REFERENCES), REFERENCES)
+    assert found is not None and found[0] == 1.0
+
+
 def test_systems_without_a_seed_in_common_are_not_compared():
     other = standing("other", REFERENCES)
     assert against(standing("good", REFERENCES), replace(other, rows=[replace(other.rows[0], seed=9)]), NOISE) is None

@@ -138,10 +138,14 @@ def collect(plan: Plan, folder: Folder, worker: Worker) -> Outcome:
 
 
 def against(best: SystemResult, other: SystemResult, references: Sequence[str]) -> tuple[float, str] | None:
-    """Return the p-value of the paired bootstrap on the same test sentences, the largest over the seeds that both have."""
+    """Return the p-value of the paired bootstrap on the same test sentences, the largest over the seeds that both have.
+
+    It is 1 for a seed with which the other one is not worse, so that seeds that contradict each other prove nothing.
+    """
     theirs = {row.seed: row.hypotheses for row in other.done}
     found = [compare(row.hypotheses, theirs[row.seed], [references]) for row in best.done if row.seed in theirs]
-    return (max(one.p_value for one in found), found[0].signature) if found else None
+    p_values = [one.p_value if one.difference < 0 else 1.0 for one in found]
+    return (max(p_values), found[0].signature) if found else None
 
 
 def _standing(name: str, plan: Plan, folder: Folder, *, worker: Worker) -> SystemResult:

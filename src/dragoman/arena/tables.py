@@ -135,8 +135,8 @@ def explanations(outcome: Outcome) -> Iterator[str]:
     }
     yield f"BLEU: {'; '.join(kinds[kind] for kind in (True, False) if kind in several) or 'not measured yet'}."
     yield (
-        "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts; below "
-        f"{SIGNIFICANT} a difference is called significant."
+        "Against the best: paired bootstrap on the same test sentences, seed by seed; the largest p-value counts, which is 1 if "
+        f"the best is not ahead with every seed; below {SIGNIFICANT} a difference is called significant."
     )
     yield (
         "Training FLOPs are counted, forward and backward; FLOPs by time are the Transformer paper's rule, seconds x rate x "
