@@ -76,6 +76,13 @@ def test_limits_are_set_by_good_translations_and_never_below_the_defaults() -> N
     assert (found.shortest, found.longest) == (pytest.approx(-0.05), pytest.approx(1.05))
 
 
+@pytest.mark.parametrize("count", [60, 120, 949])
+def test_no_more_good_translations_than_the_share_exceed_a_limit(count: int) -> None:
+    values = [1 + one / 7 for one in range(count)]
+    found = limits_from([{"length": 0.0, "omission": one} for one in values], 0.02)
+    assert 0 < sum(one > found.omission for one in values) <= 0.02 * count
+
+
 def test_an_alarm_reads_as_a_sentence_part() -> None:
     assert str(Alarm("detached")) == "detached"
     assert str(Alarm("omission", ("the", "house"))) == "omission: the house"

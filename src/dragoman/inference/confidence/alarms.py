@@ -116,7 +116,8 @@ def limits_from(measures: Sequence[Mapping[str, float]], share: float) -> AlarmL
     for name in ("repetition", "copied", "omission", "detached"):
         values = [one[name] for one in measures if name in one]
         if values:
-            chosen[name] = max(getattr(defaults, name), round(float(np.quantile(values, 1 - share)), 4))
+            most = max(getattr(defaults, name), float(np.quantile(values, 1 - share, method="higher")))
+            chosen[name] = math.ceil(most * 1e4) / 1e4
     for name in ("contrast", "name"):
         values = [one[name] for one in measures if name in one]
         if values:
