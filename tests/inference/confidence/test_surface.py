@@ -50,9 +50,24 @@ def test_numbers_are_compared_without_separators() -> None:
     assert numbers(["drei", "3", "12", "13"]) == ["13"]
 
 
+def test_times_scores_and_dates_may_be_written_in_parts() -> None:
+    assert lost_numbers(["14:30", "06:00"], ["14h30", "6", "giờ"]) == []
+    assert lost_numbers(["14", "giờ", "30"], ["14:30"]) == []
+    assert lost_numbers(["20.11.2023", "3:2"], ["20/11/2023", "3-2"]) == []
+    assert lost_numbers(["14:30", "20.11.2023"], ["14:31", "20/11/2022"]) == ["14:30", "20.11.2023"]
+    assert lost_numbers(["1.200", "200"], ["200", "1,250"]) == ["1.200"]
+
+
+def test_numbers_are_the_same_in_the_digits_of_any_script() -> None:
+    assert lost_numbers(["1998", "12,000"], ["١٩٩٨", "١٢٬٠٠٠"]) == []
+    assert lost_numbers(["１９９８年"], ["1998"]) == lost_numbers(["12", "000"], ["१२,०००"]) == []
+    assert lost_numbers(["1998"], ["١٩٩٩"]) == ["1998"]
+
+
 def test_names_match_with_other_endings_and_accents() -> None:
     assert unmatched(["Londýna", "Müller", "Paris"], ["London", "Mullers"]) == ["Paris"]
     assert unmatched(["Wien"], []) == ["Wien"]
+    assert unmatched(["Đặng", "Đồng", "Łódź"], ["Dang", "Dong", "Lodz"]) == []
 
 
 def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:

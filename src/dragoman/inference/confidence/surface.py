@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 SPELLED_OUT = 12
@@ -23,18 +23,22 @@ TRANSLATED = TITLES | {
 }
 """Words that English writes with a capital and that other languages translate, so that none of them is a name that is missed."""
 
-_NUMBER = re.compile("[0-9]+(?:[.,:'’\u00a0\u202f][0-9]+)*")
-_THOUSANDS = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?![0-9])")
+_NUMBER = re.compile("\\d+(?:[.,:'’\u00a0\u202f\u066b\u066c]\\d+)*")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
+_IN_PARTS = re.compile(r"\d+(?::\d+)+|\d{1,2}\.\d{1,2}\.\d{2,4}")
+"""A time, score or date, whose parts a translation may write apart: 14:30 is 14h30 in French."""
+_STROKES = str.maketrans("đðłøħŧı", "ddlohti")
+"""Letters that Unicode does not divide into a letter and an accent."""
 _SENTENCE_END = re.compile(r"[.!?:;…\"„“”«»()–—-]$")
 
 
 def bare(word: str) -> str:
     """Return a word in lower case, without accents and without what is neither letter nor digit.
 
-    >>> bare("«École!")
-    'ecole'
+    >>> bare("«École!"), bare("Đặng")
+    ('ecole', 'dang')
     """
-    letters = unicodedata.normalize("NFKD", word.casefold())
+    letters = unicodedata.normalize("NFKD", word.casefold()).translate(_STROKES)
     return "".join(sign for sign in letters if sign.isalnum())
 
 
@@ -74,7 +78,7 @@ def copied(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def numbers(words: Iterable[str]) -> list[str]:
-    """Return the numbers of a text that a translation keeps as digits, without separators; small ones are often spelled out.
+    """Return the numbers of a text that a translation keeps as digits, in any script; small ones are often spelled out.
 
     >>> numbers("On 3 May 1998 at 14:30 it cost 1,200.50 euros".split())
     ['1998', '1430', '120050']
@@ -85,20 +89,41 @@ def numbers(words: Iterable[str]) -> list[str]:
 def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
     """Return the words of the source with a number that the translation does not have; spaces may group its thousands.
 
+    The parts of a time, score or date may be apart.
+
     >>> lost_numbers("im Jahr 1998 um 3".split(), "in the year".split())
     ['1998']
     >>> lost_numbers("cost 12,000 and 345 000".split(), "coûté 12 000 et 345.000".split())
     []
+    >>> lost_numbers("at 14:30 or 06:00".split(), "lúc 14 giờ 30 hoặc 6 giờ".split())
+    []
     """
-    known, groups = {*numbers(target), *_grouped(target).values()}, _grouped(source)
+    known, groups = {*numbers(target), *_grouped(target).values(), *_parts(target)}, _grouped(source)
     return [word for place, word in enumerate(source) if _is_lost(word, groups.get(place), known)]
 
 
-def _is_lost(word: str, group: str | None, known: Collection[str]) -> bool:
+def _is_lost(word: str, group: str | None, known: set[str]) -> bool:
     """Tell whether a word has a number, or is part of one in `group`, that is not known."""
     if group is None:
-        return any(number not in known for number in numbers([word]))
+        return not all(_is_kept(number, known) for number in _NUMBER.findall(word))
     return group not in known and _digits(word) not in known
+
+
+def _is_kept(number: str, known: set[str]) -> bool:
+    """Tell whether a number is known as a whole or by its parts, or too small to be missed."""
+    whole = _digits(number)
+    in_parts = _IN_PARTS.fullmatch(number) is not None and known.issuperset(_parts([number]))
+    return in_parts or whole in known or not _is_large(whole)
+
+
+def _parts(words: Iterable[str]) -> list[str]:
+    """Return the numbers of which the times, scores and dates of a text consist.
+
+    >>> _parts(["08:17", "20.11.2023", "1.200"])
+    ['17', '20', '2023']
+    """
+    whole = (number for number in _NUMBER.findall(" ".join(words)) if _IN_PARTS.fullmatch(number))
+    return numbers(re.sub("[:.]", " ", number) for number in whole)
 
 
 def looks_like_a_name(word: str) -> bool:
@@ -151,8 +176,12 @@ def _may_be_a_name(word: str) -> bool:
 
 
 def _digits(number: str) -> str:
-    """Return the digits of a number, without separators."""
-    return "".join(sign for sign in number if sign.isdigit())
+    """Return the digits of a number as 0 to 9, without separators.
+
+    >>> _digits("١٩٩٨"), _digits("1,200")
+    ('1998', '1200')
+    """
+    return "".join(str(unicodedata.decimal(sign)) for sign in number if sign.isdecimal())
 
 
 def _is_large(digits: str) -> bool:
