@@ -34,6 +34,8 @@ def test_attend_shows_pieces_where_asked_for(trained: Trained, tmp_path: Path):
 @pytest.mark.parametrize("sentence", ["", "  ", "\u200b"])
 def test_an_empty_sentence_is_refused(trained: Trained, tmp_path: Path, sentence):
     assert "is empty" in refusal("attend", trained("rnn"), sentence, "-o", tmp_path / "a.png")
+    for pair in ((sentence, "--target", "Tôi"), ("cats", "--target", sentence)):
+        assert "is empty" in refusal("attend", trained("rnn"), *pair, "-o", tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
 
 

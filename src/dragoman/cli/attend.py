@@ -38,9 +38,9 @@ def attend(
     """
     from dragoman.inspection import draw
 
-    if not sentence.strip():
-        raise InputError("the sentence is empty; give at least one word")
     translator = load_translator(run, device=device)
+    if not translator.source.words(sentence):
+        raise InputError("the sentence is empty; give at least one word")
     to = choose_languages(translator, languages)
     document = None
     if previous:
@@ -49,7 +49,7 @@ def attend(
         document = read_previous(translator.models[0], translator.source, sentence, previous=previous)
     context = [previous or []]
     translation = target if target is not None else translator.translate([sentence], previous=context, to=to)[0].text
-    if not translation.strip():
+    if not translator.target.words(translation):
         raise InputError("the translation is empty, so there is nothing to draw; give one with --target")
     if attention == "cross":
         (reading,) = translator.attention_maps([sentence], [translation], previous=context, to=to)
