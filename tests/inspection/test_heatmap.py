@@ -53,6 +53,11 @@ def test_an_svg_holds_each_word_as_text(tmp_path: Path) -> None:
     assert "“Hai con mèo” & <one>" in texts
 
 
+def test_a_title_reads_from_left_to_right_whatever_its_letters(tmp_path: Path) -> None:
+    draw(AttentionPicture(["ab"], ["cd"], [[[[1.0]]]], "\u05e9\u05dc \u2192 cd"), tmp_path / "picture.svg")
+    assert "\u200e\u05e9\u05dc \u2192 cd" in texts_of(tmp_path / "picture.svg")
+
+
 def test_rows_are_target_words_and_columns_are_source_words(tmp_path: Path) -> None:
     draw(picture(), tmp_path / "picture.svg")
     root = ElementTree.fromstring((tmp_path / "picture.svg").read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 """Draw attention as in figure 3 of Bahdanau et al. (2015): a row per target word, a column per source word."""
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,7 @@ def _figure(picture: AttentionPicture) -> "Figure":
         panel.set_yticks(range(rows), target_words)
     _scale(figure.colorbar(image, ax=panels, shrink=min(1.0, (1.2 + height / 10) / height), aspect=14, pad=0.02), small)
     if title:
-        figure.suptitle("\n".join(title), fontsize=small + 3, fontweight="bold")
+        figure.suptitle("\n".join(map(_from_the_left, title)), fontsize=small + 3, fontweight="bold")
     return figure
 
 
@@ -78,6 +79,11 @@ def _lines(title: str, width: int) -> list[str]:
     ['one two', 'three']
     """
     return textwrap.wrap(elided(title, (TITLE_LINES - 1) * width), max(width, 10))
+
+
+def _from_the_left(line: str) -> str:
+    """Return a line that is laid out from left to right, as its arrow points, whatever its first letter."""
+    return f"\u200e{line}" if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in line) else line
 
 
 def _panel(panel: "Axes", matrix: Matrix) -> Any:
