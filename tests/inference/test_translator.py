@@ -78,6 +78,14 @@ def test_readings_are_kept_where_asked_for(trained: Trained):
         assert one.reading.source.words == ["I", "love", "cats."]
 
 
+def test_links_count_the_words_of_the_given_source(trained: Trained):
+    translator = Translator.load(trained("rnn", "text.kind=words"))
+    for source, words in (("I~love ~cats…", ["I~love", "~cats…"]), ("  I  love cats\u00a0§", ["I", "love", "cats §"])):
+        (found,) = translator.translate([source], attention=True)
+        assert found.reading.source.words == words
+        assert "<unk>" in found.reading.source.pieces
+
+
 def test_a_model_knows_whether_it_attends(trained: Trained):
     plain = Translator.load(trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1"))
     assert [Translator.load(trained(model)).attends for model in MODELS] == [True, True]

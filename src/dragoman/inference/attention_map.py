@@ -1,7 +1,7 @@
 """The attention behind a translation: by tokens, by words, as word alignments, as a picture."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import torch
@@ -172,6 +172,15 @@ def as_given(codec: Codec, text: str) -> Side:
     Other white space and signs that the codec drops do not change how words are counted, so links fit tokenised files.
     """
     return with_words(codec, text, [codec.normalize(word) for word in spaced(text)])
+
+
+def of_given(reading: AttentionMap, codec: Codec, text: str) -> AttentionMap:
+    """Return a map whose source has the words between the spaces of a text, unknown ones too, if they spell what was read."""
+    try:
+        given = as_given(codec, text).framed_as(reading.source)
+    except InputError:
+        return reading
+    return replace(reading, source=replace(reading.source, words=given.words, owners=given.owners))
 
 
 def with_words(codec: Codec, text: str, words: Sequence[str]) -> Side:

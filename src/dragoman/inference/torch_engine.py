@@ -19,7 +19,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.decoding.shortlist import Listed, RestoredWatch, Shortlist, ShortlistedDecoder, restore_vocabulary_ids
 from dragoman.decoding.step import EnsembleState, ensemble, feed, step_of
 from dragoman.errors import InputError, RunError
-from dragoman.inference.attention_map import AttentionMap, map_attention, source_heads
+from dragoman.inference.attention_map import AttentionMap, map_attention, of_given, source_heads
 from dragoman.inference.batching import batches, check_memory
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.session import Session
@@ -126,7 +126,10 @@ class TorchEngine:
             chosen = [requests[row] for row in rows]
             pairs, begun = [request.pair for request in chosen], [len(request.start) for request in chosen]
             maps = map_attention(self.models[0], codecs, pairs, previous=previous_of(chosen), begun=begun)
-            found |= dict(zip(rows, maps, strict=True))
+            given = (
+                of_given(one, codecs[0], request.request.source) for one, request in zip(maps, chosen, strict=True)
+            )
+            found |= dict(zip(rows, given, strict=True))
         return [found[row] for row in range(len(requests))]
 
     def _search(
