@@ -35,6 +35,7 @@ def test_columns_and_objects_hold_what_was_asked_for() -> None:
     assert (table["confidence"], table["words"]) == (0.25, [["a", 0.5], ["b", 1.0]])
     assert table["alarms"] == [{"name": "omission", "words": ["x", "y"]}, {"name": "copied", "words": []}]
     assert set(json.loads(line(alarms=True, as_json=True))) == {"line", "translation", "score", "log_prob", "alarms"}
+    assert line(align=True, confidence=True) == "a b |||  ||| 0.250"
     empty = Translation("", 0.0, 0.0, assessment=Assessment(replaced="z"))
     assert line(empty, confidence=True) == " ||| "
     assert json.loads(line(empty, confidence=True, as_json=True))["replaced"] == "z"

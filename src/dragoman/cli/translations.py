@@ -40,11 +40,11 @@ class Shown:
                 "score": translation.score,
                 "log_prob": translation.log_prob,
             }
-            table |= {"alignment": links} if links else {}
+            table |= {"alignment": links} if self.align else {}
             table |= {"terms": [asdict(one) for one in translation.terms]} if translation.terms else {}
             table |= _recalled(translation.memory) | self._assessment(translation.assessment)
             return json.dumps(table, ensure_ascii=False)
-        columns = [translation.text, *([links] if links else [])]
+        columns = [translation.text, *([links] if self.align else [])]
         if self.confidence:
             found = translation.assessment.confidence
             columns.append("" if found is None else f"{found:.3f}")
