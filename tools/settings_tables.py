@@ -123,7 +123,7 @@ def _values(field: Schema) -> str:
             return f"list of two ({_values(field['prefixItems'][0])})"
         case "array" if "type" in field["items"]:
             return f"list of ({_values(field['items'])})"
-        case "array" if field["items"].get("$ref", "").endswith("/PhaseSettings"):
+        case "array" if field["items"].get("$ref", "").endswith(("/PhaseSettings", "/OptimisationPhase")):
             return "list of phases"
         case "array":
             return "list of corpora"
