@@ -5,6 +5,7 @@ import json
 import pytest
 
 from dragoman.serving.log import Log
+from dragoman.serving.store import StoreError
 
 
 def test_lines_are_objects_or_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,3 +24,14 @@ def test_a_bug_is_named_by_its_place_and_not_by_its_words(capsys: pytest.Capture
     line = capsys.readouterr().err
     assert "secret" not in line
     assert json.loads(line)["kind"] == "KeyError" and "test_log.py" in json.loads(line)["places"][-1]
+
+
+def test_the_cause_of_a_bug_is_named_without_its_words_and_that_of_a_refusal_with_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cause = ValueError("a secret sentence")
+    for error in (RuntimeError("a bug"), StoreError("the database cannot be used")):
+        error.__cause__ = cause
+        Log().fault(error)
+    bug, refusal = (json.loads(line)["cause"] for line in capsys.readouterr().err.splitlines())
+    assert (bug, refusal) == ("ValueError", "ValueError: a secret sentence")
