@@ -55,13 +55,13 @@ REFUSED = [
     (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
     (
         ["model={kind: transformer, dropout: .nan}"],
-        "the recipe: `model.dropout` is nan, but input should be a finite number",
+        "the recipe: `model.dropout` is nan, but it must be a finite number",
     ),
     (
         ["model={kind: transformer, dropout: .inf}"],
-        "the recipe: `model.dropout` is inf, but input should be a finite number",
+        "the recipe: `model.dropout` is inf, but it must be a finite number",
     ),
-    (["limit=.nan"], "the recipe: `limit` is nan, but input should be greater than 0"),
+    (["limit=.nan"], "the recipe: `limit` is nan, but it must be above 0"),
     (["sead=3"], "the recipe has no setting `sead`; did you mean `seed`?"),
     (["model.hiden=3"], "the recipe, section `model`, has no setting `hiden`; did you mean `hidden`?"),
     (["data.1.sorce=c"], "the recipe, section `data.1`, has no setting `sorce`; did you mean `source`?"),
@@ -73,9 +73,9 @@ REFUSED = [
     (["data.2.repeat=2"], "the recipe lacks the setting `data.2.source`; add it"),
     (["model.cell=gro"], "the recipe: `model.cell` cannot be `gro`; did you mean `gru`?"),
     (["model.cell=tanh"], "the recipe: `model.cell` cannot be `tanh`; known: gru, lstm"),
-    (["model.hidden=0"], "the recipe: `model.hidden` is 0, but input should be greater than or equal to 1"),
-    (["seed=1.5"], "the recipe: `seed` is 1.5, but input should be a valid integer"),
-    (["limit=much"], "the recipe: `limit` is 'much', but input should be a valid number"),
+    (["model.hidden=0"], "the recipe: `model.hidden` is 0, but it must be at least 1"),
+    (["seed=1.5"], "the recipe: `seed` is 1.5, but it must be a whole number"),
+    (["limit=much"], "the recipe: `limit` is 'much', but it must be a number"),
     (["seed=13"], "the recipe: `seed` is 13, which brings bad luck; choose another"),
 ]
 

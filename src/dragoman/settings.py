@@ -206,7 +206,7 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
         return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
-    message = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+    message = _PLAIN.get(problem["type"], _in_plain_words(problem["msg"].removeprefix("Value error, ")))
     if problem["type"] == "value_error":
         return f"{where}: {shorten(message, LONGEST_MESSAGE)}"
     if problem["type"] == "literal_error":
@@ -220,8 +220,31 @@ _PLAIN = {
     "model_attributes_type": "it must be a table of settings",
     "model_type": "it must be a table of settings",
     "tuple_type": "it must be a list",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "it must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "it must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "it must be true or false"),
+    "string_type": "it must be text",
 }
-"""Pydantic messages that use Python terms, in terms of a recipe."""
+"""Pydantic messages that use terms of Python, in those of a recipe."""
+_BOUNDS = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
+}
+"""What pydantic calls bounds, and what the tables of settings call them."""
+
+
+def _in_plain_words(message: str) -> str:
+    """Return pydantic's message about a value in the words of the tables of settings.
+
+    >>> _in_plain_words("Input should be greater than or equal to 1")
+    'it must be at least 1'
+    """
+    if not message.startswith("Input should "):
+        return message
+    bound = next((name for name in _BOUNDS if name in message), "")
+    return message.replace("Input should", "it must").replace(bound, _BOUNDS.get(bound, ""))
 
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:

@@ -81,14 +81,14 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
             data({"phrasebook": "train", "pairs": 1}, source="vi"),
             "the phrasebook is between .* but `data.source` is `vi` and `data.target` is `fr`",
         ),
-        (data({"tsv": "a", "document": -1}), r"`data\.train\.0\.document` is -1, but input should be greater"),
+        (data({"tsv": "a", "document": -1}), r"`data\.train\.0\.document` is -1, but it must be at least"),
         (data({"tsv": "a", "documents": "b"}), r"has no setting `documents`; did you mean `document`"),
         (data({"text": "a", "links": "b"}), r"section `data\.train\.0`, has no setting `links`"),
         (data({"tvs": "a"}), r"a corpus is given by `source` and `target`, by `tsv`, .* but one has `tvs`"),
         (data({}), "a corpus is given by .* but one has nothing"),
         (
             data({"tsv": "a", "repeat": 0}),
-            r"`data\.train\.0\.repeat` is 0, but input should be greater than or equal to 1",
+            r"`data\.train\.0\.repeat` is 0, but it must be at least 1",
         ),
         (data({"tsv": "a", "columns": [0]}), r"`data\.train\.0\.columns"),
         (

@@ -14,7 +14,7 @@ from dragoman.settings import parse
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"beam": 0}, "decoding: `beam` is 0, but input should be greater than or equal to 1"),
+        ({"beam": 0}, "decoding: `beam` is 0, but it must be at least 1"),
         ({"method": "bean"}, "decoding: `method` cannot be `bean`; did you mean `beam`?"),
         ({"beams": 3}, "decoding has no setting `beams`; did you mean `beam`?"),
         ({"n_best": 6}, "decoding: `n_best` is 6, but only 5 hypotheses are kept; raise `beam`"),
@@ -26,7 +26,7 @@ from dragoman.settings import parse
             {"minimum_length": 9, "maximum_length": 5},
             "decoding: `minimum_length` is 9, above `maximum_length` 5; lower it",
         ),
-        ({"top_p": 1.5}, "decoding: `top_p` is 1.5, but input should be less than or equal to 1"),
+        ({"top_p": 1.5}, "decoding: `top_p` is 1.5, but it must be at most 1"),
         (
             {"rerank": ["runs/other"], "mbr_samples": 4},
             "decoding: `rerank` and `mbr_samples` both choose among the hypotheses; set `rerank: []` or `mbr_samples: 0`",
@@ -36,8 +36,8 @@ from dragoman.settings import parse
             "decoding: `rerank` and `coverage_penalty` both choose among the hypotheses; set `rerank: []` or "
             "`coverage_penalty: 0`",
         ),
-        ({"temperature": 0}, "decoding: `temperature` is 0, but input should be greater than 0"),
-        ({"length_penalty": 5000}, "decoding: `length_penalty` is 5000, but input should be less than or equal to 100"),
+        ({"temperature": 0}, "decoding: `temperature` is 0, but it must be above 0"),
+        ({"length_penalty": 5000}, "decoding: `length_penalty` is 5000, but it must be at most 100"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(table: dict[str, Any], message: str) -> None:

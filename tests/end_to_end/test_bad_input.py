@@ -49,10 +49,10 @@ def test_the_corpus_is_good_as_it_stands(recipe: Path):
     [
         ("model.hiden=3", "section `model`, has no setting `hiden`; did you mean `hidden`?"),
         ("trianing.steps=3", "has no setting `trianing`; did you mean `training`?"),
-        ("training.steps=many", "`training.steps` is 'many', but input should be a valid integer"),
+        ("training.steps=many", "`training.steps` is 'many', but it must be a whole number"),
         ("model.kind=transfomer", "`model.kind` cannot be `transfomer`; did you mean `transformer`?"),
         ("model.cell=gur", "`model.cell` cannot be `gur`"),
-        ("model.dropout=1.5", "`model.dropout` is 1.5, but input should be less than 1"),
+        ("model.dropout=1.5", "`model.dropout` is 1.5, but it must be below 1"),
         ("training.steps=null", "`training` needs a budget: set one of `training.steps`"),
         ("training.average=9", "`training.average` cannot exceed `training.keep`"),
         ("data.train=[]", "`data.train` names no corpus; add one"),
