@@ -33,8 +33,8 @@ def refuse(settings: ModelSettings) -> None:
     """Raise ExportError, which names the setting, for anything that CTranslate2 cannot express."""
     for what in obstacles(settings):
         raise ExportError(
-            f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a "
-            "Transformer (`model.kind: transformer`) without it"
+            f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a Transformer that "
+            "it can (`--set model.kind=transformer`; docs/export.md says which)"
         )
 
 
@@ -90,7 +90,6 @@ def describe(
     for layer, own in zip(spec.decoder.layer, decoder.layers, strict=True):
         assert isinstance(own.self_attention, MultiHead)
         assert own.cross_attention is not None and own.after_cross is not None
-        assert isinstance(own.self_attention, MultiHead)
         _fill_attention(layer.self_attention, own.self_attention, own.after_self, itself=True)
         _fill_attention(layer.attention, own.cross_attention, own.after_cross, itself=False)
         _fill_feed_forward(layer.ffn, own.feed_forward, own.after_feed_forward)

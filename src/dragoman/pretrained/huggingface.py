@@ -117,8 +117,8 @@ def refuse(run: Run) -> None:
     """Raise ExportError, which names the setting, for a run that cannot be expressed."""
     for what in obstacles(run.recipe.model):
         raise ExportError(
-            f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a Transformer "
-            "(`model.kind: transformer`) without it"
+            f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a Transformer that they can "
+            "(`--set model.kind=transformer`; docs/export.md says which)"
         )
     for codec in (run.source, run.target):
         for what in obstacles_of_text(codec):
