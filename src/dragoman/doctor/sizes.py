@@ -18,7 +18,7 @@ INTERVAL = 35.0
 FEW_FOR_TRAINING = 2_000
 """Hardly a model can be learned from fewer pairs."""
 WEIGHTS_PER_WORD = 100
-"""A model with more weights than this for each target word of the corpus learns it by heart."""
+"""A model with more weights than this for each target word of the corpus memorises it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Training:
         elif weights is not None and weights > WEIGHTS_PER_WORD * self.words > 0:
             what = (
                 f"{who} {self.words:,} target words{together}, too few for a model of "
-                f"{weights:,} weights, which will learn them by heart"
+                f"{weights:,} weights, which will memorise them"
             )
             yield Finding(TooLittle.name, "warning", what, TooLittle.advice, file, count=self.pairs)
 
