@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping
 
 from dragoman.arena.results import Outcome, SystemResult
+from dragoman.errors import number_of
 
 COLUMNS = (
     "system", "seed", "parameters", "flops", "tokens", "seconds", "bleu", "bleu_low", "bleu_high", "chrf", "status",
@@ -116,8 +117,8 @@ def explanations(outcome: Outcome) -> Iterator[str]:
         "tokens": f"{amount:,} target tokens",
     }
     yield (
-        f"Each training had {budget[arena.budget.kind]} with {arena.threads} thread{'s' * (arena.threads > 1)} (or one GPU), "
-        f"{len(arena.seeds)} seed{'s' * (len(arena.seeds) > 1)}, the same data and decoding; the status shows if a recipe needs "
+        f"Each training had {budget[arena.budget.kind]} with {number_of(arena.threads, 'thread')} (or one GPU), "
+        f"{number_of(len(arena.seeds), 'seed')}, the same data and decoding; the status shows if a recipe needs "
         "its own vocabulary."
     )
     if arena.search is not None:

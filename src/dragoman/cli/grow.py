@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import note, print_path
 from dragoman.cli.options import Run
-from dragoman.errors import InputError
+from dragoman.errors import InputError, number_of
 
 
 def grow(
@@ -39,7 +39,7 @@ def grow(
     grown = grow_run(run, out, source=source or (), target=target or (), languages=language or ())
     shown = "".join(f" {one}" for one in grown.characters[:10]) + (" ..." if len(grown.characters) > 10 else "")
     if grown.characters:
-        note(f"{len(grown.characters):,} {'character' if len(grown.characters) == 1 else 'characters'} added:{shown}")
+        note(f"{number_of(len(grown.characters), 'character')} added:{shown}")
     if grown.languages:
         note(f"{'Language' if len(grown.languages) == 1 else 'Languages'} added: {', '.join(grown.languages)}")
     note("Adapt it next (`dragoman adapt`): what is new must be learned.")

@@ -9,6 +9,7 @@ import typer
 
 from dragoman.cli.console import ConsoleListener, clock
 from dragoman.cli.options import JsonObject, RecipeSettings
+from dragoman.errors import number_of
 
 if TYPE_CHECKING:
     from dragoman.jobs.plan import Plan, Probe
@@ -151,6 +152,6 @@ def _speed(probe: "Probe") -> Iterator[str]:
     yield f"  {'time of an epoch':24} {clock(seconds):>14}   {probe.steps_per_epoch:,.0f} steps of {probe.seconds_per_step:.3g} s"
     yield (
         f"  {'tokens per second':24} {probe.tokens_per_second:>14,.0f}   measured in {probe.steps} steps, {probe.precision}, "
-        f"{probe.threads} thread{'s' * (probe.threads > 1)}{copies}"
+        f"{number_of(probe.threads, 'thread')}{copies}"
     )
     yield f"  {'time of a validation':24} {probe.validation_seconds:>12.1f} s"
