@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.console import announced, clock, note, print_path, watch_translation_and_training
-from dragoman.cli.options import RecipeSettings, Run, TrainingDevice, number
+from dragoman.cli.options import RecipeSettings, ResumeWork, Run, TrainingDevice, number
 
 Data = Annotated[
     Path,
@@ -52,7 +52,7 @@ def adapt(
     general: General = None,
     mix: Mix = 0.5,
     settings: RecipeSettings = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
+    resume: ResumeWork = False,
     device: TrainingDevice = None,
 ) -> None:
     """Continue training a run on pairs from your domain.

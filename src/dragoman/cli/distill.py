@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.console import clock, note, print_path, use_of, watch_translation_and_training
-from dragoman.cli.options import TrainingDevice
+from dragoman.cli.options import ResumeWork, TrainingDevice
 from dragoman.cli.quality import note_test_scores
 
 TEACHER = "teacher."
@@ -39,7 +39,7 @@ def distill(
     ] = False,
     original: Annotated[bool, typer.Option("--original", help="Also train on the original corpus.")] = False,
     settings: Settings = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
+    resume: ResumeWork = False,
     device: TrainingDevice = None,
 ) -> None:
     """Train a small, fast student on a run's translations.

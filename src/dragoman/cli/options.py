@@ -95,6 +95,7 @@ Ray = Annotated[
     ),
 ]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+ResumeWork = Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")]
 Documents = Annotated[
     Path | None,
     typer.Option(

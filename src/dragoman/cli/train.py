@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.console import ConsoleListener, clock, note, print_path, use_of, watch_training
-from dragoman.cli.options import Ray
+from dragoman.cli.options import Ray, RecipeSettings
 from dragoman.cli.quality import note_test_scores
 from dragoman.machine.processes import is_first
 
@@ -19,14 +19,7 @@ def train(
             help="A recipe file, or a name from `dragoman recipes`; with --resume, the folder of a run will do.",
         ),
     ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="SECTION.NAME=VALUE",
-            help="Change a setting of the recipe, such as training.minutes=10; may be repeated.",
-        ),
-    ] = None,
+    settings: RecipeSettings = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run. [default: runs/NAME]")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
     ray: Ray = None,
