@@ -17,6 +17,7 @@ The command line prints the sentence and exits with code 2. Any other exception 
 
 import re
 import reprlib
+import shlex
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What would end or change the line on which a sentence is printed."""
@@ -82,6 +83,15 @@ def number_of(count: int, one: str, more: str | None = None) -> str:
     ('1 pair', '2,000 pairs')
     """
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def shell_path(path: object) -> str:
+    """Return a path as a shell reads it, for the commands that messages advise.
+
+    >>> shell_path("runs/mine"), shell_path("my runs/mine")
+    ('runs/mine', "'my runs/mine'")
+    """
+    return shlex.quote(str(path))
 
 
 def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:

@@ -8,7 +8,7 @@ import typer
 from dragoman.cli.console import announced, note, print_path
 from dragoman.cli.files import check_languages, read_aligned
 from dragoman.cli.options import Device, Run, number
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shell_path
 
 if TYPE_CHECKING:
     from dragoman.data.corpus import Pair
@@ -120,4 +120,4 @@ def report(made: "Calibration", run: Path) -> None:
             note(
                 f"The alarm `{name}` is switched off: more than {FALSE_ALARMS:.0%} of the good translations would raise it."
             )
-    note(f"Use it with: dragoman translate {run} --confidence --json")
+    note(f"Use it with: dragoman translate {shell_path(run)} --confidence --json < FILE")

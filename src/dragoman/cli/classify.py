@@ -9,6 +9,7 @@ import typer
 from dragoman.cli.console import announced, clock, note, print_path, watch_training
 from dragoman.cli.files import standard_input
 from dragoman.cli.options import CHUNK, Device, JsonObject, RecipeSettings
+from dragoman.errors import shell_path
 
 if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
@@ -47,7 +48,7 @@ def train(
     )
     note(
         f"Done: {progress.step:,} steps in {clock(progress.seconds)}, lowest dev loss at step {progress.best_step:,}. "
-        f"Classify with: dragoman classify predict {folder} < FILE"
+        f"Classify with: dragoman classify predict {shell_path(folder)} < FILE"
     )
     print_path(folder)
 

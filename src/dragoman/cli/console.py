@@ -1,7 +1,6 @@
 """What commands show on standard error: progress (live on a terminal, plain lines elsewhere) and notes."""
 
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shell_path
 from dragoman.machine.processes import is_first
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def use_of(purpose: str, folder: Path, targets: int) -> str:
     >>> use_of("translate", Path("runs/many to one"), 3)
     "dragoman translate 'runs/many to one' --to LANGUAGE < FILE"
     """
-    return f"dragoman {purpose} {shlex.quote(str(folder))}{' --to LANGUAGE' if targets > 1 else ''} < FILE"
+    return f"dragoman {purpose} {shell_path(folder)}{' --to LANGUAGE' if targets > 1 else ''} < FILE"
 
 
 def print_path(path: Path) -> None:

@@ -1,13 +1,13 @@
 """`dragoman diversify`."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
-from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, ResumeWork, SearchSettings, decoding_options
+from dragoman.errors import shell_path
 
 
 def diversify(
@@ -24,7 +24,7 @@ def diversify(
     ] = None,
     beam: Beam = None,
     settings: SearchSettings = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the work in the output folder.")] = False,
+    resume: ResumeWork = False,
     device: Device = "auto",
 ) -> None:
     """Translate a corpus with runs trained on it.
@@ -40,5 +40,5 @@ def diversify(
         made = diversify(runs, out, original=original, decoding=options, device=device, resume=resume, report=report)
     for sentence in made.files:
         note(sentence)
-    note(f"Train the new model with: dragoman train {shlex.quote(str(made.recipe))} --out RUN")
+    note(f"Train the new model with: dragoman train {shell_path(made.recipe)} --out RUN")
     print_path(made.recipe)

@@ -6,6 +6,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path
 from dragoman.cli.options import Run
+from dragoman.errors import shell_path
 
 
 def shortlist(
@@ -31,6 +32,7 @@ def shortlist(
         made = make_shortlist(run, likely=likely, frequent=frequent, pairs=pairs)
     note(
         f"{len(made.always):,} target tokens are always allowed, and up to {made.likely.shape[1]:,} more for each of "
-        f"{len(made.likely):,} source tokens. Use the shortlist with: dragoman translate {run} --set shortlist=true"
+        f"{len(made.likely):,} source tokens. Use the shortlist with: "
+        f"dragoman translate {shell_path(run)} --set shortlist=true < FILE"
     )
     print_path(run / SHORTLIST)

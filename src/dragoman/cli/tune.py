@@ -1,6 +1,5 @@
 """`dragoman tune`."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import check_languages, read_aligned
 from dragoman.cli.options import Beam, Device, Run, SearchSettings, decoding_options
+from dragoman.errors import shell_path
 
 
 def tune(
@@ -43,11 +43,11 @@ def tune(
 
         check_languages(open_run(run).languages, source, references[0])
         found = tune(run, rerank, sources, references=sets, decoding=options, device=device)
-    runs = " ".join(f"--rerank {shlex.quote(str(other))}" for other in rerank)
+    runs = " ".join(f"--rerank {shell_path(other)}" for other in rerank)
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
     if found.bleu > found.before:
-        note(f"Use it with: dragoman translate {shlex.quote(str(run))} {runs} --set '{setting}'")
+        note(f"Use it with: dragoman translate {shell_path(run)} {runs} --set '{setting}'")
     else:
         note("No weights that were tried are better than none: translate without --rerank.")
     print(setting)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, shell_path
 from dragoman.inference.ctranslate2.folder import Export, fresh_exports, is_export, open_export
 from dragoman.inference.ctranslate2.search import obstacle
 from dragoman.inference.ctranslate2.translator import ExportedTranslator, can_be_used, load_export, run_settings
@@ -71,7 +71,7 @@ def export_of(run: Path, engine: EngineName, decoding: dict[str, Any], *, attent
         _require_installed()
         if not paths:
             raise RunError(
-                f"{run} has no export of its current weights; make one with `dragoman export {run} --to ctranslate2`"
+                f"{run} has no export of its current weights; make one with `dragoman export {shell_path(run)} --to ctranslate2`"
             )
         if attention:
             raise InputError("CTranslate2 does not provide attention by layer and head; use `--engine torch`")

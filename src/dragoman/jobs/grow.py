@@ -13,7 +13,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from dragoman.data.corpus import Pair
 from dragoman.data.lines import read_lines
-from dragoman.errors import InputError, number_of
+from dragoman.errors import InputError, number_of, shell_path
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.machine.processes import for_one_process
 from dragoman.models.build import Model
@@ -125,13 +125,13 @@ def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None
     if not counts:
         return None
     shown = " ".join(one for one, _ in counts.most_common(SHOWN)) + (" ..." if len(counts) > SHOWN else "")
-    missing = number_of(len(counts), "character")
+    missing, (source, target) = number_of(len(counts), "character"), map(shell_path, files[:2])
     what = f"the vocabulary lacks {missing} of the new text ({shown}), in {odd:,} of its {lines:,} lines"
     if odd < RARE * lines:
         return f"{what}, too few to matter: they are read as <unk> and never written"
     return (
-        f"{what}; to add what it lacks, let `dragoman grow {run.folder} --source {files[0]} --target {files[1]} --out NEW` make "
-        "a larger run, and adapt that"
+        f"{what}; to add what it lacks, let `dragoman grow {shell_path(run.folder)} --source {source} --target {target} --out "
+        "NEW` make a larger run, and adapt that"
     )
 
 

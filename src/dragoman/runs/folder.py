@@ -23,7 +23,7 @@ from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.ledger import LEDGER, check, record, write_recorded
 from dragoman.data.unknown import read_dictionary
 from dragoman.decoding.shortlist import Shortlist
-from dragoman.errors import DragomanError, InputError, RunError
+from dragoman.errors import DragomanError, InputError, RunError, shell_path
 from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
@@ -133,7 +133,7 @@ class Run:
         if weights is None and not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
-                f"continue it with `dragoman train --resume {self.folder}`, or wait"
+                f"continue it with `dragoman train --resume {shell_path(self.folder)}`, or wait"
             )
         path = weights or self.weights
         tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
@@ -184,12 +184,15 @@ class Run:
         """Read what `dragoman shortlist` learned. Raises RunError if it is missing or for other vocabularies."""
         path = self.folder / SHORTLIST
         if not path.exists():
-            raise RunError(f"{self.folder} has no shortlist; make one with `dragoman shortlist {self.folder}`")
+            raise RunError(
+                f"{self.folder} has no shortlist; make one with `dragoman shortlist {shell_path(self.folder)}`"
+            )
         check(self.folder, path)
         tensors, about = load_tensors(path)
         if about.get("vocabularies") != self.vocabularies:
             raise RunError(
-                f"{path} belongs to other vocabularies than this run's; make it again with `dragoman shortlist {self.folder}`"
+                f"{path} belongs to other vocabularies than this run's; make it again with "
+                f"`dragoman shortlist {shell_path(self.folder)}`"
             )
         return Shortlist(*(tensors[name].to(device).long() for name in ("always", "likely")))
 
@@ -361,7 +364,8 @@ def read_sealed(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     missing = [name for name in ("manifest.json", "recipe.yaml") if not (folder / name).is_file()]
     if missing and (folder / "config.json").is_file():
         raise RunError(
-            f"{folder} is a model in the form of `transformers`, not a run; make it one with `dragoman import {folder} --out RUN`"
+            f"{folder} is a model in the form of `transformers`, not a run; make it one with "
+            f"`dragoman import {shell_path(folder)} --out RUN`"
         )
     if missing:
         raise RunError(

@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Languages
 from dragoman.decoding.settings import ALONE
-from dragoman.errors import InputError, RunError
+from dragoman.errors import InputError, RunError, shell_path
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
@@ -72,7 +72,7 @@ class Assessor:
             if weights_digest(Path(calibration.reverse) / "model.safetensors") != calibration.reverse_weights:
                 raise RunError(
                     f"the calibration of {folder} was made with the reverse run {calibration.reverse}, which is missing or has "
-                    f"changed; make it again with `dragoman calibrate {folder}`"
+                    f"changed; make it again with `dragoman calibrate {shell_path(folder)}`"
                 )
             reverse = Translator.load(calibration.reverse, device=device, **ALONE)
         return cls(translator, calibration, reverse)
@@ -87,8 +87,8 @@ class Assessor:
                 )
             name = str(runs[0].folder) if runs else "RUN"
             raise InputError(
-                f"{name} has no calibration, so no confidence yet; make one with `dragoman calibrate {name}`, or ask for "
-                "alarms only"
+                f"{name} has no calibration, so no confidence yet; make one with `dragoman calibrate {shell_path(name)}`, or ask "
+                "for alarms only"
             )
         return self.calibration
 

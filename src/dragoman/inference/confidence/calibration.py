@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from dragoman.data.checksums import weights_digest
 from dragoman.data.ledger import check, write_recorded
-from dragoman.errors import DamagedError, RunError, SettingsError
+from dragoman.errors import DamagedError, RunError, SettingsError, shell_path
 from dragoman.inference.confidence.alarms import AlarmLimits
 from dragoman.inference.confidence.evidence import PassSettings
 from dragoman.json_files import load_json
@@ -100,7 +100,7 @@ def read_calibration(folder: Path) -> Calibration | None:
     path = folder / FILE
     if not path.exists():
         return None
-    again = f"make it again with `dragoman calibrate {folder}`"
+    again = f"make it again with `dragoman calibrate {shell_path(folder)}`"
     try:
         table = load_json(path)
         if not isinstance(table, dict) or table.get("format") != FORMAT:
