@@ -14,7 +14,6 @@ from dragoman.data import ledger
 from dragoman.data.ledger import (
     LEDGER,
     check,
-    check_folder,
     record,
     record_growing,
     recorded,
@@ -54,8 +53,6 @@ def test_a_file_that_was_changed_is_named(run: Path, path: Path, content: str):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DamagedError, match=r"a\.json is damaged, or not the file that was saved there"):
         check(run, path)
-    with pytest.raises(DamagedError, match=r"a\.json is damaged"):
-        check_folder(run, path.parent)
 
 
 def test_a_file_that_is_gone_is_named(run: Path, path: Path):

@@ -138,12 +138,6 @@ def check(run: Path, *paths: Path) -> None:
     )
 
 
-def check_folder(run: Path, folder: Path) -> None:
-    """Raise DamagedError as `check` does for all recorded files below a folder of a run."""
-    inside = f"{name_of(run, folder)}/"
-    check(run, *(run / name for name in recorded(run) or {} if name.startswith(inside)))
-
-
 def matches(path: Path, allowed: Iterable[str] | None) -> bool:
     """Tell whether a file has one of the checksums that it may have; anything may stand where none are known."""
     if allowed is None:

@@ -30,10 +30,6 @@ class Codes:
         self.starts = np.concatenate(([0], self.ends[:-1] + 1))
         self.lengths = self.ends - self.starts
 
-    def of_line(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Repeat a number of each line for all of its characters."""
-        return np.repeat(values, self.lengths + 1)
-
     def counts(self, mask: NDArray[np.bool_]) -> Rows:
         """Return how many characters of each line a mask marks."""
         sums = np.concatenate(([0], np.cumsum(mask, dtype=np.int32)))
