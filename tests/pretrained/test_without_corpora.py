@@ -33,8 +33,8 @@ def test_what_needs_corpora_is_refused(imported: Models, trained: Trained, tmp_p
     assert needs in refusal("diversify", trained("transformer"), "--original", run, "--out", out)
     assert "give sentences and their references with --on" in refusal("calibrate", run)
     before = open_run(run).weights.read_bytes()
-    assert "train on with `dragoman adapt`" in refusal("train", "--resume", run)
-    assert "train on with `dragoman adapt`" in refusal("train", run / "recipe.yaml", "--out", out)
+    assert "train it further with `dragoman adapt`" in refusal("train", "--resume", run)
+    assert "train it further with `dragoman adapt`" in refusal("train", run / "recipe.yaml", "--out", out)
     assert open_run(run).weights.read_bytes() == before and not (run / "metrics.jsonl").exists()
     assert not out.exists()
 

@@ -55,7 +55,7 @@ class ClassifierRun:
         if not self.weights.exists():
             raise RunError(
                 f"{self.folder} has no model.safetensors yet: training has not reached its first validation; "
-                "continue it with `dragoman classify train --resume`, or wait"
+                "give the `dragoman classify train` command that began it again, with --resume, or wait"
             )
         tensors = self.files.load(self.weights)[0]
         check_outline(self.fresh_model, tensors, self.weights)

@@ -128,7 +128,7 @@ def adapt(
             mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
             if translations:
                 listener.say(
-                    "Its own corpus is not here, so the base translates sentences of the domain, not to forget."
+                    "The corpus of the base is not here: so that it forgets nothing, the base translates sentences of the domain."
                 )
                 _translate(base, translations, first.training.device, report=report)
                 for corpus in translations:

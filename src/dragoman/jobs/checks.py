@@ -61,7 +61,7 @@ def check_corpora(recipe: Recipe) -> None:
     for name in ("train", "dev"):
         if not getattr(recipe.data, name):
             raise SettingsError(
-                f"`data.{name}` names no corpus; name one, or, if the run was imported, train on with `dragoman adapt`"
+                f"`data.{name}` names no corpus; name one, or, if the run was imported, train it further with `dragoman adapt`"
             )
 
 
