@@ -231,7 +231,10 @@ def test_a_file_for_which_there_is_no_room_is_not_counted(service: Phrases, monk
     key = keys.add("mine")
     text = b"red house\n" * 9
     with TestClient(create_app(service, SETTINGS, routers=[LibreTranslate().router()], gate=KeyGate(keys))) as client:
-        for room, asked in ((len(text) - 1, False), (len(text), True)):  # too little for the file, or for its translation
+        for room, asked in (
+            (len(text) - 1, False),
+            (len(text), True),
+        ):  # too little for the file, or for its translation
             monkeypatch.setattr(files, "KEEP_BYTES", room)
             form = {"source": "en", "target": "vi", "api_key": key}
             refused = client.post("/translate_file", files={"file": ("a.txt", text)}, data=form)

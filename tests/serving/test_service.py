@@ -104,7 +104,7 @@ def test_alternatives_come_on_request() -> None:
 
 def test_what_takes_too_long_is_given_up() -> None:
     worker = Reversing(steps=1000, seconds=0.005)
-    with pytest.raises(TooSlowError, match="ready.*try again later"):
+    with pytest.raises(TooSlowError, match=r"ready.*try again later"):
         answers(service_of(worker, timeout_s=0.05), "Ab.")
     assert worker.taken < 800
 
