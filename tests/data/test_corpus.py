@@ -54,7 +54,7 @@ def test_columns_are_read(tmp_path: Path) -> None:
 
 def test_a_line_with_too_few_columns_is_named(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", "un\tone\nalone\n")
-    with pytest.raises(CorpusError, match=r"a\.tsv, line 2 has 1 tab-separated columns, but column 1 is requested"):
+    with pytest.raises(CorpusError, match=r"a\.tsv, line 2 has 1 tab-separated column, but column 1 is requested"):
         read(tmp_path, tsv="a.tsv")
 
 

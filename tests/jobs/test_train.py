@@ -57,7 +57,7 @@ def test_training_warns_of_what_the_filters_drop_and_of_empty_sides_in_dev(tmp_p
     changes = ("training.steps=1", "data.filters.max_words=5", f"data.dev=[{{tsv: {tmp_path / 'dev.tsv'}}}]")
     fit(recipe("rnn", *changes), tmp_path / "run", listener=listener)
     empty, dropped = (one for one in listener.said if one.startswith("Warning: "))
-    assert "1 dev pairs with an empty side are left out" in empty and "dev.tsv, line 2" in empty
+    assert "validation leaves out 1 dev pair with an empty side" in empty and "dev.tsv, line 2" in empty
     assert "of the 300 pairs of phrasebook train are dropped" in dropped and "`data.filters`" in dropped
 
 

@@ -21,7 +21,7 @@ from dragoman.data.settings import (
     PhrasebookSettings,
     TsvSettings,
 )
-from dragoman.errors import CorpusError, shorten
+from dragoman.errors import CorpusError, number_of, shorten
 from dragoman.json_files import parse_json
 from dragoman.text.frames import Between
 from dragoman.text.links import Links, parse_links
@@ -203,7 +203,9 @@ def _read_tsv(path: Path, corpus: TsvSettings, report: Report) -> Iterator[Pair]
     for number, line in enumerate(read_lines(path, report), 1):
         cells, place = without_mark(line, number).split("\t"), f"{path}, line {number}"
         if len(cells) <= last:
-            what = f"has {len(cells)} tab-separated columns, but column {last} is requested (counted from 0)"
+            what = (
+                f"has {number_of(len(cells), 'tab-separated column')}, but column {last} is requested (counted from 0)"
+            )
             advice = f"correct the line or set `{'columns' if last in columns else 'document'}`"
             report(Finding("missing-columns", "error", what, advice, str(path), number))
             continue

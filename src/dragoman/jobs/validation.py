@@ -8,7 +8,7 @@ import torch
 from dragoman.data.collate import collate
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.decoding.settings import DecodingSettings
-from dragoman.errors import CorpusError
+from dragoman.errors import CorpusError, number_of
 from dragoman.inference.translator import Translator
 from dragoman.interfaces import Batch
 from dragoman.metrics.scores import bleu
@@ -158,7 +158,7 @@ def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
                 blank.append(pair.place)
     if blank and say is not None:
         say(
-            f"Warning: {len(blank):,} dev pairs with an empty side are left out of validation; the first is {blank[0]}."
+            f"Warning: validation leaves out {number_of(len(blank), 'dev pair')} with an empty side; the first is {blank[0]}."
         )
     if not pairs:
         raise CorpusError("the dev corpus has no pairs; set `data.dev`, which is needed to choose the best weights")
