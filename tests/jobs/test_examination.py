@@ -8,7 +8,7 @@ import pytest
 from tests.doctor.conftest import good
 from tests.tiny import recipe
 
-from dragoman.doctor import languages
+from dragoman.doctor import languages, vocabulary
 from dragoman.errors import CorpusError
 from dragoman.jobs import examination
 from dragoman.jobs.examination import check_data, check_vocabularies, limits_of
@@ -124,6 +124,19 @@ def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable
     heard.clear()
     check_vocabularies(own, (codec, codec), 0, sized=True, say=heard.append)
     assert heard == []
+
+
+def test_a_vocabulary_is_judged_by_all_corpora(
+    made: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where in (examination, vocabulary):
+        monkeypatch.setattr(where, "TEXTS", 20)
+    (tmp_path / "odd.tsv").write_text("wholly unheard\tjamais entendu\n" * 30, encoding="utf-8")
+    own = made(good(100), f"data.dev=[{{tsv: {tmp_path / 'dev.tsv'}}}, {{tsv: {tmp_path / 'odd.tsv'}}}]")
+    texts = [text for pair in good(300, first=9000) for text in pair]
+    codec, heard = learn_codec(WordsSettings(kind="words", minimum_count=1), texts), list[str]()
+    check_vocabularies(own, (codec, codec), 100, sized=False, say=heard.append)
+    assert len(heard) == 2 and all("of the tokens of the dev corpora" in one for one in heard)
 
 
 def test_a_fault_that_stops_readers_cannot_be_passed_over(made: Callable[..., Recipe], tmp_path: Path) -> None:

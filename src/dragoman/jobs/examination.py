@@ -98,7 +98,7 @@ def check_vocabularies(
     if not pairs or recipe.text.kind == "imported":
         return
     trained, dev = (
-        [pair for corpus in some for pair in islice(read_pairs(corpus, recipe.data), TEXTS)]
+        [pair for corpus in some for pair in islice(read_pairs(corpus, recipe.data), TEXTS // len(some))]
         for some in (recipe.data.train, recipe.data.dev)
     )
     for codec, side in zip(codecs, ("source", "target"), strict=True):
