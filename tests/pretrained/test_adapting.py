@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.jobs.test_mixing import texts
+from tests.jobs.test_mixing import rows, texts
 from tests.pretrained.folders import FAMILIES, write_model
 from tests.slow import some
 
 from dragoman.errors import InputError
+from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
 from dragoman.jobs.verdict import judge
@@ -50,3 +51,19 @@ def test_a_model_of_many_languages_must_be_told_which(tmp_path: Path) -> None:
     named = (*FEW, f"data.source={way[0]}", f"data.target={way[1]}")
     adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=named))
     assert judge(tmp_path / "run").domain.sentences == 12
+
+
+def test_translations_that_do_not_fit_into_the_model_are_not_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = WAYS["mbart50"]
+    import_model(str(write_model(tmp_path / "model", "mbart50")), tmp_path / "base", languages=way)
+
+    def repeated(_: Translator, sentences: list[str], **__: object) -> list[Translation]:
+        return [Translation("con mèo" if "7" in one else "con mèo " * 100, -1.0, -1.0) for one in sentences]
+
+    monkeypatch.setattr(Translator, "translate", repeated)
+    data = texts(tmp_path / "domain", languages=way)
+    adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(assignments=FEW))
+    (learned,) = (tmp_path / "run" / "mixed").glob("general-train-*.jsonl")
+    assert [row["target"] for row in rows(learned)] == ["con mèo"] * 4

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import corpus_files
+from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.ledger import record
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
@@ -261,12 +261,14 @@ def _translate(base: Run, corpora: Sequence[CorpusTranslation], device: str, *, 
     settings = lay_over(base.recipe.decoding, search, capabilities_of(base.recipe.model))
     translator = load_translator(base.folder, settings=settings, device=device)
     check_lengths(translator, corpora)
-    translate_corpora(translator, corpora, lambda best, _: _if_any(best), report=report or partial(_ignore))
+    translate_corpora(translator, corpora, partial(_if_usable, base), report=report or partial(_ignore))
 
 
-def _if_any(best: Translation) -> list[Translation]:
-    """Return a translation, unless it is empty."""
-    return [best] if best.text.strip() else []
+def _if_usable(base: Run, best: Translation, pair: Pair) -> list[Translation]:
+    """Return a translation, unless it is empty or, cut into tokens anew, longer than the positions of the base."""
+    bound = capabilities_of(base.recipe.model).target_positions
+    ids = (*base.target.start(pair.between), *base.target.encode(best.text))
+    return [best] if best.text.strip() and (bound is None or len(ids) < bound) else []
 
 
 def _ignore(_: object) -> None:
