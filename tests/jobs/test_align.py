@@ -8,6 +8,7 @@ from dragoman.data.directions import Directions
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, Side
 from dragoman.inference.translator import Translator
+from dragoman.jobs import align
 from dragoman.jobs.align import align_both_ways, check_reverse, choose_head
 from dragoman.metrics import Links, parse_links
 
@@ -80,3 +81,20 @@ def test_runs_of_one_direction_are_not_joined(trained: Trained) -> None:
     check_reverse(Directions((("vi", "en"), ("en", "vi")), tagged=True), ("en", "vi"))
     with pytest.raises(InputError, match=r"--from"):
         check_reverse(translator.directions, (None, "vi"))
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_pairs_are_aligned_some_at_a_time(trained: Trained, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    translator, asked = Translator.load(trained("rnn")), list[int]()
+    sources, targets = ["I love cats.", "This is a book.", "", "No."], ["Tôi yêu mèo.", "Đây là sách.", "", "Không."]
+    whole = [one.links(1, 1) for one in translator.attention_maps(sources, targets)]
+    engine = translator.engine.attention_maps
+
+    def counted(requests, *others):
+        asked.append(len(requests))
+        return engine(requests, *others)
+
+    monkeypatch.setattr(translator.engine, "attention_maps", counted)
+    monkeypatch.setattr(align, "AT_ONCE", at_once)
+    assert align.align_pairs(translator, sources, targets, view=HeadSelection(1, 1)) == whole
+    assert (sum(asked), max(asked)) == (4, min(at_once, 4))

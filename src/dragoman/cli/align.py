@@ -106,7 +106,7 @@ def _links(
 ) -> list["Links"]:
     """Return one direction's links; if layer, head and step were to be chosen, report the choice."""
     from dragoman.inference.attention_map import HeadSelection
-    from dragoman.jobs.align import choose_head
+    from dragoman.jobs.align import align_pairs, choose_head
     from dragoman.metrics.alignment import alignment_error_rate
 
     view = translator.view if requested == HeadSelection() else requested
@@ -115,7 +115,7 @@ def _links(
         view = choose_head(readings, known.gold)
         rate = alignment_error_rate([view.links(reading) for reading in readings], known.gold)
         note(f"{run}: {view} (alignment error rate {rate:.3f} on the links it was chosen on)")
-    return [view.links(reading) for reading in translator.attention_maps(*texts, to=to)]
+    return align_pairs(translator, *texts, view=view, to=to)
 
 
 def _read_gold(source: Path, target: Path, gold: Path, *, languages: tuple[str | None, str | None]) -> Aligned:

@@ -5,12 +5,39 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman.data.directions import Directions
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection
+from dragoman.inference.translator import Translator
 from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.symmetrisation import Symmetrisation, symmetrise
+from dragoman.text.frames import Between
 from dragoman.text.links import Links
 
 Keep = Callable[[Links, int], Links]
 """Filters the links of the pair with that index."""
+
+AT_ONCE = 1000
+"""Number of pairs whose weights are kept at one time: those of a whole corpus would not fit into memory."""
+
+
+def align_pairs(
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    view: HeadSelection,
+    to: Between | None = None,
+) -> list[Links]:
+    """Return the links of each pair by the weights of `view`, some pairs at a time.
+
+    A document model reads the lines before each source. InputError, before anything is computed, names a sentence that is
+    longer than the model's positions.
+    """
+    translator.requests(sources, targets, to=to)
+    previous, found = translator.preceding(sources), list[Links]()
+    for first in range(0, len(sources), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        maps = translator.attention_maps(sources[part], targets[part], previous=previous[part], to=to)
+        found += [view.links(one) for one in maps]
+    return found
 
 
 def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: Keep | None = None) -> HeadSelection:
