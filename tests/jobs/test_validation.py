@@ -8,7 +8,7 @@ import torch
 from tests.tiny import Trained, recipe
 
 from dragoman.data.corpus import Pair
-from dragoman.errors import InputError
+from dragoman.errors import CorpusError, InputError
 from dragoman.interfaces import BOS, EOS
 from dragoman.jobs.validation import LanguageModelValidation, dev_pairs
 from dragoman.models.seq2seq import Seq2Seq
@@ -83,3 +83,9 @@ def test_a_dev_corpus_that_has_no_part_in_validation_is_named() -> None:
     dev_pairs(recipe("rnn", corpora, "training.validate_sentences=30"), heard.append)
     (said,) = heard
     assert "uses no pair of phrasebook test" in said and "all 30" in said and "training.validate_sentences" in said
+
+
+def test_a_dev_corpus_of_which_nothing_is_held_out_is_refused() -> None:
+    held = "data.dev=[{phrasebook: dev, pairs: 20, hold_out: {modulo: 1000000000, keep: held}}]"
+    with pytest.raises(CorpusError, match=r"the dev corpus has no pairs; .* a smaller `hold_out.modulo`"):
+        dev_pairs(recipe("rnn", held))

@@ -161,7 +161,9 @@ def dev_pairs(recipe: Recipe, say: Say | None = None) -> list[Pair]:
             f"Warning: validation leaves out {number_of(len(blank), 'dev pair')} with an empty side; the first is {blank[0]}."
         )
     if not pairs:
-        raise CorpusError("the dev corpus has no pairs; set `data.dev`, which is needed to choose the best weights")
+        raise CorpusError(
+            "the dev corpus has no pairs; set `data.dev`, which chooses the best weights, or a smaller `hold_out.modulo`"
+        )
     chosen = first_of_each_direction(pairs, recipe.training.validate_sentences)
     used, there = ({one.place.rpartition(", ")[0]: None for one in some} for some in (chosen, pairs))
     if say is not None and len(used) < len(there):
