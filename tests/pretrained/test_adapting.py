@@ -67,3 +67,17 @@ def test_translations_that_do_not_fit_into_the_model_are_not_learned(
     adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(assignments=FEW))
     (learned,) = (tmp_path / "run" / "mixed").glob("general-train-*.jsonl")
     assert [row["target"] for row in rows(learned)] == ["con mèo"] * 4
+
+
+def test_what_is_too_long_for_the_base_is_named_before_it_translates(tmp_path: Path) -> None:
+    way = WAYS["mbart50"]
+    import_model(str(write_model(tmp_path / "model", "mbart50")), tmp_path / "base", languages=way)
+    data = texts(tmp_path / "domain", languages=way)
+    with (data / "train.en_XX").open("a") as source, (data / "train.vi_VN").open("a") as target:
+        source.write("I love cats.\n")
+        target.write("con mèo " * 100 + "\n")
+    with pytest.raises(InputError, match=r"train\.en_XX.* line 41.*: .*more than the 128 positions of .*max_words"):
+        adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(assignments=FEW))
+    assert not (tmp_path / "run").exists()
+    shorter = AdaptationSettings(mix=0.0, assignments=(*FEW, "data.filters.max_words=50"))
+    assert adapt(tmp_path / "base", data, tmp_path / "other", settings=shorter).finished

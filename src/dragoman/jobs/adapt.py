@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.ledger import record
+from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
@@ -114,6 +116,7 @@ def adapt(
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
+    _check_fit(base, first.data)
     with run_lock(out):
         _check_folder(out, resume=resume)
         _check_model(out, first, base)
@@ -240,6 +243,23 @@ def _check_model(out: Path, recipe: Recipe, base: Run) -> None:
     model, adapters = new_run(out, recipe, (base.source, base.target), metadata={}).fresh_model(), recipe.model.adapters
     if adapters is not None:
         Adapters(model, adapters)
+
+
+def _check_fit(base: Run, data: DataSettings) -> None:
+    """Raise InputError for the first sentence of the domain that has more tokens than the base has positions."""
+    model = capabilities_of(base.recipe.model)
+    if model.source_positions is None and model.target_positions is None:
+        return
+    for pair in chain(pairs_of(data, "train"), pairs_of(data, "dev")):
+        source = base.source.special.ended(base.source.frame(pair.between).around(base.source.encode(pair.source)))
+        target = [*base.target.start(pair.between), *base.target.encode(pair.target), base.target.special.eos]
+        for ids, bound in ((source, model.source_positions), (target, model.target_positions)):
+            if bound is not None and len(ids) > bound:
+                raise InputError(
+                    f"{pair.place}: a sentence has {len(ids)} tokens (with </s>), more than the {bound} positions of "
+                    f"{base.folder}; split it, or leave out long ones with `--set data.filters.max_words=...` or "
+                    "`data.filters.max_characters=...`"
+                )
 
 
 def _origin(base: Run, paths: Sequence[Path], settings: AdaptationSettings) -> dict[str, Any]:
