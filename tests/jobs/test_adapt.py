@@ -13,6 +13,7 @@ from tests.tiny import Trained, dragoman, refusal
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
+from dragoman.jobs.mixing import General, general_of
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.jobs.verdict import judge
 from dragoman.runs.folder import open_run
@@ -183,6 +184,13 @@ def test_no_vocabulary_is_learned(trained: Trained, domain: Path, tmp_path: Path
     listener = Ear()
     adapt(trained("transformer"), domain, tmp_path / "run", settings=few(), listener=listener)
     assert not any("learning the vocabulary" in one for one in listener.said), listener.said
+
+
+def test_more_pairs_of_a_general_corpus_are_mixed_in_than_translations(trained: Trained, tmp_path: Path) -> None:
+    run = open_run(trained("transformer"))
+    assert AdaptationSettings().share(general_of(run, None)) == 0.75
+    assert AdaptationSettings().share(General(None, None)) == 0.5
+    assert AdaptationSettings(mix=0.0).share(general_of(run, None)) == 0.0
 
 
 @pytest.mark.parametrize("given", [{"mix": 1.0}, {"mix": float("nan")}, {"minutes": 0.0}, {"minutes": float("inf")}])

@@ -34,11 +34,12 @@ General = Annotated[
     ),
 ]
 Mix = Annotated[
-    float,
+    float | None,
     typer.Option(
         parser=number("a share from 0 to 0.9", lambda one: 0 <= one <= 0.9),
         metavar="SHARE",
-        help="Share of general pairs in the training data, so that nothing is forgotten.",
+        help="Share of general pairs in the training data, so that nothing is forgotten. [default: 0.75 if they are of a corpus, "
+        "0.5 if the run translates them]",
     ),
 ]
 
@@ -50,7 +51,7 @@ def adapt(
     minutes: Minutes = 30.0,
     method: Method = "full",
     general: General = None,
-    mix: Mix = 0.5,
+    mix: Mix = None,
     settings: RecipeSettings = None,
     resume: ResumeWork = False,
     device: TrainingDevice = None,

@@ -20,6 +20,7 @@ from dragoman.jobs.grow import remark
 from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
     FOLDER,
+    General,
     Mixer,
     Mixture,
     directions_of,
@@ -66,6 +67,8 @@ IMPORTED_RATE = 5e-5
 """Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
 ADAPTERS_RATE = 5
 """How many times as fast adapters learn, which start from nothing."""
+GENERAL, OWN_TRANSLATIONS = 0.75, 0.5
+"""Default share of general pairs: of a corpus, and of translations by the base, which is most often large and slow to train."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ class AdaptationSettings:
     minutes: float = 30.0
     """Time of training; it may end earlier."""
     method: MethodName = "full"
-    mix: float = 0.5
-    """Share of general pairs among those trained on; with 0 nothing is done against forgetting."""
+    mix: float | None = None
+    """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `share`."""
     general: Path | None = None
     """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
     assignments: Sequence[str] = ()
@@ -84,10 +87,16 @@ class AdaptationSettings:
 
     def __post_init__(self) -> None:
         """Raise SettingsError for numbers out of range."""
-        if not 0 <= self.mix <= 0.9:
+        if self.mix is not None and not 0 <= self.mix <= 0.9:
             raise SettingsError(f"`mix` is {self.mix}, but it must be a share from 0 to 0.9")
         if not (isfinite(self.minutes) and self.minutes > 0):
             raise SettingsError(f"`minutes` is {self.minutes}, but it must be a number above 0")
+
+    def share(self, general: General) -> float:
+        """Return the share of general pairs: `mix`, or else what suits where they come from."""
+        if self.mix is not None:
+            return self.mix
+        return OWN_TRANSLATIONS if general.train is None else GENERAL
 
 
 @for_one_process
@@ -115,20 +124,21 @@ def adapt(
     _check_base(base)
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
+    share = chosen.share(general)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
     _check_fit(base, first.data)
     with run_lock(out):
         _check_folder(out, resume=resume)
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
-        about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen)
+        about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen.method, share=share)
         remember(place / "origin.json", about, resume=resume)
         record(out, [place / "origin.json"])
         mixture = Mixture.load(place)
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
                 listener.say(f"Warning: {unknown}.")
-            mixture, translations = Mixer(base, place, chosen.mix).mix(domain, general)
+            mixture, translations = Mixer(base, place, share).mix(domain, general)
             if translations:
                 listener.say(
                     "The corpus of the base is not here: so that it forgets nothing, the base translates sentences of the domain."
@@ -138,7 +148,7 @@ def adapt(
                     listener.say(count(corpus.path))
                 record(out, (corpus.path for corpus in translations))
                 mixture = mixture.without_empty()
-            elif chosen.mix and general.train is None and GROWN in base.manifest:
+            elif share and general.train is None and GROWN in base.manifest:
                 listener.say(
                     "Nothing is mixed in, because the base cannot translate into or from its new languages yet; --general gives "
                     "general text of your own."
@@ -148,7 +158,7 @@ def adapt(
             mixture.save(place)
         recipe = adapted_recipe(base, mixture, chosen)
     progress = fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
-    if progress.finished and chosen.mix:
+    if progress.finished and share:
         interpolate(out, say=listener.say)
     return progress
 
@@ -160,7 +170,7 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
     """
     own = base.recipe.model_dump(mode="json")
     batch = round(min(own["training"]["batch_tokens"], max(500.0, mixture.pairs * mixture.tokens / 20)))
-    steps = max(1.0, mixture.pairs * mixture.tokens / batch / (1 - settings.mix))
+    steps = max(1.0, mixture.pairs * mixture.tokens / batch / (1 - mixture.share))
     repeat = int(mixture.data["train"][0].get("repeat", 1))
     training = {name: own["training"][name] for name in KEPT} | {
         "minutes": settings.minutes,
@@ -262,14 +272,14 @@ def _check_fit(base: Run, data: DataSettings) -> None:
                 )
 
 
-def _origin(base: Run, paths: Sequence[Path], settings: AdaptationSettings) -> dict[str, Any]:
+def _origin(base: Run, paths: Sequence[Path], method: MethodName, *, share: float) -> dict[str, Any]:
     """Return what the texts of an adaptation depend on, for the manifest and for resuming."""
     files = Checksums()
     return {
         "runs": [str(base.folder)],
         "weights": [files.of(base.weights)],
-        "method": settings.method,
-        "mix": settings.mix,
+        "method": method,
+        "mix": share,
         "data": {str(path): files.of(path) for path in paths},
         "decoding": base.recipe.decoding.model_dump(mode="json"),
     }

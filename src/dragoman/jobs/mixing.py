@@ -67,6 +67,8 @@ class Mixture:
     """Which part of the domain's folder is the final test: `test`, or else `dev`."""
     directions: Sequence[Sequence[str]] = field(default_factory=list)
     """The directions that files are numbered by, from 1 on: those of the base, which may be in another order in the new run."""
+    share: float = 0.5
+    """Share of general pairs among those trained on."""
 
     def without_empty(self) -> "Mixture":
         """Return it without corpora of translations that have all turned out to be empty."""
@@ -232,7 +234,7 @@ class Mixer:
         if general.held is not None:
             self._write("general-test", draw(pairs_of(general.held, "test" if general.held.test else "dev"), TEST))
         ways = [list(one) for one in directions_of(self.run).trained]
-        return Mixture(section(self.run, corpora), pairs, tokens, tested, ways), translations
+        return Mixture(section(self.run, corpora), pairs, tokens, tested, ways, self.share), translations
 
     def _is_new(self, pair: Pair) -> bool:
         """Tell whether a language of a pair is one that the run has grown by, and cannot translate yet."""
