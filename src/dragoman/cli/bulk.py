@@ -8,6 +8,7 @@ import typer
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.options import Beam, Device, Languages, Ray, SearchSettings, decoding_options
+from dragoman.errors import number_of
 
 
 def bulk(
@@ -43,5 +44,5 @@ def bulk(
     shared = None if workers is None else share_on_ray(translator, runs, source, workers=workers, device=device, to=to)
     with watching_translation() as report:
         lines = translate_file(translator, runs, source, out=out, to=to, resume=resume, report=report, rest=shared)
-    note(f"{lines:,} lines translated.")
+    note(f"{number_of(lines, 'line')} translated.")
     print_path(out)

@@ -13,6 +13,7 @@ from dragoman.cli.files import check_languages, previous_sentences, read_aligned
 from dragoman.cli.loading import choose_languages, load_translator
 from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search
 from dragoman.cli.quality import all_scores, print_scores, score_tables
+from dragoman.errors import number_of
 
 
 def evaluate(
@@ -40,7 +41,7 @@ def evaluate(
     sources, *sets = read_aligned(source, *references)
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
-    with announced(f"Translating {len(sources):,} sentences"):
+    with announced(f"Translating {number_of(len(sources), 'sentence')}"):
         translations = translator.translate(sources, previous=previous, to=direction)
     hypotheses = [translation.text for translation in translations]
     seconds = time.monotonic() - begin

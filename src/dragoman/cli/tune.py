@@ -8,7 +8,7 @@ import typer
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import check_languages, read_aligned
 from dragoman.cli.options import Beam, Device, Run, SearchSettings, decoding_options
-from dragoman.errors import shell_path
+from dragoman.errors import number_of, shell_path
 
 
 def tune(
@@ -37,7 +37,7 @@ def tune(
     options = decoding_options(settings, beam=beam)
     refuse_alternatives(options, "tune")
     sources, *sets = read_aligned(source, *references)
-    with announced(f"Translating {len(sources):,} sentences"):
+    with announced(f"Translating {number_of(len(sources), 'sentence')}"):
         from dragoman.jobs.tune import tune
         from dragoman.runs.folder import open_run
 
