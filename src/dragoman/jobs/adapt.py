@@ -116,8 +116,7 @@ def adapt(
     the run does not forget (Chu et al. 2017, mixed fine-tuning): of the base's own corpora, if their files are unchanged, or
     else its own translations of the domain's sources (Dakwale and Monz 2017). The best weights are those of the smallest loss
     on as many dev sentences of the domain as general ones; at the end `interpolate` takes back what would be forgotten, unless
-    `mix` is 0. Everything is checked before anything is translated; with
-    `resume`, translation and training continue where they were stopped.
+    `mix` is 0. Everything is checked before anything is translated; `resume` continues translation and training.
     """
     chosen, listener = settings or AdaptationSettings(), listener or Silent()
     base = _opened(run, chosen)
