@@ -9,7 +9,7 @@ from tests.architecture.source import PACKAGE, Source, planted, sources, violati
 
 COMMAND = re.compile(r"dragoman [a-z]+ [^`\n]*$")
 """Text that ends inside a command."""
-PATH = re.compile(r"(?i)(^|[._\[(])(run|folder|path|file|files|recipe|name)\b")
+PATH = re.compile(r"(?i)(^|[._\[(])(run|folder|path|file|files|recipe|name|keys|store)\b")
 """What paths are called."""
 
 

@@ -8,7 +8,7 @@ import typer
 
 from dragoman.cli.console import note
 from dragoman.cli.options import Device, GlossaryFiles
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shell_path
 
 
 def serve(
@@ -80,4 +80,5 @@ def _remarks(host: str, keys: str | None) -> Iterator[str]:
     if keys is None and not is_private(host):
         yield "Everybody who reaches this address can translate; keep it behind a firewall or a proxy with keys."
     if keys is not None and not exists(keys):
-        yield f"There is no file {keys} yet: nobody can translate until `dragoman keys add {keys} NAME` has made a key."
+        command = f"dragoman keys add {shell_path(keys)} NAME"
+        yield f"There is no file {keys} yet, so nobody can translate: make a key with `{command}`."

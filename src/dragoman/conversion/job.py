@@ -105,7 +105,7 @@ def sample(run: Run, settings: TransformerSettings) -> list[Pair]:
         pair
         for pair in found
         if run.source.normalize(pair.source)
-        and len(run.source.frame(pair.between).around(run.source.encode(pair.source))) < longest
+        and len(run.source.framed(pair.source, pair.between)) < longest
         and len(run.target.encode(pair.target)) < longest
     ]
     return first_of_each_direction(fitting, SAMPLE) or _generated(run, longest)

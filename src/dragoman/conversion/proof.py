@@ -87,10 +87,7 @@ def token_differences(own: Translator, engine: Engine, sample: Sequence[Pair]) -
     differences: list[float] = []
     for first in range(0, len(sample), 16):
         chunk = [pair for pair in sample[first : first + 16] if own.source.normalize(pair.source)]
-        pairs = [
-            (own.source.frame(pair.between).around(own.source.encode(pair.source)), own.target.encode(pair.target))
-            for pair in chunk
-        ]
+        pairs = [(own.source.framed(pair.source, pair.between), own.target.encode(pair.target)) for pair in chunk]
         batch = collate(pairs, special=own.target.special).to(own.device)
         model = own.models[0]
         tokens = score_target(model.decoder, model.encoder(batch.source), batch.target).tokens.tolist()

@@ -62,8 +62,9 @@ def encode_rows(pairs: Sequence[Row], codecs: tuple[Codec, Codec]) -> Any:
 
 def _encode_source(pair: Row, codec: Codec) -> list[int]:
     """Encode a source with its tags or, if the vocabulary is imported, with the frame of its languages."""
-    ids = codec.encode(pair.source)
-    return codec.frame(pair.between).around(ids) if codec.frames else [*codec.tags(pair.tags), *ids]
+    if codec.frames:
+        return codec.framed(pair.source, pair.between)
+    return [*codec.tags(pair.tags), *codec.encode(pair.source)]
 
 
 def _encode_target(pair: Row, codecs: tuple[Codec, Codec]) -> list[int]:

@@ -67,7 +67,7 @@ IMPORTED_RATE = 5e-5
 """Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
 ADAPTERS_RATE = 5
 """How many times as fast adapters learn, which start from nothing."""
-GENERAL, OWN_TRANSLATIONS = 0.75, 0.5
+CORPUS_SHARE, TRANSLATIONS_SHARE = 0.75, 0.5
 """Default share of general pairs: of a corpus, and of translations by the base, which is most often large and slow to train."""
 
 
@@ -96,7 +96,7 @@ class AdaptationSettings:
         """Return the share of general pairs: `mix`, or else what suits where they come from."""
         if self.mix is not None:
             return self.mix
-        return OWN_TRANSLATIONS if general.train is None else GENERAL
+        return TRANSLATIONS_SHARE if general.train is None else CORPUS_SHARE
 
 
 @for_one_process
@@ -136,7 +136,7 @@ def adapt(
         mixture = Mixture.load(place)
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
-                listener.say(f"Warning: {unknown}.")
+                listener.say(unknown)
             mixture, translations = Mixer(base, place, share).mix(domain, general)
             if translations:
                 listener.say(
@@ -260,7 +260,7 @@ def _check_fit(base: Run, data: DataSettings) -> None:
     if model.source_positions is None and model.target_positions is None:
         return
     for pair in chain(pairs_of(data, "train"), pairs_of(data, "dev")):
-        source = base.source.special.ended(base.source.frame(pair.between).around(base.source.encode(pair.source)))
+        source = base.source.special.ended(base.source.framed(pair.source, pair.between))
         target = [*base.target.start(pair.between), *base.target.encode(pair.target), base.target.special.eos]
         for ids, bound in ((source, model.source_positions), (target, model.target_positions)):
             if bound is not None and len(ids) > bound:

@@ -146,11 +146,10 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
 def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
     """Yield the lines to translate, each as a pair with itself; count them, and those left out, in `summary`."""
     data = run.recipe.data
-    frame = run.source.frame(Between(*run.languages) if run.directions.tagged else None)
+    between = Between(*run.languages) if run.directions.tagged else None
     pair_filter = PairFilter(data.filters.model_copy(update={"drop_duplicates": True}), summary)
     for pair in pair_filter.keep(read_pairs(MonolingualSettings(text=text.absolute()), data)):
-        ids = frame.around(run.source.encode(pair.source))
-        if bound is not None and len(run.source.special.ended(ids)) > bound:
+        if bound is not None and len(run.source.special.ended(run.source.framed(pair.source, between))) > bound:
             summary.kept -= 1
             summary.drop(f"with more tokens than the {bound} positions of the run", pair.place)
         else:

@@ -128,10 +128,10 @@ def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None
     missing, (source, target) = number_of(len(counts), "character"), map(shell_path, files[:2])
     what = f"the vocabulary lacks {missing} of the new text ({shown}), in {odd:,} of its {lines:,} lines"
     if odd < RARE * lines:
-        return f"{what}, too few to matter: they are read as <unk> and never written"
+        return f"Note: {what}, too few to matter: they are read as <unk> and never written."
     return (
-        f"{what}; to add what it lacks, let `dragoman grow {shell_path(run.folder)} --source {source} --target {target} --out "
-        "NEW` make a larger run, and adapt that"
+        f"Warning: {what}; to add what it lacks, let `dragoman grow {shell_path(run.folder)} --source {source} --target {target} "
+        "--out NEW` make a larger run, and adapt that."
     )
 
 

@@ -138,6 +138,10 @@ class Codec:
             return self.frames.around(ids)
         return Frame(tuple(self.leading_tags(ids)))
 
+    def framed(self, text: str, between: Between | None) -> list[int]:
+        """Return the ids of a source with what it has around it. Raises TextError as `frame` does."""
+        return self.frame(between).around(self.encode(text))
+
     def start(self, between: Between | None) -> tuple[int, ...]:
         """Return what a target begins with, after BOS, if it translates between two languages: the code of its language, say.
 
