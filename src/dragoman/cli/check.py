@@ -10,7 +10,7 @@ import typer
 from dragoman.cli.console import ProgressDisplay, note, print_path
 from dragoman.cli.files import language_of
 from dragoman.cli.options import JsonObject, RecipeSettings
-from dragoman.errors import InputError
+from dragoman.errors import InputError, number_of
 
 if TYPE_CHECKING:
     from dragoman.data.settings import DataSettings
@@ -73,7 +73,7 @@ def check(
             verdict = examine(
                 data,
                 limits=limits,
-                progress=lambda pairs: display.show(f"{pairs:,} pairs examined"),
+                progress=lambda pairs: display.show(f"{number_of(pairs, 'pair')} examined"),
                 cleaner=cleaner,
             )
             _refuse_to_fix(verdict, fix)
