@@ -14,8 +14,6 @@ import argparse
 import gzip
 import hashlib
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
-from benchmarks.schedule import ROOT, WAITING
+from benchmarks.command import changed, dragoman
+from benchmarks.pages import replace_between
+from benchmarks.schedule import ROOT
 
 from dragoman.atomic import write_text
 from dragoman.jobs.verdict import FILE
@@ -108,22 +108,6 @@ def _change(change: Mapping[str, float]) -> str:
     return f"{before:.1f} → {after:.1f}: {difference:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
-def _dragoman(*arguments: str, log: Path, core: int | None = None) -> None:
-    """Run a command, with all threads or bound to a core, and keep what it prints."""
-    environment = {**os.environ, **WAITING, "PYTHONPATH": str(ROOT / "src")}
-    bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
-    if core is not None:
-        environment["OMP_NUM_THREADS"] = "1"
-    with log.open("ab") as output:
-        subprocess.run(
-            [*bound, sys.executable, "-m", "dragoman", *arguments],
-            stdout=output,
-            stderr=output,
-            env=environment,
-            check=True,
-        )
-
-
 def _adapt(options: argparse.Namespace, name: str, settings: Sequence[str], cores: "Queue[int]") -> Row:
     """Adapt the base on a free core, unless that is done."""
     folder, core = options.work / name, cores.get()
@@ -132,7 +116,7 @@ def _adapt(options: argparse.Namespace, name: str, settings: Sequence[str], core
             begun = ["--resume"] if folder.exists() else []
             about = ["--data", str(options.work / "talks"), "--out", str(folder), "--minutes", str(options.minutes)]
             log = options.work / f"{name}.log"
-            _dragoman("adapt", str(options.work / "base"), *about, *settings, *begun, log=log, core=core)
+            dragoman("adapt", str(options.work / "base"), *about, *settings, *begun, log=log, core=core)
     finally:
         cores.put(core)
     done = row(name, folder)
@@ -149,9 +133,8 @@ def _train_base(options: argparse.Namespace) -> None:
     lay_out_general(options.tatoeba, general)
     test = "data.test=[{source: 'test.{source}', target: 'test.{target}'}]"
     given = [f"data.root={general.absolute()}", test, "model.kind=transformer", f"training.minutes={BASE_MINUTES}"]
-    settings = [word for setting in given for word in ("--set", setting)]
     begun = ["--resume"] if folder.exists() else []
-    _dragoman("train", "own-files", *settings, "--out", str(folder), *begun, log=options.work / "base.log")
+    dragoman("train", "own-files", *changed(*given), "--out", str(folder), *begun, log=options.work / "base.log")
 
 
 def main() -> None:
@@ -181,9 +164,7 @@ def main() -> None:
     text = "\n".join([*table(rows), "", f"{machine()}, commit `{commit()}`."])
     print(f"{text}\n{(time.monotonic() - begin) / 60:.0f} minutes in all")
     if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, after = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
-        write_text(PAGE, f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
+        replace_between(PAGE, MARKS, text)
 
 
 if __name__ == "__main__":

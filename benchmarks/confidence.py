@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from benchmarks.pages import replace_between
 from numpy.typing import NDArray
 
-from dragoman.atomic import write_text
 from dragoman.data.lines import read_lines
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.evidence import Evidence, PassSettings
@@ -126,7 +126,7 @@ def compare_detectors(
     main_rows.append(f"| published: mean log-probability of the model that translated | {' | '.join(published)} |")
     print("\n".join(main_rows))
     if options.write is not None:
-        write_between(options.write, "\n".join([*head, *main_rows]))
+        replace_between(options.write, MARKS, "\n".join([*head, *main_rows]))
 
 
 def combinations(
@@ -186,15 +186,6 @@ def said_elsewhere(sources: Sequence[str], translations: Sequence[str]) -> list[
 def differ(one: frozenset[str], other: frozenset[str]) -> bool:
     """Tell whether two sources have few words in common."""
     return len(one & other) < BELOW * max(1, min(len(one), len(other)))
-
-
-def write_between(path: Path, text: str) -> None:
-    """Put text between the two marks of a document."""
-    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    if not rest or MARKS[1] not in rest:
-        raise SystemExit(f"{path} has no {MARKS[0]} and {MARKS[1]} to write between")
-    write_text(path, f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}")
 
 
 def line(name: str, scores: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> str:

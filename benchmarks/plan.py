@@ -5,8 +5,6 @@ own. Time is that of steps and validations, memory the peak of the process, as t
 """
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.schedule import ROOT, WAITING
+from benchmarks.command import changed, dragoman
 
 from dragoman.machine.provenance import commit, machine
 
@@ -74,15 +72,15 @@ class Row:
 def compare(name: str, folder: Path, minutes: float) -> Row:
     """Plan and train one architecture."""
     changes = (*COMMON, f"model={json.dumps(MODELS[name])}")
-    made = json.loads(_dragoman("plan", "phrasebook-en-vi", "--json", *_set(*changes, f"training.minutes={minutes}")))
+    made = json.loads(dragoman("plan", "phrasebook-en-vi", "--json", *changed(*changes, f"training.minutes={minutes}")))
     steps = made["work"]["steps"]
     run = folder / str(len(list(folder.iterdir())))
-    _dragoman(
+    dragoman(
         "train",
         "phrasebook-en-vi",
         "--out",
         str(run),
-        *_set(*changes, "training.minutes=null", f"training.steps={steps}"),
+        *changed(*changes, "training.minutes=null", f"training.steps={steps}"),
     )
     cost = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["cost"]
     seconds, memory = (made["work"]["seconds"], cost["seconds"]), (made["estimated_memory"], cost["peak_memory"])
@@ -100,21 +98,6 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
             f"| {row.name} | {row.steps:,} | {planned:.1f} s | {real:.1f} s | {planned / real - 1:+.1%} | "
             f"{expected / 1e6:,.0f} MB | {peak / 1e6:,.0f} MB | {expected / peak - 1:+.1%} |"
         )
-
-
-def _set(*changes: str) -> Iterator[str]:
-    """Yield the options that change settings."""
-    for change in changes:
-        yield from ("--set", change)
-
-
-def _dragoman(*arguments: str) -> str:
-    """Run a command and return what it prints."""
-    environment = {**os.environ, **WAITING, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", *arguments], stdout=subprocess.PIPE, env=environment, check=True, text=True
-    )
-    return done.stdout
 
 
 def main(minutes: float = 1.0) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import confidence
-from benchmarks.confidence import differ, line, mean_standard, said_elsewhere, to_uniform, write_between
+from benchmarks.confidence import differ, line, mean_standard, said_elsewhere, to_uniform
 from tests.inference.confidence.test_features import evidence
 from tests.tiny import Trained
 
@@ -42,19 +42,6 @@ def test_attention_to_one_word_is_far_from_uniform() -> None:
     assert to_uniform(even) == {"attention to uniform": 0.0}
     assert to_uniform(single) == {"attention to uniform": 0.75}
     assert to_uniform(evidence("a", "b")) == {}
-
-
-def test_a_table_stands_between_the_marks_of_a_document(tmp_path: Path) -> None:
-    path = tmp_path / "a.md"
-    path.write_text("before\n<!-- hallucinations -->\nold\n<!-- /hallucinations -->\nafter\n", encoding="utf-8")
-    for _ in range(2):
-        write_between(path, "| new |")
-        expected = "before\n<!-- hallucinations -->\n\n| new |\n\n<!-- /hallucinations -->\nafter\n"
-        assert path.read_text(encoding="utf-8") == expected
-    path.write_text("none", encoding="utf-8")
-    with pytest.raises(SystemExit, match="has no"):
-        write_between(path, "| new |")
-    assert path.read_text(encoding="utf-8") == "none"
 
 
 def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,180 @@
+"""What back-translation and data diversification gain where pairs are few: every model is trained for as many target tokens.
+
+    python -m benchmarks.more_data FOLDER WORK [--source en] [--target vi] [--tokens N] [--core N] [--only NAME ...] [--write]
+
+FOLDER has the pairs, `train.en` and `train.vi`, `dev.en` and `dev.vi`, and sentences of the target language without a
+translation, `monolingual.vi`. The model is what `auto` chooses for little text in a short time (the variant `little` of
+benchmarks/quality/plan.yaml). WORK keeps the runs; those that are finished are not made again. With --write the table goes into
+docs/more-data.md.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.command import changed, dragoman
+from benchmarks.pages import replace_between
+from benchmarks.quality.plan import plan
+from benchmarks.schedule import ROOT
+
+from dragoman.machine.provenance import commit, machine
+
+PAGE = ROOT / "docs" / "more-data.md"
+MARKS = ("<!-- measured by benchmarks.more_data -->", "<!-- end -->")
+FILES = {"source": "{source}", "target": "{target}"}
+REPEAT = 2
+"""How often the real pairs are seen beside one reading of the synthetic ones."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: what it learned from, and its scores on dev."""
+
+    name: str
+    passes: float
+    tokens: int
+    minutes: float
+    bleu: float
+    chrf: float
+
+    def __str__(self) -> str:
+        cells = (self.name, f"{self.passes:.1f}", f"{self.tokens / 1e6:.1f}", f"{self.minutes:.0f}")
+        return f"| {' | '.join(cells)} | {self.bleu:.1f} | {self.chrf:.1f} |"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The corpora, the runs, and how they are trained."""
+
+    folder: Path
+    work: Path
+    source: str
+    target: str
+    tokens: int
+    core: int | None
+
+    def train(
+        self, name: str, recipe: str = "own-files", *, corpora: Sequence[Any] = (), backwards: bool = False
+    ) -> Path:
+        """Train a run, unless that is done."""
+        run = self.work / name
+        if _finished(run):
+            return run
+        source, target = (self.target, self.source) if backwards else (self.source, self.target)
+        settings = plan()["variants"]["little"]["set"]
+        given = [
+            f"model={json.dumps(settings['model'])}",
+            *(f"training.{setting}={json.dumps(value)}" for setting, value in settings["training"].items()),
+            "training.minutes=null",
+            f"training.tokens={self.tokens}",
+            f"data.root={self.folder}",
+            f"data.source={source}",
+            f"data.target={target}",
+            f"data.test={json.dumps([_files('dev')])}",
+            *([f"data.train={json.dumps(list(corpora))}"] if corpora else []),
+        ]
+        self._dragoman(name, "train", recipe, *changed(*given), "--out", str(run), *_resuming(run))
+        return run
+
+    def back_translations(self, name: str, run: Path, *options: str) -> Path:
+        """Translate the monolingual text, unless that is done."""
+        file = self.work / f"{name}.tsv"
+        if not file.exists():
+            begun = _resuming(Path(f"{file}.translations"))
+            text = str(self.folder / f"monolingual.{self.target}")
+            self._dragoman(name, "backtranslate", str(run), text, "--out", str(file), *options, *begun)
+        return file
+
+    def diversified(self, runs: Sequence[Path]) -> Path:
+        """Translate the pairs with runs of both directions, unless that is done."""
+        folder = self.work / "translations"
+        if not (folder / "recipe.yaml").exists():
+            self._dragoman("translations", "diversify", *map(str, runs), "--out", str(folder), *_resuming(folder))
+        return folder / "recipe.yaml"
+
+    def _dragoman(self, name: str, *arguments: str) -> None:
+        """Run a command, and keep what it prints."""
+        dragoman(*arguments, log=self.work / f"{name}.log", core=self.core)
+
+
+def rows(bench: Bench, only: Sequence[str] = ()) -> Iterator[Row]:
+    """Train, and yield what each kind of data gave."""
+    pairs = bench.train("pairs")
+    yield row("the pairs alone", pairs)
+    backwards = bench.train("backwards", backwards=True)
+    for name, title, options in (
+        ("beam", "back-translated, beam", ()),
+        ("samples", "back-translated, `--sample`", ("--sample",)),
+    ):
+        if not only or name in only:
+            made = bench.back_translations(name, backwards, *options)
+            corpora = [{**_files("train"), "repeat": REPEAT}, {"tsv": str(made), "tagged": True}]
+            yield row(title, bench.train(f"with-{name}", corpora=corpora))
+    if not only or "diversified" in only:
+        yield row("diversified", bench.train("diversified", str(bench.diversified((pairs, backwards)))))
+
+
+def row(name: str, run: Path) -> Row:
+    """Read what a training has written."""
+    manifest, test = (json.loads((run / file).read_text(encoding="utf-8")) for file in ("manifest.json", "test.json"))
+    (scores,) = test.values()
+    cost, records = manifest["cost"], map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    passes = max(record["epoch"] for record in records if "epoch" in record)
+    bleu, chrf = (scores[metric]["score"] for metric in ("bleu", "chrf2"))
+    return Row(name, passes, cost["tokens"], cost["seconds"] / 60, bleu, chrf)
+
+
+def table(found: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield "| trained on | passes | million target tokens | minutes | BLEU | chrF |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield from map(str, found)
+
+
+def _files(part: str) -> dict[str, str]:
+    """Return the two files of a part of the corpus."""
+    return {side: f"{part}.{ending}" for side, ending in FILES.items()}
+
+
+def _finished(run: Path) -> bool:
+    """Tell whether a training has ended, and its test."""
+    return (run / "test.json").exists() and not (run / "training").exists()
+
+
+def _resuming(folder: Path) -> list[str]:
+    """Return the option that resumes what has begun."""
+    return ["--resume"] if folder.exists() else []
+
+
+def main() -> None:
+    """Train, and print or write the table."""
+    parser = argparse.ArgumentParser(description="Synthetic pairs beside real ones.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--source", default="en")
+    parser.add_argument("--target", default="vi")
+    parser.add_argument("--tokens", type=int, default=6_000_000)
+    parser.add_argument("--core", type=int, help="bind to this core, with one thread")
+    parser.add_argument("--only", nargs="+", default=[], choices=("beam", "samples", "diversified"))
+    parser.add_argument("--write", action="store_true", help="write the table into docs/more-data.md")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    bench = Bench(
+        options.folder.absolute(), options.work.absolute(), options.source, options.target, options.tokens, options.core
+    )
+    found = []
+    for one in rows(bench, options.only):
+        print(one, file=sys.stderr, flush=True)
+        found.append(one)
+    text = "\n".join([*table(found), "", f"{machine()}, commit `{commit()}`."])
+    print(text)
+    if options.write:
+        replace_between(PAGE, MARKS, text)
+
+
+if __name__ == "__main__":
+    main()
