@@ -29,6 +29,8 @@ from dragoman.metrics.significance import bleu_difference
 
 PAGE = ROOT / "docs" / "reranking.md"
 MARKS = ("<!-- measured by benchmarks.reranking -->", "<!-- end -->")
+LONGER = 1.4
+"""A length penalty that alone may do what other choices do: they also prefer longer translations."""
 WIDE = 10
 """Hypotheses of which a reranker chooses."""
 
@@ -89,6 +91,7 @@ def choices(bench: Bench, tuning: Corpus, others: Sequence[Path]) -> Iterator[Ch
     yield Choice("beam of the recipe")
     wide = ("--beam", str(WIDE))
     yield Choice(f"beam of {WIDE}", wide)
+    yield Choice(f"`length_penalty` {LONGER}", (*changed(f"length_penalty={LONGER}"),))
     for utility in ("chrf", "bleu"):
         yield Choice(f"`--mbr`, {utility}", ("--mbr", *changed(f"mbr_utility={utility}")))
     together = [list(others)] if len(others) > 1 else []

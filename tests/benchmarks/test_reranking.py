@@ -13,6 +13,7 @@ def test_odd_lines_tune_and_even_ones_are_measured(tmp_path, monkeypatch):
     kept = {
         "beam of the recipe": (worse, 2.0),
         "beam of 10": (worse, 3.0),
+        "`length_penalty` 1.4": (worse, 2.0),
         "`--mbr`, chrf": (worse, 8.0),
         "`--mbr`, bleu": (worse, 9.0),
         "`--rerank` backwards, weight 0.5": (better, 5.0),

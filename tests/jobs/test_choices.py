@@ -14,7 +14,7 @@ from dragoman.jobs.choices import (
     LITTLE_TEXT,
     RECURRENT_PASSES,
     RECURRENT_TOKENS,
-    REPEATING_TOKENS,
+    SHORT_TRAINING,
     Workload,
     choose_model,
     dropout_for,
@@ -120,14 +120,15 @@ def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text()
     assert (score(LITTLE_TEXT), score(2 * LITTLE_TEXT)) == ("scaled_general", "general")
 
 
-def test_a_recurrent_model_after_a_short_training_does_not_repeat_itself() -> None:
+def test_search_makes_up_for_a_short_training() -> None:
     def search(*assignments: str, seen: float = RECURRENT_TOKENS, timed: bool = True, **more: Any) -> tuple[int, float]:
         found = chosen(left_to_auto(*assignments), Workload(100, 2500, seen, timed=timed, **more)).decoding
         return found.no_repeat_ngram, found.length_penalty
 
-    assert search() == search("model={kind: rnn}", seen=REPEATING_TOKENS, timed=False) == (4, 1.2)
-    assert search(timed=False) == search("model={kind: convs2s}") == (0, 1.0)
-    assert search("model={kind: rnn}", seen=1.1 * REPEATING_TOKENS) == (0, 1.0)
+    assert search() == search("model={kind: rnn}", seen=SHORT_TRAINING, timed=False) == (4, 1.2)
+    assert search(timed=False) == (0, 1.4) and search("model={kind: convs2s}") == (0, 1.0)
+    for kind in ("rnn", "transformer"):
+        assert search(f"model={{kind: {kind}}}", seen=1.1 * SHORT_TRAINING, timed=False) == (0, 1.0)
     assert search("decoding.length_penalty=0.7") == (4, 0.7)
     assert search(by_character=True) == (0, 1.0), "four characters come again in any sentence"
 
