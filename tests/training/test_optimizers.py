@@ -8,7 +8,7 @@ import torch
 from tests.laws.architectures import ARCHITECTURES
 from torch.optim import SGD, Adam, AdamW, Muon
 
-from dragoman.laws.examples import fresh_model
+from dragoman.laws.examples import VOCABULARY, fresh_model
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
 from dragoman.training.optimizers import CombinedOptimizer, build_optimizer, state_size
 from dragoman.training.settings import TrainingSettings
@@ -104,6 +104,17 @@ def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) 
     assert steered | rest == set(names.values()) and not steered & rest
     assert all("embedding" not in one and "head.weight" not in one and "bias" not in one for one in steered)
     assert any("embedding" in one for one in rest) and any("weight" in one for one in steered)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_muon_leaves_alone_what_is_looked_up_or_predicts_the_vocabulary(name: str) -> None:
+    model = fresh_model(ARCHITECTURES[name])
+    optimizer = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon"))
+    assert isinstance(optimizer, CombinedOptimizer)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    for parameter in (one for group in optimizer.parts[0].param_groups for one in group["params"]):
+        assert VOCABULARY not in parameter.shape, names[id(parameter)]
+        assert not {"embedding", "positions", "relative"} & set(names[id(parameter)].split("."))
 
 
 def test_optimisers_together_step_each_and_load_what_they_saved() -> None:

@@ -182,7 +182,7 @@ def compare_next_step(written: Path, optimizer: str) -> None:
     model, files = without_dropout(OPTIMISED), RunFiles(written / optimizer)
     _, tensors = load_state(files, model, Place())  # type: ignore[arg-type]
     restored = build_optimizer(model, settings(optimizer))
-    restore_optimizer(restored, tensors)
+    restore_optimizer(restored, tensors, files.last)
     stepped(model, OBJECTIVE, restored)
     found = load_tensors(written / f"{optimizer} on.safetensors")[0]
     for name, value in own_tensors(model).items():
@@ -235,7 +235,7 @@ def compute_optimisers(place: Path, world: World, optimizers: Sequence[str]) -> 
         _, tensors = load_state(files, model, Place())  # type: ignore[arg-type]
         again = Shards(model, by_blocks=True)
         optimizer, average = build_optimizer(again.model, settings(kind)), WeightAverage(again.model, 0.9)
-        restore_optimizer(optimizer, tensors)
+        restore_optimizer(optimizer, tensors, files.last)
         average.restore(part_of(tensors, "average."), files.last)
         assert all(whole(one).equal(tensors[f"average.{name}"]) for name, one in average.averages.items())
         stepped(None, again.computing(OBJECTIVE), optimizer, world)

@@ -48,7 +48,7 @@ def test_weights_averages_chance_and_place_come_back(tmp_path: Path) -> None:
     drawn = torch.rand(3)
     (other, fresh), stream = training(), Place()
     progress, tensors = load_state(files, other, stream)
-    restore_optimizer(fresh, tensors)
+    restore_optimizer(fresh, tensors, files.last)
     restore_random_state(tensors, CPU)
     assert (progress.step, stream.position) == (4, {"epoch": 2})
     assert torch.equal(other.weight, model.weight) and torch.equal(torch.rand(3), drawn)
@@ -61,6 +61,22 @@ def test_the_state_of_another_model_is_refused(tmp_path: Path) -> None:
     save_state(files, model, optimizer, progress=Progress(), stream=Place())
     with pytest.raises(RunError, match=r"last\.safetensors"):
         load_state(files, training(width=4)[0], Place())
+
+
+def test_the_optimiser_state_of_other_parameters_is_refused(tmp_path: Path) -> None:
+    """A release may group parameters otherwise, so that their numbers in the state mean others, or other averages are kept."""
+    files, (model, optimizer) = RunFiles(tmp_path), training()
+    save_state(files, model, optimizer, progress=Progress(), stream=Place())
+    _, tensors = load_state(files, model, Place())
+    weight, bias = model.parameters()
+    others = [
+        torch.optim.Adam([bias, weight]),
+        torch.optim.Adam([weight]),
+        torch.optim.SGD([weight, bias], momentum=0.9),
+    ]
+    for other in others:
+        with pytest.raises(RunError, match=r"last\.safetensors was written by a release .*`model\.start_from\.whole`"):
+            restore_optimizer(other, tensors, files.last)
 
 
 def test_weights_without_a_position_are_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
+from dragoman.attention.relative import Relative
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
@@ -139,8 +140,8 @@ class CombinedOptimizer(Optimizer):
 
 
 def _hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """Return what Muon updates: trained matrices but those of embeddings and output layers."""
-    others = _parameters(model, (nn.Embedding, TokenEmbedding, OutputLayer))
+    """Return what Muon updates: trained matrices but those of embeddings, also of distances, and of output layers."""
+    others = _parameters(model, (nn.Embedding, TokenEmbedding, Relative, OutputLayer))
     return [p for p in model.parameters() if p.requires_grad and p.dim() == 2 and id(p) not in others]
 
 
@@ -150,6 +151,6 @@ def _groups(decayed: Sequence[Tensor], others: Sequence[Tensor], decay: float) -
 
 
 def _parameters(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> set[int]:
-    """Return the ids of the parameters owned by modules of these kinds."""
+    """Return the ids of the parameters of modules of these kinds, also of those with normalised weights."""
     owners = (module for module in model.modules() if isinstance(module, kinds))
-    return {id(parameter) for module in owners for parameter in module.parameters(recurse=False)}
+    return {id(parameter) for module in owners for parameter in module.parameters()}

@@ -4,6 +4,7 @@ With several processes, each would have its own random states; everything else w
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -72,13 +73,28 @@ def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progr
     return progress, tensors
 
 
-def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Load the optimiser state among `tensors` into an optimiser; where its parameters are divided, the share of each."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Load the optimiser state among `tensors` into an optimiser; where its parameters are divided, the share of each.
+
+    RunError where it is not the state of these parameters, which an earlier release may have ordered or updated otherwise.
+    """
+    parameters = [
+        (parameter, "exp_avg" if "betas" in group else "momentum_buffer")
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    ]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part_of(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
-        state.setdefault(int(index), {})[key] = share_of(tensor, parameters[int(index)])
+        state.setdefault(int(index), {})[key] = tensor
+    for index, entries in state.items():
+        parameter, average = parameters[index] if index < len(parameters) else (None, "")
+        if parameter is None or average not in entries or entries[average].shape != parameter.shape:
+            raise RunError(
+                f"{path} was written by a release of Dragoman that optimised other parts of the model together; resume with that "
+                "release, or start a new run from this one with `model.start_from.whole`"
+            )
+        state[index] = {key: share_of(tensor, parameter) for key, tensor in entries.items()}
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

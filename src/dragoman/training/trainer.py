@@ -195,7 +195,7 @@ class Trainer:
         self.progress, tensors = load_state(self.files, self.trained, self.stream)
         self._divide()
         self._start_phase(self.progress.phase)
-        restore_optimizer(self.optimizer, tensors)
+        restore_optimizer(self.optimizer, tensors, self.files.last)
         restore_random_state(tensors, self.device)
         if self.average is not None:
             self.average.restore(part_of(tensors, "average."), self.files.last)
