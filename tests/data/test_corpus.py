@@ -68,7 +68,7 @@ def test_json_lines_are_read(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("{", "is not valid JSON; each line must hold one object"),
-        ("", "is not valid JSON"),
+        (" ", "is not valid JSON"),
         ("[" * 100_000, "is not valid JSON"),
         ('["one", "un"]', "is not a JSON object; each line must hold one"),
         ('{"en": "one", "de": "eins"}', r"has no field `fr` \(it has `en`, `de`\); set `fields`"),
@@ -86,6 +86,20 @@ def test_bad_json_is_named_with_its_line(line: str, message: str, tmp_path: Path
 def test_characters_of_two_halves_are_read(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", '{"en": "\\ud83d\\ude00", "fr": "x"}\n')
     assert read(tmp_path, jsonl="a.jsonl")[0].source == "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize(
+    ("row", "corpus"), [("one\tun\n", {"tsv": "a"}), ('{"en": "one", "fr": "un"}\n', {"jsonl": "a"})]
+)
+def test_empty_lines_end_a_file_but_are_no_rows_within_it(tmp_path: Path, row: str, corpus: dict[str, str]) -> None:
+    write(tmp_path / "a", f"{row}{row}\r\n\n")
+    assert [pair.place for pair in read(tmp_path, **corpus)] == [f"{tmp_path}/a, line {number}" for number in (1, 2)]
+    write(tmp_path / "a", f"{row}\n\n{row}\n")
+    with pytest.raises(CorpusError, match=r"a, line 2:? (is not valid JSON|has 1 tab-separated column)"):
+        read(tmp_path, **corpus)
+    write(tmp_path / "a", "\n\n")
+    with pytest.raises(CorpusError, match="contains no sentence pairs"):
+        read(tmp_path, **corpus)
 
 
 @pytest.mark.parametrize("corpus", [{"tsv": "empty"}, {"jsonl": "empty"}, {"source": "empty", "target": "empty"}])

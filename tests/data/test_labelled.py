@@ -49,6 +49,12 @@ def test_a_table_may_be_compressed(tmp_path: Path):
     assert read_labelled(path)[0].label == "a"
 
 
+def test_empty_lines_may_end_a_table(tmp_path: Path):
+    path = tmp_path / "labels.tsv"
+    path.write_bytes(b"a\tx\n\r\n\n")
+    assert [one.text for one in read_labelled(path)] == ["x"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

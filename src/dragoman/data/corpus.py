@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.data.directions import Direction
 from dragoman.data.findings import Finding, LineFault, Report, refuse
-from dragoman.data.lines import read_lines, without_mark
+from dragoman.data.lines import read_lines, read_rows, without_mark
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
     CorpusSettings,
@@ -200,7 +200,7 @@ def _read_tsv(path: Path, corpus: TsvSettings, report: Report) -> Iterator[Pair]
     """Read two columns and, if one is given, that of the document."""
     columns, document = corpus.columns, corpus.document
     last = max(*columns, -1 if document is None else document)
-    for number, line in enumerate(read_lines(path, report), 1):
+    for number, line in read_rows(path, report):
         cells, place = without_mark(line, number).split("\t"), f"{path}, line {number}"
         if len(cells) <= last:
             what = (
@@ -215,7 +215,7 @@ def _read_tsv(path: Path, corpus: TsvSettings, report: Report) -> Iterator[Pair]
 
 def _read_json(path: Path, fields: tuple[str, str], document: str | None, *, report: Report) -> Iterator[Pair]:
     """Read two fields of one object a line and, if one is given, that of the document."""
-    for number, line in enumerate(read_lines(path, report), 1):
+    for number, line in read_rows(path, report):
         place = f"{path}, line {number}"
         try:
             outer = table = _parse_json(line)

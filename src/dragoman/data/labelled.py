@@ -9,7 +9,7 @@ import torch
 
 from dragoman.data.buckets import Members, batches
 from dragoman.data.collate import Ids, pad
-from dragoman.data.lines import read_lines
+from dragoman.data.lines import read_rows
 from dragoman.errors import CorpusError, InputError, RunError
 from dragoman.interfaces import BOS, EOS, Batch, Padded
 from dragoman.text.codec import Codec
@@ -31,7 +31,7 @@ def read_labelled(path: Path) -> list[Labelled]:
     CorpusError names file and line where there is no tab, no label or no text.
     """
     found = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in read_rows(path):
         place = f"{path}, line {number}"
         label, _, text = (normalize(part) for part in line.partition("\t"))
         if "\t" not in line:

@@ -48,6 +48,16 @@ def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
         yield text.removesuffix("\r")
 
 
+def read_rows(path: Path, report: Report = refuse) -> Iterator[tuple[int, str]]:
+    """Read the lines of a table as `read_lines` does, numbered from 1; empty ones that end a file are no rows of it."""
+    rows = 0
+    for number, line in enumerate(read_lines(path, report), 1):
+        if line:
+            yield from ((empty, "") for empty in range(rows + 1, number))
+            yield number, line
+            rows = number
+
+
 def _read_bytes(path: Path) -> Iterator[bytes]:
     """Read lines, turning what may go wrong into sentences."""
     try:
