@@ -24,6 +24,17 @@ def alarms(source: str, target: str, **parts: object) -> dict[str, tuple[str, ..
         ("we really like the house by the sea", "nhà", {"too short": ()}),
         ("we", "chúng tôi thích ngôi nhà bên bờ biển", {"too long": ()}),
         ("we like the house", "we like the house", {"copied": ()}),
+        (
+            "the children like to play in the garden behind the old house by the river",
+            "孩子们喜欢在河边老房子后面的花园里玩",
+            {},
+        ),
+        (
+            "孩子们喜欢在河边老房子后面的花园里玩",
+            "the children like to play in the garden behind the old house by the river",
+            {},
+        ),
+        ("the children like to play in the garden behind the old house by the river", "아이들", {"too short": ()}),
         ("we left in 1998.", "chúng tôi rời đi", {"number lost": ("1998",)}),
         ("we met the BBC there", "chúng tôi đã gặp họ ở đó", {"name lost": ("BBC",)}),
     ],

@@ -20,6 +20,12 @@ from dragoman.inference.confidence.surface import (
         ("Wir lesen das Buch.", "We read read read read.", True),
         ("Hallo, hallo, hallo, sagte er.", "Hello, hello, hello, he said.", False),
         ("Der Mann und der Hund und die Frau.", "The man and the dog and the woman.", False),
+        ("We like the house.", "我们喜欢我们喜欢我们喜欢这所房子。", True),
+        ("We like the house.", "我们喜欢这所房子。", False),
+        ("Step by step, thanks!", "一步一步，谢谢！", False),
+        ("She eats slowly.", "彼女はゆっくりゆっくりゆっくりゆっくりゆっくり食べる。", True),
+        ("ฉันชอบบ้าน", "I like the house.", False),
+        ("I like the house.", "ฉันชอบบ้านบ้านบ้านบ้านบ้านบ้านบ้าน", True),
     ],
 )
 def test_repetition_is_what_the_source_does_not_repeat(source: str, target: str, repeats: bool) -> None:

@@ -4,6 +4,7 @@ Larger may be better or worse: a calibration learns that.
 """
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,10 @@ from dragoman.inference.confidence.surface import (
 
 SMOOTHING = 5
 """Letters added to both lengths, so that the ratio of short sentences is not extreme."""
+DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+"""Letters of Chinese, Japanese and Korean, which stand for a syllable or a word."""
+LETTERS = 2.5
+"""Letters of an alphabet that one of them counts as."""
 UNSUPPORTED = 0.1
 """A token that no source word makes more probable by this many nats does not come from the source."""
 EXPECTED = 1.0
@@ -90,13 +95,18 @@ def worst_fifth(log_probs: Float[np.ndarray, " token"]) -> float:
 
 
 def length_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """Return the logarithm of the ratio of letters, target to source.
+    """Return the logarithm of the ratio of letters, target to source; one that stands for a syllable counts as several.
 
-    >>> round(length_ratio(["abcde"], ["abcde", "abcdefghij"]), 2)
-    0.69
+    >>> round(length_ratio(["abcde"], ["abcde", "abcdefghij"]), 2), round(length_ratio(["abcde"], ["猫猫"]), 2)
+    (0.69, 0.0)
     """
-    one, other = (sum(map(len, words)) + SMOOTHING for words in (source, target))
+    one, other = (_letters("".join(words)) + SMOOTHING for words in (source, target))
     return math.log(other / one)
+
+
+def _letters(text: str) -> float:
+    """Return how many letters of an alphabet a text would have, about."""
+    return len(text) + (LETTERS - 1) * len(DENSE.findall(text))
 
 
 def added_names(evidence: Evidence, languages: tuple[str, str]) -> list[str]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from dragoman.text.glossary import ALONE
+
 SPELLED_OUT = 12
 """Numbers up to this one are often written as words, so they are not missed."""
 CONTENT = 4
@@ -23,6 +25,8 @@ TRANSLATED = TITLES | {
 }
 """Words that English writes with a capital and that other languages translate, so that none of them is a name that is missed."""
 
+_ALONE = re.compile(f"[{ALONE}]")
+_UNIT = re.compile(f"[{ALONE}]|[^{ALONE}]+")
 _NUMBER = re.compile("\\d+(?:[.,:'’\u00a0\u202f\u066b\u066c]\\d+)*")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
 _IN_PARTS = re.compile(r"\d+(?::\d+)+|\d{1,2}\.\d{1,2}\.\d{2,4}")
@@ -47,7 +51,8 @@ def repetition(source: Sequence[str], target: Sequence[str]) -> float:
 
     For n-grams of one word (of at least four letters) to four words: how much more often than once, and than the most frequent
     one of the source, the most frequent one of the translation occurs, times its length, over the words of the
-    translation. The largest share counts. Raunak et al. 2021 count 4-grams alone.
+    translation. The largest share counts. Raunak et al. 2021 count 4-grams alone. Letters of scripts without
+    spaces are words here.
 
     >>> repetition("wir sehen das Haus".split(), "we see see see the house".split())
     0.333...
@@ -55,10 +60,11 @@ def repetition(source: Sequence[str], target: Sequence[str]) -> float:
     0.0
     """
     source, target = [bare(word) for word in source], [bare(word) for word in target]
+    said, given = _units(target), _units(source)
     shares = [0.0]
     for order in range(1, LONGEST_REPEAT + 1):
-        extra = _most(target, order) - max(1, _most(source, order))
-        shares.append(extra * order / max(len(target), 1))
+        extra = _most(said, order) - max(1, _most(given, order))
+        shares.append(extra * order / max(len(said), 1))
     doubled = _doubled(target) - _doubled(source)
     return max(*shares, doubled / max(len(target), 1))
 
@@ -209,10 +215,23 @@ def _alike(one: str, other: str) -> bool:
     return one[:ALIKE] == other[:ALIKE] or (len(other) > ALIKE and other in one)
 
 
+def _units(words: Iterable[str]) -> list[str]:
+    """Return words, and of scripts without spaces between them each letter."""
+    return [unit for word in words for unit in _UNIT.findall(word) or [word]]
+
+
 def _most(words: Sequence[str], order: int) -> int:
-    """Return how often the most frequent n-gram occurs; single words count if they are long enough to mean something."""
+    """Return how often the most frequent n-gram occurs.
+
+    A single word counts if it is long enough to mean something, and so do letters of scripts without spaces: many of their words
+    double a syllable.
+    """
     grams = [tuple(words[at : at + order]) for at in range(len(words) - order + 1)]
-    counts = Counter(gram for gram in grams if order > 1 or len(gram[0]) >= CONTENT)
+    counts = Counter(
+        gram
+        for gram in grams
+        if len("".join(gram)) >= CONTENT or (order > 1 and not all(_ALONE.fullmatch(word) for word in gram))
+    )
     return max(counts.values(), default=0)
 
 
