@@ -6,7 +6,7 @@ import pytest
 from tests.jobs.test_train import Ear
 from tests.tiny import Trained, recipe
 
-from dragoman.errors import SettingsError
+from dragoman.errors import CorpusError, SettingsError
 from dragoman.jobs.prepare import learn_both, prepare, reopen
 
 
@@ -23,6 +23,18 @@ def test_codecs_that_are_given_are_taken(tmp_path: Path) -> None:
     run = prepare(tiny, tmp_path / "run", listener, codecs=codecs)
     assert (run.source, run.target) == codecs
     assert not any("learning the vocabulary" in sentence for sentence in listener.said)
+
+
+@pytest.mark.parametrize("kind", ["transformer", "decoder_only"])
+def test_a_test_sentence_that_the_model_cannot_take_is_refused_before_training(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "test.tsv").write_text("a cat\ta cat\n\t\n" + "\t".join(["a cat and " * 20] * 2))
+    more = ["data.target=en", "training.metric=loss"] if kind == "decoder_only" else []
+    test = f"data.test=[{{tsv: {tmp_path / 'test.tsv'}}}]"
+    tiny = recipe(kind, test, "model.positions=learned", "model.max_positions=40", *more)
+    with pytest.raises(
+        CorpusError, match=r"test\.tsv, line 3 has \d+ tokens .*40 positions .*`data\.test`.*max_positions"
+    ):
+        prepare(tiny, tmp_path / "run", Ear(), codecs=None)
 
 
 def test_a_run_is_reopened_with_what_may_change_alone(trained: Trained) -> None:

@@ -1,17 +1,20 @@
 """Check a training before it starts: refuse settings that would be ignored, and settings that do not fit together.
 
 `check_recipe` looks at the recipe only, `check_rerank` at the runs that it names, `check_machine` at this computer,
-`check_corpus` at the encoded corpus. None of them trains, so they can also be used to plan or diagnose a training.
+`check_corpus` at the encoded corpus, `check_tests` at the test corpora. None of them trains, so they can also be used to plan or
+diagnose a training.
 """
 
 import os
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.data.corpus import read_pairs
 from dragoman.errors import CorpusError, DragomanError, SettingsError
 from dragoman.inference.checks import MODEL, Use, check_decoding
 from dragoman.inference.scorers import load_scorers
@@ -24,6 +27,7 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
+from dragoman.text.codec import Codec
 from dragoman.training.settings import OptimisationSettings
 
 THREADS = 64
@@ -244,3 +248,22 @@ def _check_lengths(store: EncodedCorpus, model: Capabilities) -> None:
                 f"a training sentence has {tokens} tokens (with </s>), more than the {bound} positions of the model "
                 f"(`{store.text(longest)[number][:80]}`); set a larger model.max_positions, or a smaller data.filters.max_words"
             )
+
+
+def check_tests(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
+    """Raise CorpusError for what a model with these codecs could not be measured on once it is trained.
+
+    References of a translation may be longer than the model's positions.
+    """
+    model = model_of(recipe)
+    source, target = model.source_positions, None if model.translates else model.target_positions
+    for pair in chain.from_iterable(read_pairs(corpus, recipe.data) for corpus in recipe.data.test):
+        for codec, text, bound in zip(codecs, (pair.source, pair.target), (source, target), strict=True):
+            if bound is None:
+                continue
+            tokens = len(codec.special.ended(codec.frame(pair.between).around(codec.encode(text))))
+            if tokens > bound:
+                raise CorpusError(
+                    f"{pair.place} has {tokens} tokens (with </s>), more than the {bound} positions of the model, so that it "
+                    "could not be measured on `data.test`; shorten or split it, or set a larger model.max_positions"
+                )

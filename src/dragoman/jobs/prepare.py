@@ -16,14 +16,16 @@ from dragoman.jobs.checks import (
     check_corpora,
     check_recipe,
     check_rerank,
+    check_tests,
     remarks,
 )
 from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.machine.devices import choose_device
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run, read_sealed
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for
+from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.contracts import Listener
@@ -77,6 +79,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
         listener.say(sentence)
     codecs = learn(recipe)
     _check_codecs(recipe, codecs)
+    check_tests(recipe, codecs)
     check_vocabularies(recipe, codecs, examined, sized=sized, say=listener.say)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
     if capabilities_of(recipe.model).native:
