@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.jobs.test_train import Ear
-from tests.tiny import Trained, recipe
+from tests.tiny import Trained, edited, recipe
 
-from dragoman.errors import CorpusError, SettingsError
+from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.jobs.prepare import learn_both, prepare, reopen
+from dragoman.runs.recipe import Recipe
+from dragoman.settings import override, parse
 
 
 def test_a_prepared_run_is_written_nowhere(tmp_path: Path) -> None:
@@ -42,3 +44,30 @@ def test_a_run_is_reopened_with_what_may_change_alone(trained: Trained) -> None:
     assert reopen(recipe("transformer", "decoding.beam=3"), folder, Ear()).recipe.decoding.beam == 3
     with pytest.raises(SettingsError, match=r"`model\.width` differs"):
         reopen(recipe("transformer", "model.width=32"), folder, Ear())
+
+
+def test_a_recipe_that_was_edited_in_the_run_is_compared_with_the_one_that_was_trained(
+    trained: Trained, tmp_path: Path
+) -> None:
+    folder = edited(trained("transformer"), tmp_path / "run", data={"filters": {"max_words": 5}})
+    with pytest.raises(SettingsError, match=r"`data\.filters\.max_words` differs"):
+        reopen(recipe("transformer", "data.filters.max_words=5"), folder, Ear())
+
+
+def test_a_run_whose_corpora_were_moved_says_where_they_are(tmp_path: Path) -> None:
+    def files(folder: Path, dev: str = "dev") -> Recipe:
+        folder.mkdir(exist_ok=True)
+        (folder / "train.tsv").write_text("a cat\tmột con mèo\n" * 3, encoding="utf-8")
+        (folder / "dev.tsv").write_text("a dog\tmột con chó\n", encoding="utf-8")
+        corpora = ("data.train=[{tsv: train.tsv}]", f"data.dev=[{{tsv: {dev}.tsv}}]", "data.test=[]")
+        kind = ("text={kind: characters}", "data.check=false")
+        return parse(
+            Recipe, override(recipe("transformer").model_dump(mode="json"), [*corpora, *kind, f"data.root={folder}"])
+        )
+
+    prepare(files(tmp_path / "a"), tmp_path / "run", Ear(), codecs=None).save()
+    run = reopen(files(tmp_path / "b"), tmp_path / "run", Ear())
+    assert [*run.manifest["data"]] == [str(tmp_path / f"b/{part}.tsv") for part in ("train", "dev")]
+    run.save()
+    with pytest.raises(RunError, match=r"train\.tsv has changed"):
+        reopen(files(tmp_path / "c", dev="train"), tmp_path / "run", Ear())

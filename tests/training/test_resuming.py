@@ -74,10 +74,30 @@ def test_nothing_else_may_change(assignment: str, place: str) -> None:
     assert all(name in str(caught.value) for name in MAY_CHANGE)
 
 
+def compared(before: dict[str, str], then: str, now: dict[str, str], places: str) -> None:
+    """Compare files with those of a run, whose recipe had the files `then` at the places that now have others."""
+    check_same_files(FOLDER, before, now, list(zip(then.split(), places.split(), strict=True)))
+
+
 def test_files_are_the_same_by_their_content() -> None:
     before = {"a/train.en": "1", "a/train.vi": "2"}
-    check_same_files(FOLDER, before, before)
-    check_same_files(FOLDER, before, {"b/train.en": "1", "b/train.vi": "2"})
+    compared(before, "a/train.en a/train.vi", before, "a/train.en a/train.vi")
+    compared(before, "a/train.en a/train.vi", {"b/train.en": "1", "b/train.vi": "2"}, "b/train.en b/train.vi")
     for now in ({"a/train.en": "1", "a/train.vi": "3"}, {"b/train.en": "2", "b/train.vi": "1"}):
         with pytest.raises(RunError, match=r"has changed since runs/mine.*--out"):
-            check_same_files(FOLDER, before, now)
+            compared(before, "a/train.en a/train.vi", now, " ".join(now))
+
+
+def test_a_file_of_two_corpora_may_become_two_and_each_is_compared() -> None:
+    compared({"a": "1", "b": "2"}, "a b a", {"x": "1", "y": "2", "z": "1"}, "x y z")
+    compared({"x": "1", "y": "2", "z": "1"}, "x y z", {"a": "1", "b": "2"}, "a b a")
+    for now, places in (({"x": "1", "y": "2", "z": "2"}, "x y z"), ({"a": "1", "b": "2"}, "a b b")):
+        with pytest.raises(RunError, match="has changed"):
+            compared({"a": "1", "b": "2"}, "a b a", now, places)
+
+
+def test_files_that_an_earlier_release_did_not_name_anew_are_compared_in_their_order() -> None:
+    compared({"a": "1", "b": "2"}, "x y", {"v": "1", "w": "2"}, "v w")
+    with pytest.raises(RunError, match="w has changed"):
+        compared({"a": "1", "b": "2"}, "x y", {"v": "1", "w": "3"}, "v w")
+    compared({}, "x y", {"v": "1", "w": "3"}, "v w")  # nothing is known

@@ -162,8 +162,12 @@ def _encoded(codec: Codec, labels: Sequence[str], documents: Sequence[Labelled])
 def _checksums(recipe: ClassifierRecipe) -> dict[str, str]:
     """Return the SHA-256 of every file."""
     checksums = Checksums()
-    files = [path for path in (recipe.data.train, recipe.data.dev) if path is not None]
-    return {str(path): checksums.of(path) for path in files}
+    return {str(path): checksums.of(path) for path in _files(recipe)}
+
+
+def _files(recipe: ClassifierRecipe) -> list[Path]:
+    """Return the files of documents."""
+    return [path for path in (recipe.data.train, recipe.data.dev) if path is not None]
 
 
 def _prepared(recipe: ClassifierRecipe, folder: Path, train: Sequence[Labelled]) -> ClassifierRun:
@@ -181,5 +185,6 @@ def _reopened(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
     """Open a run to resume it. Its documents must be unchanged, and its recipe too, except for a few settings."""
     run = open_classifier_run(folder)
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
-    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
-    return replace(run, recipe=recipe)
+    now, moved = _checksums(recipe), zip(map(str, _files(run.recipe)), map(str, _files(recipe)), strict=True)
+    check_same_files(folder, run.manifest.get("data", {}), now, list(moved))
+    return replace(run, recipe=recipe, manifest={**run.manifest, "data": now})

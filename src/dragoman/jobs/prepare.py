@@ -33,11 +33,16 @@ from dragoman.training.recurrence import choose_recurrence
 from dragoman.training.resuming import check_same_files, check_same_recipe
 
 
+def _files(recipe: Recipe) -> list[Path]:
+    """Return the files of all corpora in their order, with those that several corpora have in common as often."""
+    data = recipe.data
+    return [path for corpus in (*data.train, *data.dev, *data.test) for path in corpus_files(corpus, data)]
+
+
 def _checksums(recipe: Recipe) -> dict[str, str]:
     """Return the SHA-256 of every corpus file."""
-    data, checksums = recipe.data, Checksums()
-    files = [path for corpus in (*data.train, *data.dev, *data.test) for path in corpus_files(corpus, data)]
-    return {str(path): checksums.of(path) for path in files}
+    checksums = Checksums()
+    return {str(path): checksums.of(path) for path in _files(recipe)}
 
 
 def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
@@ -132,9 +137,12 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         raise RunError(
             f"{folder} has got new characters or languages, so there is no training to resume; adapt it with `dragoman adapt`"
         )
-    check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
-    check_same_files(folder, run.manifest.get("data", {}), _checksums(recipe))
-    return replace(run, recipe=recipe)
+    written = read_sealed(folder)[1]  # of recipe.yaml, the user may have edited the corpora
+    begun = run.recipe if written is None else parse(Recipe, written)
+    check_same_recipe(folder, begun.model_dump(mode="json"), recipe.model_dump(mode="json"))
+    now, moved = _checksums(recipe), zip(map(str, _files(begun)), map(str, _files(recipe)), strict=True)
+    check_same_files(folder, run.manifest.get("data", {}), now, list(moved))
+    return replace(run, recipe=recipe, manifest={**run.manifest, "data": now})
 
 
 def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Check that what must not change before resuming has not: the recipe, except a few training settings, and the corpora."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +39,20 @@ def check_same_recipe(folder: Path, old: Mapping[str, Any], new: Mapping[str, An
         )
 
 
-def check_same_files(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+def check_same_files(
+    folder: Path, before: Mapping[str, str], now: Mapping[str, str], moved: Sequence[tuple[str, str]]
+) -> None:
     """Raise RunError if a corpus file has changed since the run `folder` was started; it may have been moved.
 
-    Files are given as checksums by path, in the order of the recipe.
+    Files are given as checksums by path. `moved` holds, for each place of the recipe with a file, the path there when the run was
+    written, and the present one.
     """
-    moved = len(before) == len(now) and before.keys() != now.keys()
-    expected = dict(zip(now, before.values(), strict=True)) if moved else before
-    for path, checksum in now.items():
-        if expected.get(path, checksum) != checksum:
+    if not any(
+        old in before for old, _ in moved
+    ):  # earlier releases went on naming files as they were before they were moved
+        before = dict(zip(dict.fromkeys(old for old, _ in moved), before.values(), strict=False))
+    for old, path in moved:
+        if before.get(old, now[path]) != now[path]:
             raise RunError(
                 f"{path} has changed since {folder} was started; restore it, or start another run with --out"
             )
