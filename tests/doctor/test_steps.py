@@ -1,5 +1,7 @@
 """Files that are out of step are reported with the lines of the files."""
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,23 @@ def test_a_lost_line_is_an_error_with_place_and_offset(text: Parallel, tmp_path:
     assert "are off by -1 (they belong to" in finding.what and "train.vi" in finding.what
     assert abs(finding.count - 899) <= 3
     assert "1,499" in finding.sentence
+
+
+@pytest.mark.parametrize("count", [250, 1500])
+def test_files_that_do_not_belong_together_are_told(count: int, text: Parallel, tmp_path: Path) -> None:
+    others = random.Random(count).sample(text.targets[:count], count)
+    [finding] = found(tmp_path, replace(text, sources=text.sources[:count], targets=others))
+    assert finding.severity == "warning" and finding.line is None
+    assert "train.vi no better than lines taken at random" in finding.sentence and "same order" in finding.advice
+
+
+def test_few_lines_and_entries_of_a_dictionary_do_not_tell_whether_files_belong_together(
+    text: Parallel, tmp_path: Path
+) -> None:
+    assert found(tmp_path, replace(text, sources=text.sources[:150], targets=text.targets[150:0:-1])) == []
+    letters, chance = "abcdefghijklmnopqrstuvwxyz", random.Random(1)
+    words = [["".join(chance.choices(letters, k=chance.randint(3, 12))) for _ in range(500)] for _ in range(2)]
+    assert found(tmp_path, Parallel(*words)) == []
 
 
 def test_losses_that_make_up_for_one_another_are_found(text: Parallel, tmp_path: Path) -> None:

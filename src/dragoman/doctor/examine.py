@@ -32,7 +32,7 @@ from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
 from dragoman.errors import CorpusError, number_of
 
-VERSION = 1
+VERSION = 2
 """Verdicts of another version are not reused."""
 
 Progress = Callable[[int], object]

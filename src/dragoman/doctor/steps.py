@@ -9,6 +9,11 @@ from dragoman.doctor.shifts import Misfit, Shift, ShiftDetector
 
 TOLD = 5
 """Number of blocks that a finding names."""
+JUDGED, LONG = 200, 30
+"""So many lines tell whether two files belong together, if a line and its partner have so many characters on average: the entries
+of a dictionary, each of which occurs once, do not."""
+UNRELATED = 0.1
+"""Nats by which a line fits its partner: real corpora have at least 1, files that do not belong together less than this."""
 
 
 class Shifted(Check):
@@ -22,6 +27,7 @@ class Shifted(Check):
     def __init__(self, patient: Patient) -> None:
         super().__init__(patient)
         self.detector = ShiftDetector()
+        self.characters = 0
         self.runs: list[tuple[int, int]] = []
         """How many pairs come before, and the line of the file, where the lines do not simply follow those before."""
 
@@ -31,6 +37,7 @@ class Shifted(Check):
             return
         self._number(chunk)
         self.seen += len(chunk)
+        self.characters += sum(int(side.codes.lengths.sum()) for side in chunk.sides)
         self.detector.add(*(side.lines for side in chunk.sides))
 
     def findings(self) -> Iterator[Finding]:
@@ -40,6 +47,12 @@ class Shifted(Check):
         report = self.detector.finish()
         source, target = self.patient.files
         other = target if target != source else "the other side"
+        telling = self.seen >= JUDGED and self.characters >= LONG * self.seen
+        if telling and not report.shifts and report.fit < UNRELATED:
+            what = f"fits {other} no better than lines taken at random would"
+            advice = "give the text that belongs to it, in the same order"
+            yield Finding(self.name, "warning", what, advice, source, count=self.seen, of=self.seen)
+            return
         if report.shifts:
             blocks = [self._shift(shift, other) for shift in report.shifts]
             what = f"and others do not belong to the same lines of {other}: {listed(blocks)}"
