@@ -89,6 +89,28 @@ def test_a_dash_begins_another_sentence():
         assert len(SubtitleDocument(file.replace("Me", f"Me{end}"), is_vtt=False).segments) == 3
 
 
+@pytest.mark.parametrize("blank", ["", " \t"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("arrow", [" --> ", "-->"])
+def test_a_line_of_spaces_is_blank_and_times_need_no_spaces(blank: str, ends: str, arrow: str):
+    lines = ["1", f"00:00:01,000{arrow}00:00:02,000", "One.", blank, "2", f"0:00:03{arrow}0:00:04", "Two.", blank, ""]
+    file = ends.join(lines)
+    document = SubtitleDocument(file, is_vtt=False)
+    assert [one.text for one in document.segments] == ["One.", "Two."]
+    assert document.text([Segment("MỘT."), None]) == file.replace("One.", "MỘT.")
+
+
+@pytest.mark.parametrize("before", ["", " \n"])
+def test_a_subtitle_of_subrip_may_have_blank_lines_in_it(before: str):
+    first, second, third = (TIMES.format(2 * n + 1, 2 * n + 2) for n in range(3))
+    file = f"1\n{first}\n{before}Who is\n\nthere?\n\n2\n{second}\n1984.\n\n7\n\n3\n{third}\nYou!\n"
+    document = SubtitleDocument(file, is_vtt=False)
+    assert [one.text for one in document.segments] == ["Who is there?", "1984. 7 You!"]
+    assert document.text([Segment("Ai đó?"), None]) == file.replace("Who is\n\nthere?", "Ai đó?")
+    as_vtt = SubtitleDocument(file.replace(",", "."), is_vtt=True)
+    assert "there?" not in "".join(one.text for one in as_vtt.segments)
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_subtitles_need_no_blank_line_between_them(ends: str):
     first, second, third = (TIMES.format(2 * n + 1, 2 * n + 2) for n in range(3))

@@ -17,9 +17,15 @@ LINE = 42
 MOST = 6
 """Maximum number of subtitles that are joined."""
 
-_TIMES = re.compile(r"^(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]+(?:\d+:)?\d+:\d+[.,]\d+.*$", re.MULTILINE)
-_TEXT = re.compile(r"(?:\r?\n)((?:[^\r\n]+(?:\r?\n|\Z))*)")
-_NUMBER = re.compile(r"(?:\A|\r?\n)\d+[ \t]*\Z")
+_TIME = r"(?:\d+:)?\d+:\d+(?:[.,]\d+)?"
+_TIMES = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}.*$", re.MULTILINE)
+_LINES = {
+    "vtt": re.compile(r"\r?\n((?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*)"),
+    "srt": re.compile(r"(?:[ \t]*\r?\n)+(.*)", re.DOTALL),
+}
+"""What follows the times of a subtitle: in WebVTT its text ends at a blank line, in SubRip there is nothing else to come."""
+_NUMBER = re.compile(r"(?:\A|\r?\n)[ \t]*\d+[ \t]*\r?\n\Z")
+"""The number of the next subtitle."""
 _TAG = re.compile(r"(<\d[\d:.]*>|\{\\[^}]*\})|<(/?)([A-Za-z]+)[^<>]*>")
 _END = re.compile(r"[.!?…؟۔।॥。！？｡♪][\"'”’»)\]]*\s*$")
 _DASH = re.compile(r"(\s*(?:<[^<>]*>|\{\\[^}]*\})*\s*)([-–—]+\s*)(?=[^\d\s])")
@@ -45,11 +51,14 @@ class SubtitleDocument:
         self._cues = []
         found = list(_TIMES.finditer(text))
         for times, after in zip_longest(found, found[1:]):
-            lines = _TEXT.match(text, times.end(), len(text) if after is None else after.start())
-            if lines and lines[1].strip():
-                own = lines[1].rstrip("\r\n")
-                if after is not None and lines.end() == after.start():  # there is no blank line between
-                    own = _NUMBER.sub("", own)
+            lines = _LINES["vtt" if is_vtt else "srt"].match(
+                text, times.end(), len(text) if after is None else after.start()
+            )
+            if lines is None:
+                continue
+            own = _NUMBER.sub("", lines[1]) if after is not None and lines.end() == after.start() else lines[1]
+            own = own.rstrip()
+            if own:
                 end = lines.start(1) + len(own)
                 self._cues.append(_Cue(lines.start(1), end, _cue(own, is_vtt=is_vtt), _DASH.match(own) is not None))
         self._groups = self._joined()
@@ -92,7 +101,7 @@ class SubtitleDocument:
 def _cue(text: str, *, is_vtt: bool) -> Inline:
     """Return the text of a subtitle with its tags and dashes; in a dialogue, each line is a sentence of its own."""
     pieces: list[Piece] = []
-    lines = re.split(r"\r?\n", text)
+    lines = [line for line in re.split(r"\r?\n", text) if line.strip()]
     is_dialogue = any(map(_DASH.match, lines[1:]))
     for number, line in enumerate(lines):
         if number:
