@@ -37,6 +37,20 @@ def test_messages_and_plurals_are_translated_and_others_stay():
     assert "#, c-format" in document.text(upper)
 
 
+@pytest.mark.parametrize(
+    ("charset", "written"), [("CHARSET", "UTF-8"), ("ISO-8859-1", "UTF-8"), ("utf-8", "utf-8"), ("UTF-8", "UTF-8")]
+)
+@pytest.mark.parametrize("opening", ['""\n"', '"Language: vi\\n"\n"', '"'])
+def test_the_header_of_a_translated_template_names_the_encoding_it_is_in(charset: str, written: str, opening: str):
+    kind = "Content-Type: text/plain; charset="
+    file = f'msgid ""\nmsgstr {opening}{kind}{charset}\\n"\n\nmsgid "{kind}x"\nmsgstr ""\n'
+    document = CatalogDocument(file)
+    assert document.text([None]) == file
+    found = document.text([Segment("mèo")])
+    assert found.endswith(f'msgid "{kind}x"\nmsgstr "mèo"\n')
+    assert polib.pofile(found).metadata["Content-Type"] == f"text/plain; charset={written}"
+
+
 def test_the_only_form_of_a_plural_is_that_of_many():
     entry = 'msgid "%d cat"\nmsgid_plural "%d cats"\nmsgstr[0] ""\n'
     header = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'

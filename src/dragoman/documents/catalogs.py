@@ -14,6 +14,7 @@ _CONTINUED = re.compile(r'\s*(".*")\s*$')
 _ONE_FORM = re.compile(r"Plural-Forms:\s*nplurals\s*=\s*1\b")
 _FORM_OF_ONE = re.compile(r"Plural-Forms:[^\\]*?\bn\s*(?:%\s*100?\s*)?==\s*1\b[^?\\]*\?\s*(\d)")
 """What a header says of the form of 1, as in `n==0 ? 0 : n==1 ? 1 : 2`; without a condition for 1 it is the first."""
+_CHARSET = re.compile(r"(Content-Type:[^\"\\]*\bcharset=)(?!utf-8\b)[^\s\"\\;]+", re.IGNORECASE)
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\",
 }  # fmt: skip
@@ -37,6 +38,8 @@ class CatalogDocument:
     def __init__(self, text: str) -> None:
         self._lines = [line for line in _LINE.findall(text) if line]
         self._places: list[_Place] = []
+        self._header = range(0)
+        """The lines of the header."""
         values: dict[str, str] = {}
         whole = re.sub(r'"\s*\n\s*"', "", text)  # a header may be wrapped
         form = _FORM_OF_ONE.search(whole)
@@ -59,6 +62,8 @@ class CatalogDocument:
                 values = {}
             values[keyword] = value
             source = values.get("msgid", "")
+            if (keyword, source) == ("msgstr", "") and not self._header:
+                self._header = range(start, number)
             if keyword not in ("msgstr", singular) or (keyword == singular and has_one_form):
                 source = values.get("msgid_plural", source)
             if keyword.startswith("msgstr") and source.strip() and not value:
@@ -66,8 +71,10 @@ class CatalogDocument:
         self.segments: Sequence[Segment] = [replace(place.inline.segment, beside=True) for place in self._places]
 
     def text(self, translations: Sequence[Segment | None]) -> str:
-        """Return the text of the catalog with translated messages."""
+        """Return the text of the catalog with translated messages, which is UTF-8, and says so: a template names `CHARSET`."""
         lines = list(self._lines)
+        for number in self._header if any(one is not None for one in translations) else ():
+            lines[number] = _CHARSET.sub(r"\1UTF-8", lines[number])
         for place, translated in zip(self._places, translations, strict=True):
             if translated is not None:
                 end = "\r\n" if lines[place.start].endswith("\r\n") else "\n"
