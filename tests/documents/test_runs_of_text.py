@@ -42,6 +42,15 @@ def test_what_the_spelling_checker_notes_does_not_divide_a_text():
     assert slide.raw().count('<a:rPr sz="9"/>') == 1 and "zzat!" in slide.raw()  # type: ignore[union-attr]
 
 
+def test_hyphens_inside_a_word_are_part_of_it():
+    inside = "<w:t>a twenty</w:t><w:noBreakHyphen/><w:t>one inter</w:t><w:softHyphen/><w:t>val</w:t>"
+    element, found = read(run(inside))
+    assert (found.inline.segment.text, found.inline.segment.spans) == ("a twenty-one interval", ())
+    found.replace(Segment("bản dịch"))
+    assert element.raw() == '<w:p><w:pPr/><w:r><w:t xml:space="preserve">bản dịch</w:t></w:r></w:p>'
+    assert read(run("<w:noBreakHyphen/>"))[1].inline.segment.text == "-"
+
+
 def test_the_form_of_most_text_needs_no_element():
     element, found = read(run("<w:t>Hello there </w:t>", BOLD) + run("<w:t>you</w:t>"))
     found.replace(Segment(found.inline.segment.text, found.inline.segment.spans))

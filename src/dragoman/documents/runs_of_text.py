@@ -12,6 +12,8 @@ from dragoman.documents.segments import Segment
 _WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
 _BREAKS = frozenset(["br", "cr", "tab"])
 _DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
+_HYPHENS = {"noBreakHyphen": "-", "softHyphen": ""}
+"""Elements inside a word: a hyphen at which no line ends, and a place where one may end, which is another in the translation."""
 
 
 _UNSEEN = re.compile(r"""<w:lang\b[^<>]*/>|\s(?:lang|altLang|dirty|err|smtClean)=(?:"[^"]*"|'[^']*')(?=[^<>]*>)""")
@@ -118,6 +120,8 @@ class _Reader:
                     decoded(part.raw) for part in one.children if isinstance(part, Token) and part.kind == "text"
                 )
                 yield Piece("text", text)
+            elif name in _HYPHENS:
+                yield Piece("text", _HYPHENS[name])
             elif name not in _DROPPED:
                 whole = Raw((f"<{run.name}>{form}", one, f"</{run.name}>"))
                 if name == "fldChar":  # a field may end in another form, so it is not within one
