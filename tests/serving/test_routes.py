@@ -128,7 +128,7 @@ def test_languages_detection_and_figures() -> None:
         open_client.post("/v1/translate", json={"text": "Ab.", "source": "en", "target": "vi"})
         figures = open_client.get("/metrics").text
     assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"} 1' in figures
-    assert 'dragoman_model_sentences{model="tiny"} 1' in figures
+    assert 'dragoman_model_sentences_total{model="tiny"} 1' in figures
 
 
 def test_the_interface_describes_its_bodies() -> None:

@@ -174,7 +174,7 @@ def test_models_and_their_figures_are_shown() -> None:
         assert [(one.name, one.loaded) for one in service.models()] == [("a", False), ("b", False)]
         await service.translate(Call(("Ab. Cd.",), "en", "vi"))
         assert [one.loaded for one in service.models()] == [True, False]
-        assert service.figures()["a"]["sentences"] == 2 and service.figures()["a"]["waiting"] == 0
+        assert service.figures()["a"]["sentences_total"] == 2 and service.figures()["a"]["waiting"] == 0
         await service.close()
 
     asyncio.run(use())

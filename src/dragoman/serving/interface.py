@@ -183,7 +183,9 @@ class Service(Protocol):
         ...
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Return what each model in memory has done so far, by names of figures: batches, sentences, waiting ..."""
+        """Return figures of each model in memory, by names: what it has done since it was loaded, as `sentences_total`, and what
+        it holds now, as `waiting`.
+        """
         ...
 
     def detect(self, text: str) -> list[Detection]:

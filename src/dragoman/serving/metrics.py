@@ -61,9 +61,9 @@ class Metrics:
 
 
 def _model_lines(models: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Yield the figures of models that are in memory."""
+    """Yield the figures of models that are in memory: a counter begins at 0 again when its model is loaded again."""
     for name in dict.fromkeys(name for figures in models.values() for name in figures):
-        yield f"# TYPE dragoman_model_{name} gauge"
+        yield f"# TYPE dragoman_model_{name} {'counter' if name.endswith('_total') else 'gauge'}"
         yield from (
             _line(f"dragoman_model_{name}", (("model", model),), figures[name]) for model, figures in models.items()
         )

@@ -49,11 +49,8 @@ class TranslationService:
         )
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Return what each model in memory has done so far, by names of figures."""
-        return {
-            name: {**asdict(engine.figures), "waiting": engine.waiting, "cache_bytes": engine.memory.used}
-            for name, engine in self.offered.engines.items()
-        }
+        """Return figures of each model in memory: what it has done since it was loaded (`..._total`), and what it holds now."""
+        return {name: _figures(engine) for name, engine in self.offered.engines.items()}
 
     def detect(self, text: str) -> list[Detection]:
         """Return the source languages that a text may be in, likeliest first; none if it has no letters."""
@@ -242,6 +239,13 @@ async def _translated(
     listeners = [listen(row) for listen, some in zip(listening, jobs, strict=False) for row in range(len(some))]
     found = iter(await engine.translate([job for some in jobs for job in some], listeners))
     return [draft.answer([next(found) for _ in some]) for draft, some in zip(drafts, jobs, strict=True)]
+
+
+def _figures(engine: Engine) -> dict[str, float]:
+    """Return the figures of one engine."""
+    done = asdict(engine.figures)
+    now = {"largest_batch": done.pop("largest"), "waiting": engine.waiting, "cache_bytes": engine.memory.used}
+    return {**{f"{name}_total": amount for name, amount in done.items()}, **now}
 
 
 def _listening(
