@@ -30,7 +30,9 @@ browsing = pytest.mark.skipif(
 
 
 @contextmanager
-def page_of(*names: str, gate: Gate | None = None, refused: str = "", **options: Any) -> Iterator[Any]:
+def page_of(
+    *names: str, gate: Gate | None = None, refused: str = "", max_n_best: int = 10, **options: Any
+) -> Iterator[Any]:
     """Open the page of a service in a browser, and fail for what its console complains of or what it asks elsewhere.
 
     Complaints with the words `refused` are expected.
@@ -38,7 +40,7 @@ def page_of(*names: str, gate: Gate | None = None, refused: str = "", **options:
     from playwright.sync_api import sync_playwright
 
     complaints: list[str] = []
-    with running(app_of(*names, gate=gate)) as address, sync_playwright() as playwright:
+    with running(app_of(*names, gate=gate, max_n_best=max_n_best)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(**options)
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

@@ -108,6 +108,18 @@ def test_in_a_browser_a_text_that_is_too_long_is_refused_whole() -> None:
 
 @pytest.mark.slow
 @browsing
+def test_in_a_browser_the_beam_is_at_most_what_the_service_allows() -> None:
+    with page_of(TRANSFORMER, max_n_best=3) as page:
+        type_and_wait(page)
+        page.locator("#beam").fill("9")
+        with page.expect_request("**/v1/explore") as asked:
+            page.locator("#beam").blur()
+        assert asked.value.post_data_json["beam"] == 3
+        assert (page.locator("#beam").input_value(), page.locator("#beam").get_attribute("max")) == ("3", "3")
+
+
+@pytest.mark.slow
+@browsing
 def test_in_a_browser_answers_stand_beside_the_question_and_late_ones_are_left_out() -> None:
     with page_of(TRANSFORMER, refused="Failed to load") as page:
         type_and_wait(page)
@@ -289,7 +301,8 @@ def test_in_a_browser_the_language_of_the_sentence_is_chosen_where_there_are_sev
     with page_of(TRANSFORMER, refused="Failed to load") as page:
         pairs = [["source", "target"], ["other", "target"]]
         model = {"name": TRANSFORMER, "directions": pairs, "loaded": False, "attends": True, "explorable": True}
-        page.route("**/v1/languages", lambda route: route.fulfill(json={"languages": [], "models": [model]}))
+        limits = {"beam": 10, "characters": 500}
+        page.route("**/v1/languages", lambda route: route.fulfill(json={"models": [model], "limits": limits}))
         follow(page, {"text": TEXT})
         page.locator("#runs button.token").first.wait_for()
         assert page.locator("#source").input_value() == "source" and page.locator("#target").is_hidden()

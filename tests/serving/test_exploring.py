@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.inference.ctranslate2.engines import CODEC
@@ -48,10 +49,10 @@ def service_of_models(*names: str) -> TranslationService:
     return TranslationService(Models(offers, lambda one: workers[one.name], settings=settings.engine), settings)
 
 
-def app_of(*names: str, gate: Gate | None = None) -> FastAPI:
+def app_of(*names: str, gate: Gate | None = None, **settings: Any) -> FastAPI:
     """Return the application of a service of small models."""
     routers = (routes.router, Documents().router(), exploring.router)
-    return create_app(service_of_models(*names), ServiceSettings(), routers=routers, gate=gate)
+    return create_app(service_of_models(*names), ServiceSettings(**settings), routers=routers, gate=gate)
 
 
 @contextmanager

@@ -123,6 +123,7 @@ def test_languages_detection_and_figures() -> None:
         found = open_client.get("/v1/languages").json()
         assert found["languages"] == [{"code": "en", "targets": ["vi"]}, {"code": "fr", "targets": ["vi"]}]
         assert found["models"][0]["directions"] == [["en", "vi"], ["fr", "vi"]]
+        assert found["limits"] == {"beam": 10, "characters": 100_000}
         detected = open_client.post("/v1/detect", json={"text": "J'aime bien mon chat."}).json()["detections"]
         assert detected[0]["language"] == "fr"
         open_client.post("/v1/translate", json={"text": "Ab.", "source": "en", "target": "vi"})

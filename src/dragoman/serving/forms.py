@@ -201,11 +201,21 @@ class ModelForm(Form):
     """Whether `/v1/explore` and the page can look into it; ensembles and exports only translate."""
 
 
+class LimitsForm(Form):
+    """What one request may ask for."""
+
+    beam: int
+    """Largest beam, and most translations of a text."""
+    characters: int
+    """Maximum number of characters in all texts."""
+
+
 class LanguagesForm(Form):
     """What is translated here."""
 
     languages: list[LanguageForm]
     models: list[ModelForm]
+    limits: LimitsForm
 
 
 class HealthForm(Form):

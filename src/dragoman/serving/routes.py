@@ -54,11 +54,13 @@ async def detect(form: DetectForm, request: Request) -> Response:
 
 @router.get("/v1/languages", response_model=LanguagesForm)
 async def languages(request: Request) -> Response:
-    """Say what is translated here, and by which models."""
-    service = service_of(request)
+    """Say what is translated here, by which models, and how much at a time."""
+    service, settings = service_of(request), settings_of(request)
     await gate_of(request).admit(request, 0)
     pairs = [{"code": code, "targets": sorted(targets)} for code, targets in sorted(service.languages().items())]
-    return JSONResponse({"languages": pairs, "models": [asdict(model) for model in service.models()]})
+    limits = {"beam": settings.max_n_best, "characters": settings.max_characters}
+    models = [asdict(model) for model in service.models()]
+    return JSONResponse({"languages": pairs, "models": models, "limits": limits})
 
 
 @router.get("/health", response_model=HealthForm, responses={503: {"model": HealthForm}})

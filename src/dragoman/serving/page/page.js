@@ -11,6 +11,7 @@ const words = () => WORDS[state.language];
 let state = read();
 let served = [];
 const LONGEST = 500; // characters of a sentence: its table has a cell for each pair of tokens
+let limits = { beam: 10, characters: LONGEST }; // those of the service, once it has told them
 // Of the model and of the one beside it: what was asked, what was found, and what gives up asking.
 const runs = [{}, {}];
 const panels = [
@@ -77,7 +78,8 @@ async function ask(number) {
     return true;
   };
   if (!wanted) { finish(null); return false; }
-  if (wanted.text.length > LONGEST) return finish(null, new Error(words().tooLong(wanted.text.length, LONGEST)));
+  const most = Math.min(LONGEST, limits.characters);
+  if (wanted.text.length > most) return finish(null, new Error(words().tooLong(wanted.text.length, most)));
   let written = null;
   try { written = await stepwise(number, wanted, signal); } catch (error) { if (onlyTranslates(number)) return finish(null, error); }
   if (signal.aborted) return false;
@@ -114,6 +116,7 @@ function show() {
   at("temperature").value = state.temperature;
   at("degrees").textContent = state.temperature.toFixed(1);
   at("beam").value = state.beam ?? "";
+  at("beam").max = limits.beam;
   at("beam").placeholder = runs[0].found?.beam ?? "";
   at("temperature").parentElement.hidden = onlyTranslates(0) && (!state.beside || onlyTranslates(1));
   const missing = served.length && state.model && modelOf(0).name !== state.model ? state.model : undefined; // of a link
@@ -252,7 +255,7 @@ onChange("model", (model) => ({ model, ...afresh, beside: null }));
 onChange("source", (from) => ({ source: from, ...afresh, beside: null }));
 onChange("target", (into) => ({ target: into, ...afresh, beside: null }));
 onChange("beside", (model) => ({ beside: model ? { model, layer: 0, head: 0, word: -1 } : null }));
-onChange("beam", (beam) => ({ beam: Math.min(10, Math.max(0, Math.round(Number(beam)))) || null }));
+onChange("beam", (beam) => ({ beam: Math.min(limits.beam, Math.max(0, Math.round(Number(beam)))) || null }));
 onChange("temperature", (temperature) => ({ temperature: Number(temperature) }));
 at("temperature").addEventListener("input", () => { at("degrees").textContent = Number(at("temperature").value).toFixed(1); });
 at("off").addEventListener("click", () => set({
@@ -295,7 +298,7 @@ window.addEventListener("hashchange", () => { state = read(); at("text").value =
 // Learn which models there are, and begin.
 async function learn() {
   let problem;
-  try { served = (await get("/v1/languages")).models; } catch (error) { problem = error; }
+  try { ({ models: served, limits } = await get("/v1/languages")); } catch (error) { problem = error; }
   at("keys").hidden = !wantsKey(problem);
   if (modelOf(1) && !others().includes(modelOf(1))) state.beside = DEFAULTS.beside;
   await update();
