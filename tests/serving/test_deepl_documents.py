@@ -109,7 +109,8 @@ def test_documents_that_nobody_fetches_are_forgotten_and_make_room():
 def test_a_document_is_opened_only_for_a_key_that_is_known(monkeypatch: pytest.MonkeyPatch):
     opened = []
 
-    def reader(content: bytes, name: str) -> Any:
+    def reader(content: bytes, name: str, target: str = "") -> Any:
+        assert target == "vi"
         opened.append(name)
         return READERS[".txt"](content, name)
 

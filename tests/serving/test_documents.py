@@ -122,7 +122,8 @@ def test_the_gate_counts_the_characters_of_the_document(service: Phrases) -> Non
 def test_without_a_key_no_document_is_read(service: Phrases) -> None:
     opened = []
 
-    def reader(content: bytes, name: str) -> Any:
+    def reader(content: bytes, name: str, target: str = "") -> Any:
+        assert target == "vi"
         opened.append(name)
         return READERS[".txt"](content, name)
 

@@ -105,6 +105,21 @@ def test_a_message_that_is_equal_in_both_languages_is_written_too():
     assert document.texts == [] and b'msgstr "%s <b>{0}</b>"' in translated(document)
 
 
+@pytest.mark.parametrize(
+    ("version", "place"), [("1.2", 'file target-language="vi"'), ("2.0", 'version="2.0" trgLang="vi"')]
+)
+def test_a_file_that_names_its_languages_names_that_of_the_translation(version: str, place: str):
+    unit = (
+        "<trans-unit><source>hello</source></trans-unit>"
+        if version == "1.2"
+        else "<segment><source>hello</source></segment>"
+    )
+    content = f'<xliff version="{version}"><file>{unit}</file></xliff>'.encode()
+    found = translated(READERS[".xlf"](content, "a.xlf", "vie_Latn")).decode()
+    assert place in found and "<target" in found
+    assert "ang=" not in translated(READERS[".xlf"](content, "a.xlf")).decode()
+
+
 def test_another_encoding_is_refused():
     with pytest.raises(InputError, match="UTF-8"):
         READERS[".html"]("é".encode("latin-1"), "a.html")

@@ -245,7 +245,8 @@ def test_a_file_for_which_there_is_no_room_is_not_counted(service: Phrases, monk
 def test_a_file_is_opened_only_for_a_key_that_is_known(service: Phrases):
     opened = []
 
-    def reader(content: bytes, name: str) -> Upload:
+    def reader(content: bytes, name: str, target: str = "") -> Upload:
+        assert target == "vi"
         opened.append(name)
         return READERS[".txt"](content, name)
 

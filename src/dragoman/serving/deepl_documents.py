@@ -101,10 +101,10 @@ class DeepLDocuments:
         reader = self.readers.get(suffix_of(name))
         if reader is None:
             raise ServiceError("Invalid file data.")
-        document = await asyncio.to_thread(reader, file.content, name)
+        source, target = languages(fields, service)
+        document = await asyncio.to_thread(reader, file.content, name, target)
         characters = sum(map(len, document.texts))
         async with admitted(request, document.texts, characters):
-            source, target = languages(fields, service)
             check_unused(fields)
             choice(fields, "output_format", (suffix_of(name)[1:],))
             if source == target:

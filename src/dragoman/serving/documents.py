@@ -83,7 +83,7 @@ class Documents:
         if reader is None:
             known = ", ".join(suffix[1:] for suffix in self.readers)
             raise ServiceError(f"documents named `{suffix_of(file.name)}` are not translated; send one of: {known}")
-        document = await asyncio.to_thread(reader, file.content, file.name)
+        document = await asyncio.to_thread(reader, file.content, file.name, target)
         characters = sum(map(len, document.texts))
         given = Call((), None if source == "auto" else source, target, model=fields.text("model") or None)
         call = await resolved(service, given, document.texts[:100])

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import get_args
+from typing import Protocol, get_args
 from urllib.parse import quote
 
 from dragoman.documents.placeholders import is_translatable
@@ -66,13 +66,25 @@ class Upload:
         return self.document.written(translations)
 
 
-Reader = Callable[[bytes, str], Upload]
-"""Reads the content of a file, of which the name is given too. Raises InputError if it is not what its name says."""
+class Reader(Protocol):
+    """Reads files of a format."""
+
+    def __call__(self, content: bytes, name: str, target: str = "") -> Upload:
+        """Read the content of a file, of which the name is given too, and the language to translate into, which XLIFF names.
+
+        InputError if the file is not what its name says.
+        """
+        ...
 
 
 def reader_of(kind: Format) -> Reader:
     """Return what reads files of a format."""
-    return lambda content, name: Upload(read_document(content, kind, shorten(name), reading=Reading()))
+
+    def read(content: bytes, name: str, target: str = "") -> Upload:
+        language = plain_code(target).replace("_", "-") or None
+        return Upload(read_document(content, kind, shorten(name), reading=Reading(languages=(None, language))))
+
+    return read
 
 
 READERS: Mapping[str, Reader] = {

@@ -181,7 +181,7 @@ class LibreTranslate:
         reader = self.readers.get(suffix_of(file.name))
         if reader is None:
             raise ServiceError("Invalid request: file format not supported")
-        document = await asyncio.to_thread(reader, file.content, file.name)
+        document = await asyncio.to_thread(reader, file.content, file.name, target)
         self.downloads.require_room(len(file.content))
         texts = document.texts
         async with admitted(request, texts, sum(map(len, texts))):
