@@ -52,11 +52,7 @@ class Phrases:
     attends: bool | None = True
     failures: list[Exception] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-
-    @property
-    def draining(self) -> bool:
-        """It never ends."""
-        return False
+    draining: bool = False
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """Return how often it was asked."""

@@ -19,7 +19,7 @@ from dragoman.serving.files import (
     translated_portions,
     write_translated,
 )
-from dragoman.serving.interface import Answer, Call, OverloadedError, TooSlowError
+from dragoman.serving.interface import Answer, Call, OverloadedError, ShuttingDownError, TooSlowError
 from dragoman.serving.settings import ServiceSettings
 
 CALL = Call((), "en", "vi")
@@ -66,6 +66,16 @@ def test_a_portion_that_is_not_ready_in_time_is_translated_in_halves():
         asyncio.run(
             write_translated(document, translated_portions(service, document, CALL, settings=ServiceSettings()))
         )
+
+
+def test_a_document_that_nobody_could_fetch_is_given_up():
+    service = Phrases(draining=True)
+    document = READERS[".txt"](b"hello\n", "a.txt")
+    with pytest.raises(ShuttingDownError, match="try another server"):
+        asyncio.run(
+            write_translated(document, translated_portions(service, document, CALL, settings=ServiceSettings()))
+        )
+    assert not service.calls
 
 
 def test_a_long_file_is_several_calls_and_a_page_keeps_its_tags():

@@ -32,6 +32,7 @@ class Counting(OpenGate):
         self.characters += characters
 
     async def refund(self, request: Any, characters: int) -> None:
+        await asyncio.sleep(0.01)  # as for a database
         self.characters -= characters
 
 
@@ -55,9 +56,12 @@ def serving(worker: Reversing, *, gate: Gate | None = None, **settings: Any) -> 
 
 
 def post(port: int, text: str, **more: Any) -> tuple[int, dict[str, Any]]:
+    return send(port, "/v1/translate", {"text": text, "source": "en", "target": "vi", **more})
+
+
+def send(port: int, path: str, body: Any) -> tuple[int, dict[str, Any]]:
     connection = HTTPConnection("127.0.0.1", port, timeout=20)
-    body = json.dumps({"text": text, "source": "en", "target": "vi", **more})
-    connection.request("POST", "/v1/translate", body, {"Content-Type": "application/json"})
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     answer = connection.getresponse()
     table = json.loads(answer.read())
     connection.close()
@@ -135,6 +139,44 @@ def test_what_was_asked_before_the_end_is_answered() -> None:
     assert answers[0][0] == 200 and answers[0][1]["translations"][0]["text"] == ".tsaL"
     with pytest.raises(OSError):
         post(port, "Late.")
+
+
+def test_a_request_of_several_calls_is_answered_to_the_end() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    answers: list[Any] = []
+    body = {"q": "<p>Ab.</p><p>Cd.</p>", "source": "en", "target": "vi", "format": "html"}
+    with serving(worker, max_texts=1) as (port, server):
+        asking = threading.Thread(target=lambda: answers.append(send(port, "/translate", body)))
+        asking.start()
+        until(lambda: len(worker.batches) == 1)
+        server.handle_exit(15, None)
+        worker.released.set()
+        asking.join(20)
+    assert answers == [(200, {"translatedText": "<p>.bA</p><p>.dC</p>"})] and len(worker.batches) == 2
+
+
+def test_a_stream_that_is_not_complete_at_the_end_says_so() -> None:
+    worker = Reversing()
+    worker.released.clear()
+    gate = Counting()
+    answers: list[str] = []
+
+    def ask() -> None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        body = json.dumps({"text": "Last.", "target": "vi", "source": "en", "stream": True})
+        connection.request("POST", "/v1/translate", body, {"Content-Type": "application/json"})
+        answers.append(connection.getresponse().read().decode())
+
+    with serving(worker, gate=gate, drain_s=0) as (port, server):
+        asking = threading.Thread(target=ask)
+        asking.start()
+        until(lambda: len(worker.batches) == 1)
+        server.handle_exit(15, None)
+        asking.join(20)
+        worker.released.set()
+    assert answers[0].startswith("event: error") and "shutting_down" in answers[0]
+    assert gate.characters == 0
 
 
 def test_what_takes_too_long_at_the_end_is_refused_and_not_counted() -> None:

@@ -17,7 +17,6 @@ from dragoman.serving.interface import (
     Options,
     Progress,
     Service,
-    ShuttingDownError,
     TooLargeError,
     TooSlowError,
     UnknownLanguageError,
@@ -107,13 +106,6 @@ def test_what_takes_too_long_is_given_up() -> None:
     with pytest.raises(TooSlowError, match=r"ready.*try again later"):
         answers(service_of(worker, timeout_s=0.05), "Ab.")
     assert worker.taken < 800
-
-
-def test_a_draining_service_refuses_new_calls() -> None:
-    service = service_of(Reversing())
-    service.drain()
-    with pytest.raises(ShuttingDownError):
-        answers(service, "Ab.")
 
 
 def test_a_stream_grows_and_ends_with_the_answers() -> None:

@@ -92,7 +92,7 @@ class Doorway:
         except ServiceError as refusal:
             await visit.refuse(refusal)
         except asyncio.CancelledError:  # the server ends, and waits no longer
-            await visit.refuse(ShuttingDownError("the service is shutting down; try another server, or again later"))
+            await visit.refuse(ShuttingDownError())
         except Exception as error:
             self.log.fault(error, id=visit.number)
             await visit.refuse(Fault(FAULT))

@@ -91,7 +91,7 @@ class Engine:
         error of a job is raised.
         """
         if self._closed:
-            raise ShuttingDownError("the service is shutting down; try another server, or again later")
+            raise ShuttingDownError
         self._require_room(jobs)
         new: list[Flight] = []
         flights = [self._take(job, new) for job in jobs]
@@ -116,7 +116,7 @@ class Engine:
     async def compute(self, work: Callable[[Worker], Result]) -> Result:
         """Run `work` in the thread of the engine, between two batches."""
         if self._closed:
-            raise ShuttingDownError("the service is shutting down; try another server, or again later")
+            raise ShuttingDownError
         return await asyncio.wrap_future(self._thread.between(work))
 
     async def close(self) -> None:

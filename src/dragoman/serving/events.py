@@ -1,5 +1,6 @@
 """Server-sent events: how an answer that takes long tells what it has come to."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -9,8 +10,9 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from dragoman.errors import DragomanError
-from dragoman.serving.app import note_refusal
+from dragoman.serving.app import note_refusal, service_of
 from dragoman.serving.doorway import FAULT, Fault, error_body
+from dragoman.serving.interface import ShuttingDownError
 from dragoman.serving.log import Log
 from dragoman.serving.openapi import EVENTS
 
@@ -31,11 +33,15 @@ def streamed(request: Request, events: AsyncGenerator[str, None]) -> StreamingRe
 
 
 async def _until_refused(request: Request, events: AsyncGenerator[str, None]) -> AsyncIterator[str]:
-    """Yield events; of an error, also of a bug, the event that tells it."""
+    """Yield events; of an error, also of a bug and the end of the service, the event that tells it."""
     try:
         async with aclosing(events) as some:
             async for one in some:
                 yield one
+    except asyncio.CancelledError:
+        if not service_of(request).draining:
+            raise  # the caller has left
+        yield event("error", error_body(note_refusal(request, ShuttingDownError())))
     except DragomanError as error:
         yield event("error", error_body(note_refusal(request, error)))
     except Exception as error:

@@ -16,7 +16,8 @@ from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
 from dragoman.errors import shorten
-from dragoman.serving.interface import Answer, Call, OverloadedError, Service, TooSlowError
+from dragoman.serving.interface import Answer, Call, OverloadedError, Service, ShuttingDownError, TooSlowError
+from dragoman.serving.languages import plain_code
 from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import translate, translate_aligned
@@ -108,10 +109,13 @@ async def translated_portions(
     """Translate the texts of a document, and yield the answers to each portion, which has the time of a request for itself.
 
     What a busy service refuses is tried again, so many attempts in all; what is not ready in time, in halves. Where there are
-    tags, only terms that the model can write itself are in the translation; none is put in afterwards.
+    tags, only terms that the model can write itself are in the translation; none is put in afterwards. ShuttingDownError once
+    the service ends.
     """
     waiting, left = _portions(document.texts, settings)[::-1], attempts
     while waiting:
+        if service.draining:  # nobody could fetch the document
+            raise ShuttingDownError
         texts = waiting.pop()
         try:
             answers = await _translated(service, replace(call, texts=texts), terms, aligns=document.aligns)

@@ -171,7 +171,7 @@ class Service(Protocol):
 
     @property
     def draining(self) -> bool:
-        """Whether it takes no more calls, because it ends."""
+        """Whether it takes no more requests, because it ends; those in progress may go on calling it."""
         ...
 
     def languages(self) -> Mapping[str, frozenset[str]]:
@@ -335,8 +335,11 @@ class TooSlowError(ServiceError):
 
 
 class ShuttingDownError(ServiceError):
-    """A service that takes no more calls, because it ends."""
+    """A service that takes no more requests, because it ends."""
 
     status = 503
     code = "shutting_down"
     retry_after = 5.0
+
+    def __init__(self) -> None:
+        super().__init__("the service is shutting down; try another server, or again later")

@@ -18,7 +18,6 @@ from dragoman.serving.interface import (
     Model,
     Progress,
     Result,
-    ShuttingDownError,
     TooLargeError,
     TooSlowError,
     UnknownLanguageError,
@@ -88,7 +87,6 @@ class TranslationService:
 
     async def compute(self, model: str | None, work: Callable[[Any], Result]) -> Result:
         """Run `work` with the `workers.TorchWorker` of a model (None: the first) in the thread of its engine."""
-        self._require_open()
 
         def with_worker(worker: Worker) -> Result:
             if not isinstance(worker, TorchWorker):
@@ -100,11 +98,11 @@ class TranslationService:
 
     @property
     def draining(self) -> bool:
-        """Whether it takes no more calls, because it ends."""
+        """Whether it takes no more requests, because it ends; those in progress may go on calling it."""
         return self._draining
 
     def drain(self) -> None:
-        """Refuse further calls; those in progress go on."""
+        """Let no further requests in; those in progress go on."""
         self._draining = True
 
     async def close(self) -> None:
@@ -119,7 +117,6 @@ class TranslationService:
 
     async def _translate(self, call: Call, tell: Callable[[int, str], None] | None = None) -> list[Answer]:
         """Translate each text; `tell`, if given, hears the number of a text and what it has come to."""
-        self._require_open()
         self._require_size(call)
         async with self._deadline():
             drafts = await self._drafts(call)
@@ -180,11 +177,6 @@ class TranslationService:
             source=None,
             target=call.target,
         )
-
-    def _require_open(self) -> None:
-        """Raise ShuttingDownError once the service drains."""
-        if self._draining:
-            raise ShuttingDownError("the service is shutting down; try another server, or again later")
 
     def _require_size(self, call: Call) -> None:
         """Raise TooLargeError for a call beyond the limits."""

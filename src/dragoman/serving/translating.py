@@ -18,6 +18,7 @@ from dragoman.serving.interface import (
     Detection,
     Service,
     ServiceError,
+    ShuttingDownError,
     TooLargeError,
     UnknownLanguageError,
     UnknownModelError,
@@ -62,7 +63,11 @@ def check_size(texts: Sequence[str], settings: ServiceSettings) -> int:
 
 
 async def admit(request: Request, texts: Sequence[str], characters: int) -> None:
-    """Note the texts of a request, and let it pass the gate, which counts so many characters."""
+    """Note the texts of a request, and let it pass the gate, which counts so many characters. ShuttingDownError once it is late:
+    what has passed is translated to the end, however many calls that takes.
+    """
+    if service_of(request).draining:
+        raise ShuttingDownError
     note_texts(request, texts)
     await gate_of(request).admit(request, characters)
 
