@@ -1,10 +1,9 @@
 """Recurrent encoder-decoders: plain, Bahdanau (attend, then step), Luong (step, then attend), posterior attention."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman.attention.sharing import for_each_hypothesis
@@ -23,16 +22,8 @@ from dragoman.models.recurrent import (
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 
-
-@dataclass(frozen=True)
-class FixedSource:
-    """The source of the plain decoder: one context, the same at every step."""
-
-    mask: Bool[Tensor, "batch source"]
-    context: Float[Tensor, "batch dim"]
-
-
-PlainState = DecoderState[FixedSource, RecurrentPast]
+PlainState = DecoderState[Float[Tensor, "batch dim"], RecurrentPast]
+"""The source is one context, the same at every step."""
 
 
 class PlainDecoder(RecurrentDecoder):
@@ -46,15 +37,14 @@ class PlainDecoder(RecurrentDecoder):
 
     def start(self, encoded: Encoded) -> PlainState:
         """Keep the last layer's final state as the fixed context."""
-        context = encoded.final[0][:, -1]
-        return DecoderState(FixedSource(encoded.mask, context), RecurrentPast(self.bridge(encoded.final)))
+        return DecoderState(encoded.final[0][:, -1], RecurrentPast(self.bridge(encoded.final)))
 
     def forward(
         self, tokens: Int[Tensor, "batch target"], state: PlainState, *, need_weights: bool = False
     ) -> tuple[DecoderOutput, PlainState]:
         """Run the stack over embeddings concatenated with the context; there are no attention weights."""
         embedded = self.dropout(self.embedding(tokens))
-        context = for_each_hypothesis(state.source.context, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
+        context = for_each_hypothesis(state.source, len(tokens))[:, None].expand(-1, tokens.shape[1], -1)
         states, hidden = self.stack(torch.cat([embedded, context], -1), state.past.hidden)
         output = DecoderOutput(self.narrow(self.dropout(states)), self.head)
         return output, DecoderState(state.source, RecurrentPast(hidden))
