@@ -19,7 +19,7 @@ Validate = Callable[[Any], Mapping[str, Any]]
 class Stream(Protocol):
     """An endless stream of batches that can be resumed at any position, such as a `BatchStream`.
 
-    With several processes, each would have its own stream, over its share of the batches.
+    Of several processes each has one, over the same batches in the same order (`training/world.py`).
     """
 
     def __next__(self) -> Batch:

@@ -1,4 +1,4 @@
-"""The files that training writes into a run folder. With several processes, only one would write them."""
+"""The files that training writes into a run folder. Of several processes only the first writes them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

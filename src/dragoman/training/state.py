@@ -1,6 +1,7 @@
 """The state needed to resume training, as named tensors: weights, optimiser state, random states.
 
-With several processes, each would have its own random states; everything else would be the same in all of them.
+Of several processes the first writes its own. The others have the same weights and optimiser state, and draw random numbers that
+follow from the step (`World.draw_differently`).
 """
 
 from collections.abc import Mapping
