@@ -1,5 +1,7 @@
 """Faults of single pairs and of whole columns."""
 
+from pathlib import Path
+
 import pytest
 from tests.doctor.conftest import ENGLISH, Examined, good, sentences
 
@@ -44,6 +46,17 @@ def test_many_blank_sides_and_copies_are_warnings(examined: Examined) -> None:
     found = examined(pairs)
     assert one(found, "blank-side").severity == one(found, "copy").severity == "warning"
     assert one(found, "copy").count == 100
+
+
+def test_advice_about_dev_is_about_scores_not_about_learning(examined: Examined) -> None:
+    train, dev = good(300), good(300, first=5000)
+    for pairs in (train, dev):
+        pairs[7], pairs[9] = ("Barack Obama", "Barack Obama"), pairs[8]
+    found = {
+        (one.name, Path(one.file).stem): one.advice for one in examined(train, dev) if one.name in ("copy", "duplicate")
+    }
+    assert {place for place, advice in found.items() if "scores" in advice} == {("copy", "dev"), ("duplicate", "dev")}
+    assert "learns to copy" in found["copy", "train"] and "drop_duplicates" in found["duplicate", "train"]
 
 
 @pytest.mark.parametrize("header", [("source", "target"), ("en", "fr"), ('"English"', '"French"')])

@@ -69,6 +69,8 @@ class Check(ABC):
     what: ClassVar[str]
     """What is the matter with a line: "has control characters"."""
     advice: ClassVar[str]
+    advice_on_scores: ClassVar[str] = ""
+    """The advice about dev and test, where that of `advice` is about learning."""
     removes: ClassVar[bool] = False
     """Whether pairs with this fault are removed when a corpus is cleaned."""
 
@@ -90,11 +92,12 @@ class Check(ABC):
         usual: Severity = self.severity
         if usual == "warning" and tally.count < self.serious * self.seen:
             usual = "note"
+        learned_from = self.patient.part == "train"
         return Finding(
             self.name,
             severity or usual,
             what or self.what,
-            self.advice,
+            self.advice if learned_from else self.advice_on_scores or self.advice,
             self.patient.files[number],
             tally.first,
             tally.count,

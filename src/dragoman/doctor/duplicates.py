@@ -42,6 +42,7 @@ class Duplicates(Remembering):
     serious = 0.05
     what = "repeats an earlier pair"
     advice = "remove the copies, or set `data.filters.drop_duplicates`: training sees them more often than others"
+    advice_on_scores = "remove the copies before you compare scores: they count more than others"
     removes = True
 
     def rows(self, chunk: Chunk) -> Rows:

@@ -77,6 +77,10 @@ class Copies(PairCheck):
         "remove these pairs: a model that sees many learns to copy (Khayrallah and Koehn 2018); where it is most of them, check "
         "which file, column or field holds which language"
     )
+    advice_on_scores = (
+        "remove these pairs before you compare scores: text that only has to be copied makes them higher; where it is most of "
+        "them, check which file, column or field holds which language"
+    )
     removes = True
 
     def rows(self, chunk: Chunk) -> Rows:
