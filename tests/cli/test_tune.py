@@ -25,13 +25,19 @@ def test_the_setting_is_the_only_result_and_translating_takes_it(trained: Traine
     assert f"BLEU {json.loads(scores.output)['bleu']['score']:.2f}"[:-1] in found.errors
 
 
-@pytest.mark.parametrize(("reached", "helps"), [(2.1, True), (2.0, False)])
+@pytest.mark.parametrize(("weight", "reached", "helps"), [(0.1, 2.1, True), (0.1, 2.0, False), (0, 2.1, False)])
 def test_reranking_that_does_not_help_is_not_advised(
-    reached: float, helps: bool, trained: Trained, source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+    weight: float,
+    reached: float,
+    helps: bool,
+    trained: Trained,
+    source: Path,
+    target: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.jobs.tune.tune", lambda *_, **__: Tuned((0.1,), reached, 2.0))
+    monkeypatch.setattr("dragoman.jobs.tune.tune", lambda *_, **__: Tuned((weight,), reached, 2.0))
     found = dragoman("tune", trained("rnn"), source, target, "--rerank", "an other")
-    assert found.lines == ["rerank_weights=[0.1]"]
+    assert found.lines == [f"rerank_weights=[{weight:g}]"]
     assert ("--rerank 'an other' --set" in found.errors) == helps != ("without --rerank" in found.errors)
 
 

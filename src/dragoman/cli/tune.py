@@ -46,7 +46,9 @@ def tune(
     runs = " ".join(f"--rerank {shell_path(other)}" for other in rerank)
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
-    if found.bleu > found.before:
+    if not any(found.weights):
+        note("The best weights are 0, so these runs do not help to choose: translate without --rerank.")
+    elif found.bleu > found.before:
         note(f"Use it with: dragoman translate {shell_path(run)} {runs} --set '{setting}'")
     else:
         note("No weights that were tried are better than none: translate without --rerank.")
