@@ -13,6 +13,7 @@ def test_the_best_system_is_marked_and_what_failed_is_grey(outcome: Outcome) -> 
     text = page(outcome, PLOTS)
     assert '<tr class="best"><th scope="row">good</th>' in text
     assert '<tr class="broken"><th scope="row">failed</th>' in text
+    assert '<td class="words">worse, p &lt; 0.01</td>' in text
     assert text.index('scope="row">good<') < text.index('scope="row">bad|worse<') < text.index('scope="row">failed<')
 
 

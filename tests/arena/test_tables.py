@@ -58,6 +58,7 @@ def test_the_csv_has_every_column_and_empty_cells_where_nothing_is_known(outcome
     assert tuple(first) == COLUMNS
     by_system = {row[0]: dict(zip(first, row, strict=True)) for row in rows}
     assert by_system["good"]["bleu"] == "30.0" and by_system["good"]["status"] == "done"
+    assert by_system["good"]["flops_by_rule"] == "4000000000.0" and by_system["good"]["memory"] == ""
     assert by_system["failed"]["bleu"] == "" and by_system["failed"]["status"] == "out of memory"
 
 

@@ -10,14 +10,16 @@ from dragoman.inspection.picture import AttentionPicture
 from dragoman.settings import dump
 
 STYLE = """<style>
-main { max-width: 78rem; }
+main { max-width: 84rem; }
 .plot svg { display: block; width: 100%; height: auto; max-width: 66rem; }
 .arena { font-size: 0.88rem; line-height: 1.35; }
 .arena td.number, .arena tbody .number { font-size: 0.88rem; font-weight: 400; white-space: nowrap; }
+.arena .number, .arena .words { padding-inline: 0.8rem 0; }
+.arena .words { min-width: 8.25rem; }
 .arena .main { font-weight: 700 !important; }
 .arena .best th, .arena .best td { background: color-mix(in srgb, var(--accent) 9%, transparent); }
 .arena .best th { border-left: 3px solid var(--accent); }
-.arena th:first-child { padding-left: 0.6rem; white-space: nowrap; }
+.arena th:first-child { padding-inline: 0.6rem 0; white-space: nowrap; }
 .arena .broken { color: var(--quiet); }
 .side { margin: 0 0 1.75rem; }
 .side dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.15rem 1rem; margin: 0.4rem 0 0; }
@@ -95,8 +97,10 @@ def _row(standing: SystemResult, outcome: Outcome) -> str:
 
 def _kind(column: str) -> str:
     """Return the class of a column's cells."""
-    if column == "system" or column in WORDY:
+    if column == "system":
         return ""
+    if column in WORDY:
+        return ' class="words"'
     return ' class="number main"' if column == "bleu" else ' class="number"'
 
 

@@ -9,6 +9,7 @@ from dragoman.errors import number_of
 
 COLUMNS = (
     "system", "seed", "parameters", "flops", "tokens", "seconds", "bleu", "bleu_low", "bleu_high", "chrf", "status",
+    "flops_by_rule", "memory",
 )  # fmt: skip
 """Columns of table.csv, in this order."""
 SIGNIFICANT = 0.05
@@ -52,7 +53,7 @@ def markdown(outcome: Outcome) -> str:
         "\n".join(f"- {line}" for line in explanations(outcome)),
         "![Learning curves](curves.png)",
         "\n\n".join(_samples(outcome)),
-        "Curves, attention and samples are in [table.html](table.html), every number in [table.csv](table.csv), and "
+        "Curves, attention and samples are in [table.html](table.html), the numbers of each seed in [table.csv](table.csv), and "
         "everything needed to reproduce the comparison in [manifest.json](manifest.json).",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
