@@ -133,7 +133,7 @@ def _made(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str]:
     minutes = sum(result["seconds"] for result in results) / 60
     torch = _distinct(result["versions"]["torch"] for result in results)
     yield (
-        f"{len(results)} trainings, {minutes:.0f} minutes of one thread each in all, two at a time. Commit "
+        f"{len(results)} trainings of one thread each, two at a time, {minutes:.0f} minutes of training in all. Commit "
         f"{_distinct(result['commit'] for result in results)} (a + marks uncommitted changes), PyTorch {torch}, "
         f"{_distinct(result['machine'] for result in results)}. BLEU: `{_distinct(result['signature'] for result in results)}`. "
         "Every number of every training is in [results.json](results.json)."
