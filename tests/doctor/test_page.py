@@ -11,7 +11,7 @@ from dragoman.doctor.page import histogram, write_page
 from dragoman.errors import InputError
 
 FINDING = Finding(
-    "entities", "warning", "has <b>", "remove it", "a<b>.en", 3, 2, 9, (Example(3, ("<script>x</script>",)),)
+    "entities", "warning", "has <b>", "remove `it`", "a<b>.en", 3, 2, 9, (Example(3, ("<script>x</script>",)),)
 )
 
 
@@ -24,6 +24,7 @@ def test_a_page_shows_findings_and_histograms(tmp_path: Path) -> None:
     assert "<h2>Warnings</h2>" in page and "<h2>Errors</h2>" not in page
     assert page.count("<svg") == 3 and "<title>5: 9</title>" in page
     assert "&lt;script&gt;x" in page and "<script>x" not in page and "a<b>" not in page
+    assert "<p>Remove <code>it</code>.</p>" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
 
 

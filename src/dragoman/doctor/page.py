@@ -1,6 +1,7 @@
 """The page of an examination: findings with examples, and histograms of lengths and ratios."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -44,7 +45,7 @@ def _findings(findings: Sequence[Finding]) -> str:
         return ""
     rows = "\n".join(
         f'<tr><th scope="row">{escape(one.name)}</th><td class="number">{one.count:,}</td>'
-        f"<td><p>{escape(one.place)} {escape(one.what)}.</p><p>{escape(_capital(one.advice))}.</p>"
+        f"<td><p>{escape(one.place)} {_with_code(one.what)}.</p><p>{_with_code(_capital(one.advice))}.</p>"
         f"{_examples(one.examples)}</td></tr>"
         for one in findings
     )
@@ -52,6 +53,15 @@ def _findings(findings: Sequence[Finding]) -> str:
         '<th scope="col">Finding</th><th scope="col" class="number">Lines</th><th scope="col">What, and what to do</th>'
     )
     return f'<div class="scroll"><table class="list"><thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>'
+
+
+def _with_code(sentence: str) -> str:
+    """Return a sentence as HTML, what is between backticks as code.
+
+    >>> _with_code("set `data.check` <")
+    'set <code>data.check</code> &lt;'
+    """
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(sentence))
 
 
 def _examples(examples: Sequence[Example]) -> str:
