@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.cli.texts import TARGETS, lines
+from tests.cli.texts import SOURCES, TARGETS, lines
 from tests.tiny import Trained, dragoman, refusal
 
 
@@ -28,9 +28,11 @@ def test_evaluate_agrees_with_bleu(trained: Trained, source, target, tmp_path: P
     assert other == {name: table[name] for name in other}
 
 
-def test_evaluate_without_json_shows_scores_and_speed(trained: Trained, source, target):
-    found = dragoman("evaluate", trained("rnn"), source, target, "--beam", 1).lines
-    assert [line.split()[0] for line in found] == ["BLEU", "chrF2", "TER", "3"]
+def test_evaluate_without_json_shows_scores_and_speed(trained: Trained, tmp_path: Path):
+    files = lines(tmp_path / "one.en", SOURCES[:1]), lines(tmp_path / "one.vi", TARGETS[:1])
+    *scores, speed = dragoman("evaluate", trained("rnn"), *files, "--beam", 1).lines
+    assert [line.split()[0] for line in scores] == ["BLEU", "chrF2", "TER"]
+    assert speed.startswith("1 sentence in ") and speed.endswith(" per second")
 
 
 def test_several_translations_of_a_sentence_are_refused(trained: Trained, source, target):

@@ -9,7 +9,7 @@ import typer
 from dragoman.cli.console import announced, clock, note, print_path, watch_training
 from dragoman.cli.files import standard_input
 from dragoman.cli.options import CHUNK, Device, JsonObject, RecipeSettings
-from dragoman.errors import shell_path
+from dragoman.errors import number_of, shell_path
 
 if TYPE_CHECKING:
     from dragoman.classification.classifier import Classifier
@@ -105,7 +105,7 @@ def evaluate(
         return
     print(f"accuracy {found.accuracy:.4f}  (always the most frequent label: {found.majority:.4f})")
     print(f"macro F1 {found.macro_f1:.4f}")
-    print(f"{found.total} documents")
+    print(number_of(found.total, "document"))
     print(found.render())
 
 

@@ -56,4 +56,6 @@ def evaluate(
     print_scores(scores)
     if terms is not None:
         print(terms)
-    print(f"{len(sources)} sentences in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} per second")
+    print(
+        f"{number_of(len(sources), 'sentence')} in {seconds:.1f} s, {len(sources) / max(seconds, 1e-9):.1f} per second"
+    )

@@ -9,6 +9,7 @@ from dragoman.cli.console import announced
 from dragoman.cli.files import check_languages, previous_sentences, read_aligned
 from dragoman.cli.loading import choose_languages, load_alone
 from dragoman.cli.options import Device, Documents, Languages, Run
+from dragoman.errors import number_of
 
 
 def score(
@@ -28,7 +29,7 @@ def score(
     check_languages(direction, source, target)
     sources, targets = read_aligned(source, target)
     previous = previous_sentences(translator, source, documents)
-    with announced(f"Scoring {len(sources):,} translations"):
+    with announced(f"Scoring {number_of(len(sources), 'translation')}"):
         scores = translator.score(sources, targets, previous=previous, to=direction)
     for log_prob, tokens in scores:
         print(f"{log_prob / tokens if per_token else log_prob:.6f}")
