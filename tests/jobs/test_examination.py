@@ -46,7 +46,7 @@ def test_warnings_are_one_line_each_and_say_how_to_look_closer(made: Callable[..
     pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
     first, last = said(made(pairs), tmp_path / "cache")
     assert first.startswith("Data: ") and "train.tsv, line 1 has entities" in first and "2,500 such lines" in first
-    assert "dragoman check RECIPE --report" in last
+    assert last == "Look closer with `dragoman check RECIPE --report page.html` and the same --set."
 
 
 def test_errors_stop_training_unless_it_is_told_to_go_on(made: Callable[..., Recipe], tmp_path: Path) -> None:

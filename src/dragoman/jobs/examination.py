@@ -26,7 +26,7 @@ from dragoman.json_files import load_json
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec
 
-CLOSER = "look closer with `dragoman check RECIPE --report page.html`"
+CLOSER = "look closer with `dragoman check RECIPE --report page.html` and the same --set"
 TOLD_LATER = (BlankSide.name, BlankPair.name)
 """Findings that training reports itself, when it leaves these pairs out."""
 REFUSED_BY_READERS = frozenset(["line-counts", "invalid-utf8", "missing-columns", "unreadable-object"])
