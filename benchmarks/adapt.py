@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
-from benchmarks.command import changed, dragoman
+from benchmarks.command import dragoman, resume_option, set_options
 from benchmarks.pages import replace_between
 from benchmarks.schedule import ROOT
 
@@ -113,10 +113,9 @@ def _adapt(options: argparse.Namespace, name: str, settings: Sequence[str], core
     folder, core = options.work / name, cores.get()
     try:
         if not (folder / FILE).exists():
-            begun = ["--resume"] if folder.exists() else []
             about = ["--data", str(options.work / "talks"), "--out", str(folder), "--minutes", str(options.minutes)]
             log = options.work / f"{name}.log"
-            dragoman("adapt", str(options.work / "base"), *about, *settings, *begun, log=log, core=core)
+            dragoman("adapt", str(options.work / "base"), *about, *settings, *resume_option(folder), log=log, core=core)
     finally:
         cores.put(core)
     done = row(name, folder)
@@ -133,8 +132,15 @@ def _train_base(options: argparse.Namespace) -> None:
     lay_out_general(options.tatoeba, general)
     test = "data.test=[{source: 'test.{source}', target: 'test.{target}'}]"
     given = [f"data.root={general.absolute()}", test, "model.kind=transformer", f"training.minutes={BASE_MINUTES}"]
-    begun = ["--resume"] if folder.exists() else []
-    dragoman("train", "own-files", *changed(*given), "--out", str(folder), *begun, log=options.work / "base.log")
+    dragoman(
+        "train",
+        "own-files",
+        *set_options(*given),
+        "--out",
+        str(folder),
+        *resume_option(folder),
+        log=options.work / "base.log",
+    )
 
 
 def main() -> None:

@@ -4,31 +4,36 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.schedule import ROOT, WAITING
 
 
-def dragoman(*arguments: str, log: Path | None = None, core: int | None = None, given: Path | None = None) -> str:
-    """Run a command, with all threads or bound to a core, and return what it prints; with a log, add it to that file instead.
+def dragoman(*arguments: str, core: int | None = None, text: str = "", log: Path | None = None) -> str:
+    """Run a command with `text` as its standard input, and return its standard output.
 
-    `given` is its standard input.
+    With `core` it is bound to that core, with one thread. With `log` all that it prints is added to that file, not returned.
     """
     environment = {**os.environ, **WAITING, "PYTHONPATH": str(ROOT / "src")}
     bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
     if core is not None:
         environment["OMP_NUM_THREADS"] = "1"
     command = [*bound, sys.executable, "-m", "dragoman", *arguments]
-    with ExitStack() as files:
-        entered = subprocess.DEVNULL if given is None else files.enter_context(given.open("rb"))
-        printed = subprocess.PIPE if log is None else files.enter_context(log.open("ab"))
-        errors = None if log is None else subprocess.STDOUT
-        done = subprocess.run(command, stdin=entered, stdout=printed, stderr=errors, env=environment, check=True)
-    return (done.stdout or b"").decode()
+    if log is None:
+        return subprocess.run(
+            command, input=text, stdout=subprocess.PIPE, env=environment, check=True, text=True
+        ).stdout
+    with log.open("ab") as output:
+        subprocess.run(command, input=text.encode(), stdout=output, stderr=output, env=environment, check=True)
+    return ""
 
 
-def changed(*settings: str) -> Iterator[str]:
+def set_options(*settings: str) -> Iterator[str]:
     """Yield the options that change settings."""
     for setting in settings:
         yield from ("--set", setting)
+
+
+def resume_option(folder: Path) -> list[str]:
+    """Return the option that resumes what has begun in a folder."""
+    return ["--resume"] if folder.exists() else []

@@ -1,4 +1,4 @@
-"""What back-translation and data diversification gain where pairs are few: every model is trained for as many target tokens.
+"""What back-translation and data diversification gain where pairs are few, all models trained on equally many target tokens.
 
     python -m benchmarks.more_data FOLDER WORK [--source en] [--target vi] [--tokens N] [--core N] [--only NAME ...] [--write]
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import changed, dragoman
+from benchmarks.command import dragoman, resume_option, set_options
 from benchmarks.pages import replace_between
 from benchmarks.quality.plan import plan
 from benchmarks.schedule import ROOT
@@ -77,14 +77,14 @@ class Bench:
             f"data.test={json.dumps([_files('dev')])}",
             *([f"data.train={json.dumps(list(corpora))}"] if corpora else []),
         ]
-        self._dragoman(name, "train", recipe, *changed(*given), "--out", str(run), *_resuming(run))
+        self._dragoman(name, "train", recipe, *set_options(*given), "--out", str(run), *resume_option(run))
         return run
 
     def back_translations(self, name: str, run: Path, *options: str) -> Path:
         """Translate the monolingual text, unless that is done."""
         file = self.work / f"{name}.tsv"
         if not file.exists():
-            begun = _resuming(Path(f"{file}.translations"))
+            begun = resume_option(Path(f"{file}.translations"))
             text = str(self.folder / f"monolingual.{self.target}")
             self._dragoman(name, "backtranslate", str(run), text, "--out", str(file), *options, *begun)
         return file
@@ -93,7 +93,7 @@ class Bench:
         """Translate the pairs with runs of both directions, unless that is done."""
         folder = self.work / "translations"
         if not (folder / "recipe.yaml").exists():
-            self._dragoman("translations", "diversify", *map(str, runs), "--out", str(folder), *_resuming(folder))
+            self._dragoman("translations", "diversify", *map(str, runs), "--out", str(folder), *resume_option(folder))
         return folder / "recipe.yaml"
 
     def _dragoman(self, name: str, *arguments: str) -> None:
@@ -145,11 +145,6 @@ def _finished(run: Path) -> bool:
     return (run / "test.json").exists() and not (run / "training").exists()
 
 
-def _resuming(folder: Path) -> list[str]:
-    """Return the option that resumes what has begun."""
-    return ["--resume"] if folder.exists() else []
-
-
 def main() -> None:
     """Train, and print or write the table."""
     parser = argparse.ArgumentParser(description="Synthetic pairs beside real ones.")
@@ -162,6 +157,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], choices=("beam", "samples", "diversified"))
     parser.add_argument("--write", action="store_true", help="write the table into docs/more-data.md")
     options = parser.parse_args()
+    if options.only and options.write:
+        parser.error("--write needs all rows; leave out --only")
     options.work.mkdir(parents=True, exist_ok=True)
     bench = Bench(
         options.folder.absolute(), options.work.absolute(), options.source, options.target, options.tokens, options.core

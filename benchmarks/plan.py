@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.command import changed, dragoman
+from benchmarks.command import dragoman, set_options
 
 from dragoman.machine.provenance import commit, machine
 
@@ -72,7 +72,9 @@ class Row:
 def compare(name: str, folder: Path, minutes: float) -> Row:
     """Plan and train one architecture."""
     changes = (*COMMON, f"model={json.dumps(MODELS[name])}")
-    made = json.loads(dragoman("plan", "phrasebook-en-vi", "--json", *changed(*changes, f"training.minutes={minutes}")))
+    made = json.loads(
+        dragoman("plan", "phrasebook-en-vi", "--json", *set_options(*changes, f"training.minutes={minutes}"))
+    )
     steps = made["work"]["steps"]
     run = folder / str(len(list(folder.iterdir())))
     dragoman(
@@ -80,7 +82,7 @@ def compare(name: str, folder: Path, minutes: float) -> Row:
         "phrasebook-en-vi",
         "--out",
         str(run),
-        *changed(*changes, "training.minutes=null", f"training.steps={steps}"),
+        *set_options(*changes, "training.minutes=null", f"training.steps={steps}"),
     )
     cost = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["cost"]
     seconds, memory = (made["work"]["seconds"], cost["seconds"]), (made["estimated_memory"], cost["peak_memory"])

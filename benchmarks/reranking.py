@@ -1,22 +1,23 @@
 """What another choice among the hypotheses gains on real text, and what it costs.
 
     python -m benchmarks.reranking RUN WORK --rerank RUN [--rerank RUN ...] --test NAME SOURCE REFERENCE [--test ...]
-        [--first N] [--core N] [--write]
+        [--first N] [--penalty 1.4] [--core N] [--write]
 
-The odd lines of each test set (of the first N) tune the weights, and the even ones are measured: minimum Bayes risk, each run
-that reranks alone, and all of them together, beside the beam of RUN's own recipe. Differences of BLEU have a 95 % interval
-(paired bootstrap). WORK keeps all translations; those that are there are not made again. With --write the tables go into
-docs/reranking.md.
+The odd lines of each test set (of the first N) tune the weights, and the even ones are measured: a wider beam, minimum Bayes
+risk, each run that reranks alone, and all of them together, beside the beam of RUN's own recipe, all with the same length
+penalty. Differences of BLEU have a 95 % interval (paired bootstrap). WORK keeps all translations of RUN; those that are there
+are not made again. With --write the tables go into docs/reranking.md.
 """
 
 import argparse
 import json
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.command import changed, dragoman
+from benchmarks.command import dragoman, set_options
 from benchmarks.pages import replace_between
 from benchmarks.schedule import ROOT
 
@@ -26,13 +27,13 @@ from dragoman.jobs.tune import tune
 from dragoman.machine.provenance import commit, machine
 from dragoman.metrics.scores import bleu, chrf
 from dragoman.metrics.significance import bleu_difference
+from dragoman.runs.folder import open_run
 
 PAGE = ROOT / "docs" / "reranking.md"
 MARKS = ("<!-- measured by benchmarks.reranking -->", "<!-- end -->")
-LONGER = 1.4
-"""A length penalty that alone may do what other choices do: they also prefer longer translations."""
 WIDE = 10
 """Hypotheses of which a reranker chooses."""
+FILE = "translations.json"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Search:
     """A way to choose a translation, as options of `dragoman translate`."""
 
     name: str
@@ -58,66 +59,102 @@ class Choice:
 
 @dataclass(frozen=True)
 class Bench:
-    """The run, and where its translations are kept."""
+    """The run, its length penalty, and where its translations are kept."""
 
     run: Path
     work: Path
-    core: int | None
+    penalty: float
+    core: int | None = None
 
-    def weights(self, test: Corpus, others: Sequence[Path]) -> list[float]:
-        """Return the weights that are best on a half, found once."""
-        kept = self.work / f"{test.name}-{'-'.join(other.name for other in others)}.json"
-        if not kept.exists():
-            best = tune(self.run, others, test.sources, references=[test.references], decoding={"beam": WIDE})
-            write_text(kept, json.dumps(best.weights))
-        return list(json.loads(kept.read_text(encoding="utf-8")))
+    def weights(self, corpus: Corpus, rerankers: Sequence[Path]) -> list[float]:
+        """Return the weights that are best on a corpus, found once."""
 
-    def translated(self, test: Corpus, choice: Choice) -> tuple[list[str], float]:
-        """Return the translations of a half, and the seconds of a processor that they took."""
-        kept = self.work / f"{test.name}-{choice.name}.json"
-        if not kept.exists():
-            text = self.work / "source.txt"
-            write_text(text, "\n".join(test.sources) + "\n")
-            begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-            out = dragoman("translate", str(self.run), *choice.options, core=self.core, given=text)
-            seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin
-            write_text(kept, json.dumps([out.removesuffix("\n").split("\n"), seconds], ensure_ascii=False))
-        translations, seconds = json.loads(kept.read_text(encoding="utf-8"))
+        def found() -> list[float]:
+            decoding = {"beam": WIDE, "length_penalty": self.penalty}
+            best = tune(self.run, rerankers, corpus.sources, references=[corpus.references], decoding=decoding)
+            return list(best.weights)
+
+        return list(self._kept(f"{corpus.name}, weights of {_names(rerankers)}", found))
+
+    def translated(self, corpus: Corpus, search: Search) -> tuple[list[str], float]:
+        """Return the translations of a corpus, and the seconds of a processor that they took."""
+
+        def found() -> tuple[list[str], float]:
+            penalty = set_options(f"length_penalty={self.penalty}")
+            begin = _processor_seconds()
+            out = dragoman(
+                "translate",
+                str(self.run),
+                *penalty,
+                *search.options,
+                core=self.core,
+                text="\n".join(corpus.sources) + "\n",
+            )
+            return out.removesuffix("\n").split("\n"), _processor_seconds() - begin
+
+        translations, seconds = self._kept(f"{corpus.name}, {len(corpus.sources)}, {search}", found)
         return translations, seconds
 
+    def _kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what the file of this run and penalty has under a name, or make it and add it."""
+        path = self.work / FILE
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        key = f"{open_run(self.run).manifest['identity']}, {self.penalty}, {name}"
+        if key not in kept:
+            kept[key] = make()
+            write_text(path, json.dumps(kept, ensure_ascii=False, indent=1))
+        return kept[key]
 
-def choices(bench: Bench, tuning: Corpus, others: Sequence[Path]) -> Iterator[Choice]:
+
+def searches(bench: Bench, tuning: Corpus, rerankers: Sequence[Path]) -> Iterator[Search]:
     """Yield the ways to choose, the beam of the recipe first."""
-    yield Choice("beam of the recipe")
     wide = ("--beam", str(WIDE))
-    yield Choice(f"beam of {WIDE}", wide)
-    yield Choice(f"`length_penalty` {LONGER}", (*changed(f"length_penalty={LONGER}"),))
+    yield Search("beam of the recipe")
+    yield Search(f"`--beam {WIDE}`", wide)
     for utility in ("chrf", "bleu"):
-        yield Choice(f"`--mbr`, {utility}", ("--mbr", *changed(f"mbr_utility={utility}")))
-    together = [list(others)] if len(others) > 1 else []
-    for some in [[other] for other in others] + together:
-        weights = bench.weights(tuning, some)
-        given = [word for other in some for word in ("--rerank", str(other))]
-        name = " and ".join(other.name for other in some)
-        shown = ", ".join(f"{weight:g}" for weight in weights)
-        tuned = changed(f"rerank_weights={json.dumps(weights)}")
-        yield Choice(f"`--rerank` {name}, weight {shown}", (*wide, *given, *tuned))
+        yield Search(f"`--mbr`, by {utility}", ("--mbr", *set_options(f"mbr_utility={utility}")))
+    yield _reranked(rerankers[:1], [0.0])
+    together = [list(rerankers)] if len(rerankers) > 1 else []
+    for some in [[one] for one in rerankers] + together:
+        yield _reranked(some, bench.weights(tuning, some))
 
 
-def table(bench: Bench, test: Corpus, others: Sequence[Path]) -> Iterator[str]:
+def table(bench: Bench, corpus: Corpus, rerankers: Sequence[Path]) -> Iterator[str]:
     """Yield the lines of a table."""
-    measured = test.half(1)
-    yield f"| {test.name}, {len(measured.sources)} sentences | BLEU | difference | chrF | time |"
+    measured = corpus.half(1)
+    references = [measured.references]
+    yield f"| {corpus.name}, {len(measured.sources)} sentences | BLEU | difference | chrF | time |"
     yield "| --- | ---: | ---: | ---: | ---: |"
-    base: tuple[list[str], float] | None = None
-    for choice in choices(bench, test.half(0), others):
-        texts, seconds = bench.translated(measured, choice)
-        scores = f"{bleu(texts, [measured.references]).score:.1f}"
-        base = base or (texts, seconds)
-        gain = bleu_difference(base[0], texts, measured.references)
-        shown = "" if texts is base[0] else f"{gain.score:+.1f} ({gain.low:+.1f} to {gain.high:+.1f})"
-        alike = f"{chrf(texts, [measured.references]).score:.1f}"
-        yield f"| {choice.name} | {scores} | {shown} | {alike} | {seconds / base[1]:.1f} |"
+    first, *others = searches(bench, corpus.half(0), rerankers)
+    baseline, seconds_of_baseline = bench.translated(measured, first)
+    yield f"| {first.name} | {bleu(baseline, references).score:.1f} | | {chrf(baseline, references).score:.1f} | 1.0 |"
+    for search in others:
+        texts, seconds = bench.translated(measured, search)
+        gain = bleu_difference(baseline, texts, measured.references)
+        yield (
+            f"| {search.name} | {bleu(texts, references).score:.1f} | {gain.score:+.1f} ({gain.low:+.1f} to {gain.high:+.1f}) | "
+            f"{chrf(texts, references).score:.1f} | {seconds / seconds_of_baseline:.1f} |"
+        )
+
+
+def _reranked(rerankers: Sequence[Path], weights: Sequence[float]) -> Search:
+    """Return a search whose beam other runs rank."""
+    runs = (word for one in rerankers for word in ("--rerank", str(one)))
+    tuned = set_options(f"rerank_weights={json.dumps(list(weights))}")
+    shown = ", ".join(f"{weight:g}" for weight in weights)
+    name = f"`--beam {WIDE} --rerank` {_names(rerankers)}, weight {shown}"
+    return Search(name, ("--beam", str(WIDE), *runs, *tuned))
+
+
+def _names(runs: Sequence[Path]) -> str:
+    """Return the names of runs."""
+    return " and ".join(one.name for one in runs)
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -128,11 +165,12 @@ def main() -> None:
     parser.add_argument("--rerank", type=Path, action="append", required=True)
     parser.add_argument("--test", nargs=3, action="append", required=True, metavar=("NAME", "SOURCE", "REFERENCE"))
     parser.add_argument("--first", type=int, help="use this many lines of each test set")
+    parser.add_argument("--penalty", type=float, default=1.4, help="length penalty of all searches")
     parser.add_argument("--core", type=int, help="bind to this core, with one thread")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/reranking.md")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    bench = Bench(options.run, options.work, options.core)
+    bench = Bench(options.run, options.work, options.penalty, options.core)
     lines = []
     for name, *files in options.test:
         sources, references = ([*read_lines(Path(file))][: options.first] for file in files)
