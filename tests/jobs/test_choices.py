@@ -93,7 +93,7 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
 def test_the_reference_says_which_model_and_the_model_itself_how_often_it_sees_a_pair() -> None:
     work = Workload(100, 2500, 20 * 2500, timed=True, seen_by_reference=3 * 2500)
     found = chosen(left_to_auto(), work)
-    assert found.model.kind == "rnn" and found.model.dropout == 0.2
+    assert found.model.kind == "rnn" and found.model.dropout == 0.3
     much = replace(work, seen=3 * 2500, seen_by_reference=9e8)
     assert (found := chosen(left_to_auto(), much).model).width == 512 and found.dropout == 0.0
     (size,) = (one for one in choose_model(left_to_auto(), much) if one.path == "model.width")
@@ -130,7 +130,7 @@ def test_search_makes_up_for_a_short_training() -> None:
     for kind in ("rnn", "transformer"):
         assert search(f"model={{kind: {kind}}}", seen=1.1 * SHORT_TRAINING, timed=False) == (0, 1.0)
     assert search("decoding.length_penalty=0.7") == (4, 0.7)
-    assert search(by_character=True) == (0, 1.0), "four characters come again in any sentence"
+    assert search(by_character=True) == search(by_character=True, timed=False) == (0, 1.0), "unknown for characters"
 
 
 @pytest.mark.parametrize("kind", ["words", "characters"])

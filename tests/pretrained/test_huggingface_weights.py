@@ -15,6 +15,7 @@ from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.pretrained import huggingface_weights
 from dragoman.pretrained.huggingface_weights import (
     NEVER,
+    TYPICAL_LENGTH,
     config_of,
     generation_config_of,
     layout_of,
@@ -84,7 +85,8 @@ def test_an_odd_width_keeps_every_feature() -> None:
     ("given", "wanted"),
     [
         ({"method": "greedy"}, {"num_beams": 1, "max_new_tokens": 512}),
-        ({"beam": 4, "length_penalty": 0.6}, {"num_beams": 4, "length_penalty": 0.6, "early_stopping": "never"}),
+        ({"beam": 4, "length_penalty": 1.4}, {"num_beams": 4, "length_penalty": 1.12, "early_stopping": "never"}),
+        ({"beam": 4, "length_normalisation": "average", "length_penalty": 0.6}, {"length_penalty": 0.6}),
         (
             {"beam": 4, "stopping": "full", "length_normalisation": "none"},
             {"length_penalty": 0.0, "early_stopping": True},
@@ -100,3 +102,10 @@ def test_decoding_settings_are_kept_as_far_as_they_exist(given: dict[str, Any], 
     found = generation_config_of(DecodingSettings(**given), layout, SPECIAL_IDS)
     assert {name: found[name] for name in wanted} == wanted
     assert found["bad_words_ids"] == [[7], [8]] and found["decoder_start_token_id"] == 8 and found["eos_token_id"] == 9
+
+
+def test_one_more_token_counts_as_much_at_a_typical_length() -> None:
+    own = DecodingSettings(beam=4, length_penalty=1.4)
+    penalty = generation_config_of(own, layout_of(transformer(tied="target"), 7, 9), SPECIAL_IDS)["length_penalty"]
+    gained = own.normalise(-1.0, TYPICAL_LENGTH + 1) / own.normalise(-1.0, TYPICAL_LENGTH)
+    assert ((TYPICAL_LENGTH + 1) / TYPICAL_LENGTH) ** -penalty == pytest.approx(gained, abs=1e-3)

@@ -32,6 +32,8 @@ NEVER = -1e4
 """Logit of what cannot be predicted: its probability is 0, in half precision too."""
 LONGEST = 512
 """Maximum tokens of a translation where a recipe limits them only in relation to the source, which Hugging Face cannot."""
+TYPICAL_LENGTH = 20
+"""Tokens of a translation at which the length normalisation of Wu et al. and that of Hugging Face are made alike."""
 ARCHITECTURES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
 ACTIVATIONS: Mapping[str | None, str] = {None: "relu", "gelu_tanh": "gelu_pytorch_tanh"}
 """Names of activations, where they are others than here."""
@@ -98,7 +100,8 @@ def config_of(settings: TransformerSettings, layout: Layout, special: SpecialIds
 def generation_config_of(settings: DecodingSettings, layout: Layout, special: SpecialIds) -> dict[str, Any]:
     """Return the content of `generation_config.json`: a run's decoding settings, as far as Hugging Face has them.
 
-    Its beam divides log-probabilities by length ** length_penalty, so `length_normalisation: wu` becomes that of `average`.
+    Its beam divides log-probabilities by length ** length_penalty, so `length_normalisation: wu` becomes that of `average`, with
+    an exponent by which one more token counts as much at a length of `TYPICAL_LENGTH`.
     """
     found: dict[str, Any] = {
         "pad_token_id": special.pad,
@@ -110,7 +113,10 @@ def generation_config_of(settings: DecodingSettings, layout: Layout, special: Sp
         "num_beams": settings.size if settings.method == "beam" else 1,
     }
     if found["num_beams"] > 1:
-        found["length_penalty"] = 0.0 if settings.length_normalisation == "none" else settings.length_penalty
+        factor = {"none": 0.0, "wu": TYPICAL_LENGTH / (TYPICAL_LENGTH + 5), "average": 1.0}[
+            settings.length_normalisation
+        ]
+        found["length_penalty"] = round(factor * settings.length_penalty, 3)
         found["early_stopping"] = True if settings.stopping == "full" else "never"
     if settings.method == "sample":
         drawn = {"temperature": settings.temperature, "top_k": settings.top_k, "top_p": settings.top_p}
