@@ -30,6 +30,12 @@ def test_counts_are_those_of_each_line(lines: list[str]) -> None:
     assert Side(basic or ["a"]).letters.tolist() == letters
 
 
+def test_words_without_spaces_between_them_are_counted_by_their_letters() -> None:
+    side = Side(["I like cats.", "我喜欢猫和狗。", "ฉันชอบแมวและสุนัข", "Chúng tôi thích mèo.", ""])
+    assert side.spoken.tolist() == [3, 4, 5, 4, 0]
+    assert side.words.tolist() == [3, 1, 1, 4, 0]
+
+
 @given(LINES)
 def test_lines_have_the_same_hash_if_they_are_the_same(lines: list[str]) -> None:
     side = Side(lines)

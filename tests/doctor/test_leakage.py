@@ -17,6 +17,14 @@ def test_a_dev_sentence_in_training_is_found_on_each_side(examined: Examined) ->
     assert found.severity == "warning" and "(1 with 6 words or more)" in found.what
 
 
+def test_a_sentence_without_spaces_is_long_by_its_letters(examined: Examined) -> None:
+    train, dev = good(500), good(100, first=5000)
+    train[7], dev[3] = (train[7][0], "从这里到那座旧桥并不远。"), (dev[3][0], "从这里到那座旧桥并不远。")
+    train[9], dev[5] = (train[9][0], "谢谢你！"), (dev[5][0], "谢谢你！")
+    (found,) = [one for one in examined(train, dev) if one.name == "leakage"]
+    assert (found.severity, found.count) == ("warning", 2) and "(1 with 6 words or more)" in found.what
+
+
 def test_short_sentences_may_occur_twice(examined: Examined) -> None:
     train, dev = good(500), good(100, first=5000)
     train[7] = dev[3] = ("Thank you!", "Merci !")

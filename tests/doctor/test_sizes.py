@@ -46,6 +46,12 @@ def test_a_model_that_is_too_large_is_a_warning(examined: Examined) -> None:
     assert "too few for a model of 60,000,000 weights" in found.what
 
 
+def test_words_without_spaces_between_them_count_as_data(examined: Examined) -> None:
+    pairs = [(source, "我们" * 20 + target[:9]) for source, target in good(2500)]
+    found = examined(pairs, languages=("en", "zh"), every=True, limits=Limits(FilterSettings(), weights=5_000_000))
+    assert "too-little-data" not in [one.name for one in found]
+
+
 def test_little_data_may_teach_more_to_a_trained_model(examined: Examined) -> None:
     limits = Limits(FilterSettings(), weights=60_000_000, trained=True)
     assert "too-little-data" not in [one.name for one in examined(good(300), every=True, limits=limits)]

@@ -127,6 +127,16 @@ def scripts() -> NDArray[np.uint8]:
 
 
 @cache
+def unspaced() -> tuple[tuple[int, NDArray[np.bool_]], ...]:
+    """Return, for scripts without spaces between words, how many letters a word has, about, and which code units they are."""
+    groups = {2: ("Chinese or Japanese",), 4: ("Thai", "Lao", "Burmese", "Khmer")}
+    names = [name for name, _ in SCRIPTS]
+    return tuple(
+        (letters, np.isin(scripts(), [1 + names.index(name) for name in group])) for letters, group in groups.items()
+    )
+
+
+@cache
 def folded() -> Units:
     """Return what each code unit becomes when only letters and digits count: lower case, one digit for all, 0 for the rest.
 

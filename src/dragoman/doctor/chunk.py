@@ -97,6 +97,13 @@ class Side:
         return self.codes.counts(begins)
 
     @cached_property
+    def spoken(self) -> Rows:
+        """About how many words each line has; those of scripts without spaces between words are counted by their letters."""
+        return self.words + sum(
+            self.codes.counts(inside[self.codes.units]) // letters for letters, inside in characters.unspaced()
+        )
+
+    @cached_property
     def folded(self) -> Codes:
         """The letters and digits of each line, without case, all digits alike."""
         units = characters.folded()[self._composed_units]

@@ -56,7 +56,7 @@ class Index:
     """The lines of a reference, to be found by their letters."""
 
     def __init__(self, side: Side) -> None:
-        self.long = side.words >= LONG
+        self.long = side.spoken >= LONG
         self._hashes, self._numbers = np.unique(side.folded.hashes, return_inverse=True)
         self._filled = side.folded.lengths > 0
         self._exact = np.zeros(len(self._hashes), bool)

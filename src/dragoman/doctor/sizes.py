@@ -110,7 +110,7 @@ class Training:
     def add(self, chunk: Chunk) -> None:
         """Count the pairs and target words of a chunk."""
         self.pairs += len(chunk)
-        self.words += int(chunk.target.words.sum())
+        self.words += int(chunk.target.spoken.sum())
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if there is too little."""
