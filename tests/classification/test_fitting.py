@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.classification.documents import documents, small_recipe, write
 
-from dragoman.classification.fitting import classification_loss, fit_classifier, read_documents
+from dragoman.classification.fitting import LabelValidation, classification_loss, fit_classifier, read_documents
 from dragoman.classification.settings import classifier_recipe
 from dragoman.data.labelled import collate_documents
 from dragoman.errors import DragomanError
@@ -110,3 +110,19 @@ def test_a_run_is_neither_overwritten_nor_resumed_with_something_else(tmp_path: 
     write(tmp_path / "dev.tsv", documents(33))
     with pytest.raises(DragomanError, match=r"dev\.tsv has changed since"):
         fit_classifier(recipe, tmp_path / "run", resume=True)
+
+
+def test_the_best_weights_are_chosen_by_every_label_of_a_sorted_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    validated, said = [], []
+
+    def validate(self: LabelValidation, model: DocumentClassifier) -> dict[str, float]:
+        validated.append(sorted(int(label) for batch in self.batches for label in batch.labels))
+        return {"dev_loss": 1.0}
+
+    monkeypatch.setattr(LabelValidation, "__call__", validate)
+    monkeypatch.setattr(Silent, "say", lambda self, text: said.append(text))
+    recipe = small_recipe(tmp_path, "training.steps=1", "training.validate_every=1", "training.validate_sentences=6")
+    write(tmp_path / "dev.tsv", sorted(documents(30, seed=2)))
+    fit_classifier(recipe, tmp_path / "run")
+    assert validated == [[0, 0, 1, 1, 2, 2]]
+    assert "6 for choosing the best weights" in said[0]

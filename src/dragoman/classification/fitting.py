@@ -68,11 +68,12 @@ def fit_classifier(
     with run_lock(folder) as lock, threads_restored():
         run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
         check_known(dev, run.labels)
+        chosen = spread(dev, recipe.training.validate_sentences)
         listener.say(
-            f"{len(train):,} documents to train on, {len(dev):,} for choosing the best weights. "
+            f"{len(train):,} documents to train on, {len(chosen):,} for choosing the best weights. "
             + ", ".join(f"{label}: {sum(one.label == label for one in train):,}" for label in run.labels)
         )
-        trainer = _assembled(run, train, dev, listener=listener)
+        trainer = _assembled(run, train, chosen, listener=listener)
         trainer.files = replace(trainer.files, check_ours=lock.check)
         resuming = begun is not None and run.files.last.exists()
         run.save()
@@ -98,6 +99,12 @@ def read_documents(recipe: ClassifierRecipe) -> tuple[list[Labelled], list[Label
             f"{recipe.data.train} has too few documents ({len(documents)}) to hold some out; provide dev documents with --dev"
         )
     return rest, held
+
+
+def spread(documents: Sequence[Labelled], most: int) -> list[Labelled]:
+    """Return at most `most` documents, evenly spread, as a file may be sorted by label."""
+    count = min(most, len(documents))
+    return [documents[at * len(documents) // count] for at in range(count)]
 
 
 def classification_loss(model: DocumentClassifier, batch: Batch, *, smoothing: float = 0.0) -> Loss:
@@ -148,7 +155,7 @@ def _assembled(
         settings=settings,
         precision=run.manifest.get("precision") or choose_training_precision(settings.precision, device),
         files=run.files,
-        validate=LabelValidation(*_encoded(run.codec, run.labels, dev[: settings.validate_sentences]), device),
+        validate=LabelValidation(*_encoded(run.codec, run.labels, dev), device),
         listener=listener,
     )
 

@@ -44,7 +44,7 @@ class ClassifierTrainingSettings(OptimisationSettings):
     validate_every: int = Field(50, ge=1)
     """Steps between validations on the dev documents."""
     validate_sentences: int = Field(1000, ge=1)
-    """Number of dev documents used, from the first."""
+    """Number of dev documents used, evenly spread over the file."""
     metric: Literal["loss"] = "loss"
     """Dev metric for choosing the best weights: on a few documents, the loss says more than the accuracy."""
     log_every: int = Field(20, ge=1)
