@@ -36,6 +36,11 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
+def filtered(data: DataSettings, **filters: Any) -> DataSettings:
+    """Return the same corpora with other filters."""
+    return data.model_copy(update={"filters": FilterSettings(**filters)})
+
+
 @pytest.mark.parametrize("rows", [7, 8192])
 def test_a_store_gives_back_the_corpus(
     rows: int, data: DataSettings, codecs: tuple[Codec, Codec], cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -80,7 +85,7 @@ def test_a_changed_corpus_codec_or_filter_is_encoded_anew(
     folders = [build_store(cache, data, data.train, codecs=codecs)[0].folder]
     assert build_store(cache, here, here.train, codecs=codecs)[0].folder == folders[0]
     folders.append(build_store(cache, data, data.train, codecs=characters)[0].folder)
-    folders.append(build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(max_words=9))[0].folder)
+    folders.append(build_store(cache, filtered(data, max_words=9), data.train, codecs=codecs)[0].folder)
     (tmp_path / "train.tsv").write_text("the cat\teht tac\n" + text, encoding="utf-8")
     changed = build_store(cache, here, here.train, codecs=codecs)[0]
     folders.append(changed.folder)
@@ -99,7 +104,7 @@ def test_several_corpora_stand_one_after_the_other_as_often_as_they_say(
 
 
 def test_pairs_left_out_are_counted(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:
-    store, summary = build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(max_words=9))
+    store, summary = build_store(cache, filtered(data, max_words=9), data.train, codecs=codecs)
     assert len(store) == summary.kept == 1500 - summary.dropped["with more than 9 words"]
     assert 0 < summary.kept < 1500
 
@@ -119,7 +124,7 @@ def test_a_corpus_of_which_nothing_is_left_is_refused(
 def test_the_way_back_leads_through_kept_sentences_of_the_document(
     talks: DataSettings, codecs: tuple[Codec, Codec], cache: Path
 ) -> None:
-    store, summary = build_store(cache, talks, talks.train, codecs=codecs, filters=FilterSettings(max_words=5))
+    store, summary = build_store(cache, filtered(talks, max_words=5), talks.train, codecs=codecs)
     assert 100 < summary.kept < 240
     kept = [[pair for pair in read_pairs(corpus, talks) if len(pair.source.split()) <= 5] for corpus in talks.train]
     rows = [(corpus, at, copy) for corpus in (0, 1) for at in range(len(kept[corpus])) for copy in range(corpus + 1)]
@@ -278,9 +283,9 @@ def test_a_damaged_store_is_refused_and_made_again(
 def test_a_pair_of_two_corpora_is_kept_once_where_asked_for(
     data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
 ) -> None:
-    once, first = build_store(cache, data, data.train, codecs=codecs, filters=FilterSettings(drop_duplicates=True))
+    once, first = build_store(cache, filtered(data, drop_duplicates=True), data.train, codecs=codecs)
     corpora = [data.train[0], data.train[0].model_copy(update={"repeat": 2})]
-    twice, summary = build_store(cache, data, corpora, codecs=codecs, filters=FilterSettings(drop_duplicates=True))
+    twice, summary = build_store(cache, filtered(data, drop_duplicates=True), corpora, codecs=codecs)
     assert len(twice) == len(once)
     assert summary.dropped["seen before"] == first.dropped["seen before"] + 1500
     (warning,) = summary.warnings

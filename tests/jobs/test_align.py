@@ -10,7 +10,7 @@ from dragoman.inference.attention_map import AttentionMap, HeadSelection, Side
 from dragoman.inference.translator import Translator
 from dragoman.jobs import align
 from dragoman.jobs.align import align_both_ways, check_reverse, choose_head
-from dragoman.metrics import Links, parse_links
+from dragoman.metrics import parse_links
 
 
 def reading(*heads: list[list[float]], layers: int = 1) -> AttentionMap:
@@ -40,17 +40,6 @@ def test_the_choice_is_by_the_sum_over_sentences() -> None:
     gold = [parse_links("0-0 1-1")] * 3
     assert choose_head(readings, gold) == HeadSelection(1, 2)
     assert choose_head(readings[::-1], [*gold[:2], parse_links("0-1 1-0")]) == HeadSelection(1, 1)
-
-
-def test_links_may_be_left_out_of_the_choice() -> None:
-    both = [reading(CROSSED, STRAIGHT), reading(STRAIGHT, CROSSED)]
-    gold = [parse_links("0-0 1-1"), parse_links("0-0 1-1")]
-    assert choose_head(both, gold, lambda links, number: links if number == 0 else Links(frozenset())) == HeadSelection(
-        1, 2
-    )
-    assert choose_head(both, gold, lambda links, number: links if number == 1 else Links(frozenset())) == HeadSelection(
-        1, 1
-    )
 
 
 def test_there_must_be_something_to_choose_on() -> None:

@@ -136,7 +136,6 @@ def build_store(
     corpora: Sequence[CorpusSettings],
     *,
     codecs: tuple[Codec, Codec],
-    filters: FilterSettings | None = None,
     align: bool = False,
     encoders: Encoders = ALONE,
     say: Callable[[str], object] = lambda sentence: None,
@@ -144,11 +143,10 @@ def build_store(
     """Return the store of `corpora` in the cache `folder`; build it if it is not there yet.
 
     A changed corpus, filter or codec gives another store; a damaged one is rebuilt, which the summary reports. An unfinished
-    store leaves nothing behind. `filters` are those of `data` unless given. With `align`, pairs without word alignments get those
-    of a statistical aligner; `say` announces that it is learned, which may take half a minute. CorpusError where no pair is left,
-    or the disk is full.
+    store leaves nothing behind. With `align`, pairs without word alignments get those of a statistical aligner; `say` announces
+    that it is learned, which may take half a minute. CorpusError where no pair is left, or the disk is full.
     """
-    filters = data.filters if filters is None else filters
+    filters = data.filters
     try:
         folder.mkdir(parents=True, exist_ok=True)
         described = fingerprints(data, corpora, folder / "checksums.json")

@@ -1,6 +1,6 @@
 """Word alignments of whole texts from trained runs: choose the weights, and combine two directions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dragoman.data.directions import Directions
 from dragoman.errors import InputError
@@ -10,9 +10,6 @@ from dragoman.metrics.alignment import alignment_error_rate
 from dragoman.metrics.symmetrisation import Symmetrisation, symmetrise
 from dragoman.text.frames import Between
 from dragoman.text.links import Links
-
-Keep = Callable[[Links, int], Links]
-"""Filters the links of the pair with that index."""
 
 AT_ONCE = 1000
 """Number of pairs whose weights are kept at one time: those of a whole corpus would not fit into memory."""
@@ -40,22 +37,20 @@ def align_pairs(
     return found
 
 
-def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links], keep: Keep | None = None) -> HeadSelection:
+def choose_head(readings: Sequence[AttentionMap], gold: Sequence[Links]) -> HeadSelection:
     """Return the selection whose links have the lowest error rate, the first of a tie.
 
     Candidates are every head, the mean of each layer's heads and the mean of all, each at the step that generated a word and
-    at the one with it as input. `keep` may drop links that should not count, on both sides. Choose on sentences other than
-    those used for evaluation.
+    at the one with it as input. Choose on sentences other than those used for evaluation.
     """
     if not readings:
         raise InputError("there are no sentences to choose a layer and head on; give at least one pair")
     layers, heads = readings[0].weights.shape[:2]
-    kept = _kept(gold, keep)
     rates: dict[HeadSelection, float] = {}
     for shift in (False, True):
         words = [reading.by_words(shift=shift) for reading in readings]
         for view in _views(layers, heads, shift):
-            rates[view] = alignment_error_rate(_kept([view.links_of(weights) for weights in words], keep), kept)
+            rates[view] = alignment_error_rate([view.links_of(weights) for weights in words], gold)
     return min(rates, key=rates.__getitem__)
 
 
@@ -87,8 +82,3 @@ def _views(layers: int, heads: int, shift: bool) -> Iterator[HeadSelection]:
         yield HeadSelection(layer, shift=shift)
         for head in range(1, heads + 1):
             yield HeadSelection(layer, head, shift)
-
-
-def _kept(alignments: Sequence[Links], keep: Keep | None) -> list[Links]:
-    """Drop links that should not count."""
-    return list(alignments) if keep is None else [keep(links, number) for number, links in enumerate(alignments)]

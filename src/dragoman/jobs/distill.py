@@ -117,7 +117,7 @@ def distill(
     """
     chosen, listener = teaching or DistillationSettings(), listener or Silent()
     teacher = open_run(runs[0])
-    teacher.require_corpora("train")
+    teacher.require_corpora()
     student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
     translator = _translator(teacher, runs, chosen, device=student.training.device)
     with run_lock(folder):

@@ -68,7 +68,7 @@ def diversify(
     _check(opened)
     first = opened[0] if original is None else open_run(original)
     first.directions.require_one(str(first.folder))
-    first.require_corpora("train")
+    first.require_corpora()
     data = first.recipe.data
     if (data.source, data.target) != opened[0].languages:
         wanted = " to ".join(opened[0].languages)

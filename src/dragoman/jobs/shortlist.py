@@ -28,7 +28,7 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     run = open_run(folder)
     run.require("translate")
     run.directions.require_one(str(folder))
-    run.require_corpora("train")
+    run.require_corpora()
     cpu = torch.device("cpu")
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -108,11 +108,11 @@ class Run:
                 f"{self.folder} is {_NAMES[own]}, but {_NAMES[purpose]} is needed here; use it with `dragoman {own}`"
             )
 
-    def require_corpora(self, part: Literal["train", "dev"]) -> None:
+    def require_corpora(self) -> None:
         """Raise InputError for an imported run, which has no corpora of its own."""
-        if not getattr(self.recipe.data, part):
+        if not self.recipe.data.train:
             raise InputError(
-                f"{self.folder} was imported, so it names no corpora (`data.{part}`), which are needed here; give a run that was "
+                f"{self.folder} was imported, so it names no corpora (`data.train`), which are needed here; give a run that was "
                 "trained or adapted with Dragoman"
             )
 

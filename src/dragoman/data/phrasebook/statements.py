@@ -297,10 +297,6 @@ def animals_generally(random: Random) -> Clause:
 _TENSES: dict[str, Tense] = {"present": "present", "past": "past", "future": "future", "progressive": "progressive"}
 
 
-def _ongoing(random: Random) -> Tense:
-    return _TENSES[random.choice(("present", "progressive"))]
-
-
 def _now_and_then(random: Random) -> bool:
     return random.choice(("affirmative", "affirmative", "negative")) == "negative"
 
