@@ -70,7 +70,7 @@ def additive(query_matrix: Matrix, key_matrix: Matrix, energy: Vector) -> Callab
 
 
 def concat(matrix: Matrix, energy: Vector) -> Callable[[Vector, Vector], float]:
-    """v^T tanh(W [s; h]): Luong et al. 2015, equation 8."""
+    """v^T tanh(W [s; h]): Luong et al. 2015, section 3.1."""
     return lambda s, h: dot(energy, tanh(times(matrix, [*s, *h])))
 
 
@@ -80,7 +80,7 @@ def product(query_matrix: Matrix, key_matrix: Matrix, energy: Vector) -> Callabl
 
 
 def general(matrix: Matrix) -> Callable[[Vector, Vector], float]:
-    """s^T W h: Luong et al. 2015, equation 8."""
+    """s^T W h: Luong et al. 2015, section 3.1."""
     return lambda s, h: dot(s, times(matrix, h))
 
 

@@ -3,14 +3,14 @@
 | name             | score of query s and key h        | source                                    |
 | ---------------- | --------------------------------- | ----------------------------------------- |
 | `additive`       | v^T tanh(W_q s + W_k h)           | Bahdanau et al. 2015, appendix A.1.2      |
-| `dot`            | s^T h                             | Luong et al. 2015, equation 8             |
+| `dot`            | s^T h                             | Luong et al. 2015, section 3.1            |
 | `scaled_dot`     | s^T h / sqrt(d)                   | Vaswani et al. 2017, equation 1           |
-| `general`        | s^T W h                           | Luong et al. 2015, equation 8             |
+| `general`        | s^T W h                           | Luong et al. 2015, section 3.1            |
 | `scaled_general` | s^T W h / sqrt(d)                 | Luong et al. 2015, scaled as `scaled_dot` |
-| `concat`         | v^T tanh(W [s; h])                | Luong et al. 2015, equation 8             |
+| `concat`         | v^T tanh(W [s; h])                | Luong et al. 2015, section 3.1            |
 | `product`        | v^T (tanh(W_q s) * tanh(W_k h))   | Shazeer et al. 2017, appendix G           |
 | `cosine`         | beta cos(s, h), beta > 0 learned  | Graves et al. 2014, equations 5 and 6     |
-| `location`       | (W s)_i for the key at position i | Luong et al. 2015, equation 9             |
+| `location`       | (W s)_i for the key at position i | Luong et al. 2015, section 3.1            |
 """
 
 import math
@@ -200,7 +200,7 @@ class Additive(Score):
 
 
 class Concat(Additive):
-    """v^T tanh(W [s; h]) (Luong et al. 2015, equation 8).
+    """v^T tanh(W [s; h]) (Luong et al. 2015, section 3.1).
 
     W [s; h] equals W_q s + W_k h with W split in two, so this is `Additive` initialised as one matrix over query and key
     together.
@@ -273,7 +273,7 @@ class Cosine(Multiplying):
 
 
 class Location(Score):
-    """(W s)_i for the key at position i (Luong et al. 2015, equation 9): the keys themselves are ignored.
+    """(W s)_i for the key at position i (Luong et al. 2015, section 3.1): the keys themselves are ignored.
 
     The rows of W limit the length of sources; a longer one raises InputError.
     """
