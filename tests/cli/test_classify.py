@@ -58,7 +58,7 @@ def test_the_same_command_goes_on(run: Path):
     command = ("classify", "train", run.parent / "train.tsv", "--out", run, *OPTIONS)
     assert "already holds a run; add --resume" in refusal(*command)
     found = dragoman(*command, "--resume")
-    assert found.code == 0 and "Resuming at step " in found.errors
+    assert found.code == 0 and "resume with a larger one, such as --set training." in found.errors
     assert "there is no run" in refusal(*command[:3], "--out", run.parent / "none", "--resume")
 
 

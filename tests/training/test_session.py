@@ -69,6 +69,18 @@ def test_a_second_session_continues_and_says_where(tmp_path: Path) -> None:
     assert trainer.listener.inner.said[0] == "Resuming at step 2."
 
 
+@pytest.mark.parametrize(("budget", "larger"), [({"steps": 2}, "steps=4"), ({"steps": 9, "flops": 1.5}, "flops=3")])
+def test_a_session_without_any_budget_left_says_how_to_train_on(
+    budget: dict[str, float], larger: str, tmp_path: Path
+) -> None:
+    train_for_a_session(made(tmp_path, steps=2), seed=1, resuming=False)
+    trainer = made(tmp_path, **budget)
+    assert train_for_a_session(trainer, seed=1, resuming=True).step == 2
+    assert trainer.listener.inner.said[0] == (
+        f"The budget was used up at step 2; to train on, resume with a larger one, such as --set training.{larger}."
+    )
+
+
 def test_a_new_run_forgets_the_records_of_one_that_stood_there(tmp_path: Path) -> None:
     trainer = made(tmp_path, steps=2, log_every=1)
     trainer.metrics.append({"step": 9, "loss": 1.0})

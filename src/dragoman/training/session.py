@@ -23,7 +23,7 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
     try:
         if resuming:
             trainer.restore()
-            trainer.listener.say(f"Resuming at step {trainer.progress.step}.")
+            trainer.listener.say(_where(trainer))
         else:
             torch.manual_seed(seed + 1)
             if trainer.world.is_first:
@@ -35,3 +35,14 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
         trainer.stream.close()
         if trainer.replicas is not None:
             trainer.replicas.close()
+
+
+def _where(trainer: Trainer) -> str:
+    """Say where a restored trainer goes on, or how it could if its budget is used up."""
+    step, spent = trainer.progress.step, trainer.spent()
+    if spent is None or not trainer.progress.finished:
+        return f"Resuming at step {step}."
+    more = 2 * trainer.budgets[spent]
+    shown = f"{more:g}" if isinstance(more, float) else more
+    larger = f"--set training.{spent}={shown}"
+    return f"The budget was used up at step {step}; to train on, resume with a larger one, such as {larger}."

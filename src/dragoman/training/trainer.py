@@ -176,6 +176,11 @@ class Trainer:
         """Return how much of the budget is used: the largest share of those given."""
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
 
+    def spent(self) -> str | None:
+        """Return the budget that is used up, if one is."""
+        name, share = max(shares(self.budgets, self._used()).items(), key=lambda item: item[1])
+        return name if share >= 1 else None
+
     def save(self) -> None:
         """Write everything needed to resume into one file; all processes call this."""
         if not self.world.is_first and self.shards is None:
