@@ -65,7 +65,7 @@ def test_positions_of_bart_leave_the_first_two_rows_unused() -> None:
         positions(torch.zeros(1, 1, 6), offset=10)
 
 
-@pytest.mark.parametrize("name", [*SINUSOIDS, "learned", "bart"])
+@pytest.mark.parametrize("name", [*SINUSOIDS, "learned", "bart", "fixed"])
 def test_positions_go_on_where_the_last_ended(name: str) -> None:
     positions, states = build_positions(name, 6, 10), torch.randn(2, 7, 6)
     whole = positions(states)
@@ -95,3 +95,11 @@ def test_only_learned_positions_have_parameters() -> None:
     for name in (*SINUSOIDS, "none"):
         assert not list(build_positions(name, 6, 10).parameters())
     assert [p.shape for p in build_positions("learned", 6, 10).parameters()] == [(10, 6)]
+
+
+def test_fixed_positions_are_sinusoids_that_are_not_trained() -> None:
+    positions = build_positions("fixed", 6, 10)
+    assert torch.equal(positions(torch.zeros(1, 4, 6), offset=6)[0], sinusoids_in_halves(6, 4, 6))
+    assert not [p for p in positions.parameters() if p.requires_grad]
+    with pytest.raises(InputError, match=r"a sentence of 11 tokens is longer than the 10 positions"):
+        positions(torch.zeros(1, 1, 6), offset=10)

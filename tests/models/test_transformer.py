@@ -133,6 +133,7 @@ def test_the_past_grows_with_each_position_and_the_source_stays() -> None:
         ({}, (None, None)),
         ({"positions": "learned"}, (4, 4)),
         ({"positions": "bart"}, (4, 4)),
+        ({"positions": "fixed"}, (4, 4)),
         ({"self_score": "location"}, (4, 4)),
         ({"cross_score": "location"}, (4, None)),
     ],

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tests.jobs.test_mixing import rows, texts
 from tests.pretrained.folders import FAMILIES, write_model
 from tests.slow import some
@@ -13,6 +15,8 @@ from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
 from dragoman.jobs.verdict import judge
 from dragoman.pretrained.job import import_model
+from dragoman.pretrained.original import write_original
+from dragoman.pretrained.weights import sinusoid_table
 from dragoman.runs.folder import open_run
 
 FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decoding.beam=1", "decoding.maximum_length=12")
@@ -40,6 +44,23 @@ def test_an_imported_model_is_adapted(name: str, method: MethodName, tmp_path: P
     verdict = judge(tmp_path / "run")
     assert verdict.domain.sentences == 12 and verdict.general is not None
     assert len(Translator.load(tmp_path / "run").translate(["I love cats."])) == 1
+
+
+def test_positions_that_files_hold_are_never_trained(tmp_path: Path) -> None:
+    """Old files of Marian hold them rounded; the library reads these, does not train them, and computes others when it saves."""
+    file = write_model(tmp_path / "model", "marian") / "model.safetensors"
+    rounded = {
+        f"model.{side}.embed_positions.weight": sinusoid_table(128, 16).half() for side in ("encoder", "decoder")
+    }
+    save_file(load_file(file) | rounded, file)
+    import_model(str(tmp_path / "model"), tmp_path / "base", languages=("en", "vi"))
+    chosen = AdaptationSettings(mix=0.0, assignments=FEW)
+    adapt(tmp_path / "base", texts(tmp_path / "domain"), tmp_path / "run", settings=chosen)
+    (tmp_path / "back").mkdir()
+    write_original(open_run(tmp_path / "run"), tmp_path / "back")
+    before, after = load_file(file), load_file(tmp_path / "back" / "model.safetensors")
+    same = {name for name, tensor in before.items() if torch.equal(tensor.float(), after[name])}
+    assert set(rounded) <= same and "model.encoder.layers.0.fc1.weight" not in same
 
 
 def test_a_model_of_many_languages_must_be_told_which(tmp_path: Path) -> None:

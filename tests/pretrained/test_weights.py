@@ -194,7 +194,7 @@ def test_rounded_positions_in_old_files_are_used_as_they_are() -> None:
     tables = {key: tensor for key, tensor in model.state_dict().items() if "embed_positions" in key}
     tensors = saved(model) | tables
     own, description = imported(model, tensors)
-    assert description.settings.positions == "learned" and description.settings.max_positions == 64
+    assert description.settings.positions == "fixed" and description.settings.max_positions == 64
     source, prefixes = sentences(description)
     expected = logits_of(model, source, prefixes.ids)
     assert (own(source, prefixes.ids).logits - expected)[prefixes.mask].abs().max() < 1e-5 * expected.abs().max()

@@ -300,7 +300,7 @@ TEXT = (
 """Rules on data and text."""
 
 MODELS = (
-    Rule("model.max_positions", _bounded, "works only with learned positions or the score `location`"),
+    Rule("model.max_positions", _bounded, "works only with learned or fixed positions or the score `location`"),
     Rule(
         "model.deep_output",
         lambda _, model: model.decoder == "bahdanau",

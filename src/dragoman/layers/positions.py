@@ -1,4 +1,4 @@
-"""Absolute positions added to embeddings: sinusoids (no parameters, any length), learned (bounded), or none.
+"""Absolute positions added to embeddings: sinusoids (no parameters, any length), rows of a table (bounded), or none.
 
 | name                | vector of position p                                                   | source                        |
 | ------------------- | ---------------------------------------------------------------------- | ----------------------------- |
@@ -8,6 +8,7 @@
 | `m2m`               | those of `marian` for p + 2                                            | fairseq: M2M-100, NLLB        |
 | `learned`           | row p of a table                                                       | Gehring et al. 2017, 3.1      |
 | `bart`              | row p + 2 of a table, whose first two rows are unused                  | fairseq: BART, mBART          |
+| `fixed`             | row p of a table that is not trained, at first `sinusoidal_halves`     | Hugging Face: Marian, Pegasus |
 | `none`              | nothing                                                                |                               |
 """
 
@@ -23,10 +24,10 @@ from torch import Tensor, nn
 from dragoman.errors import InputError
 from dragoman.plugins import get, or_plugin
 
-PositionsName = Literal["sinusoidal", "sinusoidal_halves", "marian", "m2m", "learned", "bart", "none"]
+PositionsName = Literal["sinusoidal", "sinusoidal_halves", "marian", "m2m", "learned", "bart", "fixed", "none"]
 PositionsChoice = Annotated[PositionsName, *or_plugin("positions")]
 """A setting: one of these, or one from a plugin."""
-BOUNDED: tuple[PositionsName, ...] = ("learned", "bart")
+BOUNDED: tuple[PositionsName, ...] = ("learned", "bart", "fixed")
 """Positions that exist up to `max_positions` only."""
 UNUSED = 2
 """Rows before that of the first position in the tables of fairseq."""
@@ -133,6 +134,17 @@ class LearnedPositions(nn.Module):
         return states + self.table.weight[self.unused + offset : self.unused + end]
 
 
+class FixedPositions(LearnedPositions):
+    """Add one vector per position that training does not change: a sinusoid, unless other weights are loaded.
+
+    Old files of Marian hold such tables rounded to half precision, and models read them as they are.
+    """
+
+    def __init__(self, width: int, count: int) -> None:
+        super().__init__(width, count)
+        self.table.weight = nn.Parameter(sinusoids_in_halves(0, count, width), requires_grad=False)
+
+
 class NoPositions(nn.Module):
     """Add nothing: for attention with relative positions, or to measure what word order is worth."""
 
@@ -142,7 +154,7 @@ class NoPositions(nn.Module):
 
 
 def build_positions(name: str, width: int, count: int) -> nn.Module:
-    """Build the positions called `name`; `count` limits the learned ones."""
+    """Build the positions called `name`; `count` limits those of a table."""
     match name:
         case "sinusoidal" | "sinusoidal_halves" | "marian" | "m2m":
             return SinusoidalPositions(width, name)
@@ -150,6 +162,8 @@ def build_positions(name: str, width: int, count: int) -> nn.Module:
             return LearnedPositions(width, count)
         case "bart":
             return LearnedPositions(width, count, UNUSED)
+        case "fixed":
+            return FixedPositions(width, count)
         case "none":
             return NoPositions()
         case _:

@@ -49,8 +49,8 @@ class BlockSettings(Settings):
     """Normalise embeddings too, after positions have been added, as in BART."""
     positions: PositionsChoice = "sinusoidal"
     """Position embeddings: sinusoidal (any length), learned (up to max_positions) or none. For weights of other toolkits also
-    sinusoidal_halves (Marian and Pegasus in Hugging Face), marian (Marian itself), m2m (M2M-100, NLLB) and bart (learned; BART,
-    mBART)."""
+    sinusoidal_halves (Marian and Pegasus in Hugging Face), fixed (the same as a table up to max_positions, which may be rounded
+    and is never trained), marian (Marian itself), m2m (M2M-100, NLLB) and bart (learned; BART, mBART)."""
     relative: RelativeChoice = "none"
     """Relative positions in self-attention: none, shaw, t5 (a set of biases for each layer), t5_shared (one set for all, as in
     T5), alibi or rotary."""
@@ -65,7 +65,7 @@ class BlockSettings(Settings):
     feed_forward_dropout: float = Field(0.0, ge=0, lt=1)
     """Dropout inside the feed-forward network."""
     max_positions: int = Field(512, ge=1)
-    """Maximum sentence length for learned positions and the location score, in tokens."""
+    """Maximum sentence length for learned or fixed positions and the location score, in tokens."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
     adapters: AdapterSettings | None = None

@@ -159,7 +159,7 @@ def _bart(config: Mapping[str, Any], family: str, tensors: Mapping[str, Tensor] 
         "norm": kind.norm,
         "norm_epsilon": config.get("norm_epsilon"),
         "embedding_norm": kind.embedding_norm,
-        "positions": positions if computed else "learned",
+        "positions": positions if computed else "fixed",
         "tied": tied[shared, bool(config.get("tie_word_embeddings", True))],
         "scaling": "embeddings" if config.get("scale_embedding", kind.scaled) else "none",
         "output_bias": kind.output_bias,
