@@ -105,6 +105,20 @@ def test_languages_are_those_in_the_name_of_a_model(
         assert len(frames.of(Between(*languages)).before) == 1
 
 
+def test_a_model_of_several_targets_must_be_told_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is that of a group, into which nothing is translated: without a mark it writes whatever language."""
+    _, name, size = FAMILIES["marian"]
+    monkeypatch.setitem(FAMILIES, "marked", (lambda folder: write_marian(folder, ["fra", "vie"]), name, size))  # type: ignore[arg-type]
+    codes = {"source_lang": "eng", "target_lang": "mul"}
+    import_model(str(write_model(tmp_path / "opus-mt-en-mul", "marked", tokenizer=codes)), tmp_path / "run")
+    directions = open_run(tmp_path / "run").directions
+    assert directions.trained == (("en", "fra"), ("en", "vie")) and directions.usual is None
+    refused = refusal("translate", tmp_path / "run", stdin="I love cats.\n")
+    assert "several languages (fra, vie)" in refused and "`--to`" in refused
+    options = ("--from", "en", "--to", "fra", "--set", "maximum_length=9")
+    assert dragoman("translate", tmp_path / "run", *options, stdin="I love cats.\n").code == 0
+
+
 def test_a_model_may_be_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write_model(tmp_path / "opus-mt-vi-en", "marian"))
     import_model(".", tmp_path / "run")

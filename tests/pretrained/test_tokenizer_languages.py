@@ -139,6 +139,15 @@ def test_marian_marks_the_target(tmp_path: Path) -> None:
         source.frame(Between("eng", "fre"))
 
 
+@pytest.mark.parametrize("group", ["mul", "roa", "ROMANCE", "fra_vie"])
+def test_a_group_of_languages_is_not_one_to_translate_into(group: str, tmp_path: Path) -> None:
+    config = write_marian(tmp_path / "marian", ["fra", "vie"])
+    source, _ = load_codecs(tmp_path / "marian", config | {"target_lang": group})
+    assert source.frames.languages("target") == ("fra", "vie")
+    with pytest.raises(TextError, match=rf"no target language `{group}`"):
+        source.frame(Between("eng", group))
+
+
 def test_unknown_marks_are_text(tmp_path: Path) -> None:
     """The library makes one unknown token of everything between `>>` and `<<`."""
     config = write_marian(tmp_path / "marian", ["fra"])

@@ -359,7 +359,7 @@ def _languages(
             raise ImportModelError(f"{found.name} does not know `{name} {language}`{near(language, known)}")
     usual = source in sources and target in targets and source != target
     return {
-        "source": source if usual else None,
+        "source": source if usual or len(sources) == 1 else None,
         "target": target if usual else None,
         "languages": list(dict.fromkeys((*sources, *targets))),
     }

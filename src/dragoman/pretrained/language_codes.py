@@ -1,4 +1,9 @@
-"""Languages of the pretrained models that translate between many, in the order of their ids. The order is part of the models."""
+"""Languages of the pretrained models that translate between many, and names of groups of languages.
+
+Those of a model are in the order of their ids, which is part of it.
+"""
+
+from collections.abc import Collection
 
 _M2M100 = """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
@@ -38,3 +43,21 @@ MBART50 = tuple(_MBART50.split())
 """Languages of mBART-50 (Tang et al. 2020). The first 25 are those of mBART (Liu et al. 2020)."""
 MBART25 = MBART50[:25]
 """Languages of mBART."""
+_GROUPS = """
+aav afa alg alv apa aqa aql art ath auf aus awd azc bad bai bat ber bih bnt btk cai cau cba ccn ccs cdc cdd cel cmc cpe cpf
+cpp crp csu cus day dmn dra egx esx euq fiu fox gem gme gmq gmw grk hmx hok hyx iir ijo inc ine ira iro itc jpx kar kdo khi
+kro map mkh mno mul mun myn nah nai ngf nic nub omq omv oto paa phi plf poz pqe pqw pra qwe roa sai sal sdv sem sgn sio sit
+sla smi son sqj ssa syd tai tbq trk tup tut tuw urj wak wen xgn xnd ypk zhx zle zls zlw znd
+"""
+GROUPS = frozenset(_GROUPS.split())
+"""Codes of ISO 639-5, which OPUS-MT gives to models of several languages."""
+
+
+def is_several(name: str, known: Collection[str]) -> bool:
+    """Tell whether OPUS-MT calls several languages by a name: a group's code, one in capitals, or codes of `known` languages.
+
+    >>> [is_several(name, ["cat", "spa"]) for name in ("roa", "ROMANCE", "cat_spa", "zho", "cat")]
+    [True, True, True, False, False]
+    """
+    parts = name.split("_")
+    return name in GROUPS or name.isupper() or (len(parts) > 1 and {*parts} <= {*known})

@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.errors import ImportModelError, shorten
 from dragoman.pretrained.folder import read_json
-from dragoman.pretrained.language_codes import M2M100, MBART25, MBART50, NLLB, WMT21
+from dragoman.pretrained.language_codes import M2M100, MBART25, MBART50, NLLB, WMT21, is_several
 from dragoman.pretrained.sentencepiece_files import Added, Segmenter, added_tokens, read_segmenter
 from dragoman.special_ids import SpecialIds
 from dragoman.text.codec import Codec
@@ -101,7 +101,7 @@ def _marian(folder: Path, config: Config) -> tuple[Codec, Codec]:
     languages = tables[0].languages
     rules = {Between(target=name): Frame((index,)) for name, index in languages.items()}
     usual = Between(target=config.get("target_lang"))
-    if languages and isinstance(usual.target, str):
+    if languages and isinstance(usual.target, str) and not is_several(usual.target, languages):
         rules.setdefault(usual, Frame())  # many models of one target have such tokens too, and need none
         rules.setdefault(Between(target=config.get(CALLED) or usual.target), rules[usual])
     source, target = (
