@@ -196,12 +196,22 @@ def test_added_tokens_that_are_none_are_refused(tmp_path: Path, write: Callable[
         load_codecs(tmp_path / "model", config)
 
 
+@pytest.mark.parametrize(("family", "name"), [("t5", "extra_ids"), ("pegasus", "offset")])
+def test_more_tokens_than_rows_are_refused_before_they_are_made(family: str, name: str, tmp_path: Path) -> None:
+    config = write_t5(tmp_path / "model", family)
+    huge = {"vocab_size": 9_999_999} if family == "t5" else {}
+    with pytest.raises(ImportModelError, match=r"they do not belong together"):
+        load_codecs(tmp_path / "model", config | huge | {name: 9_999_000})
+
+
 def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
     config = write_m2m100(tmp_path / "m2m")
     with pytest.raises(
         ImportModelError, match=r"but the model has 300 rows of embeddings; they do not belong together"
     ):
         load_codecs(tmp_path / "m2m", config | {"vocab_size": 300})
+    with pytest.raises(ImportModelError, match=r"tokens, but the model has 9999999 rows .* do not belong together"):
+        load_codecs(tmp_path / "m2m", config | {"vocab_size": 9_999_999})
     with pytest.raises(ImportModelError, match=r"`vocab_size` is missing in the model's settings"):
         load_codecs(tmp_path / "m2m", {"model_type": "m2m_100"})
     with pytest.raises(ImportModelError, match=r"`decoder_start_token_id` is 99999 in the settings"):

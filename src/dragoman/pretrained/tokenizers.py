@@ -37,6 +37,8 @@ READ = (
     *("source_lang", "target_lang", "src_lang", "tgt_lang"),
 )
 """Entries of `tokenizer_config.json` that are read. Others, such as `max_length`, say how the tokeniser was last used."""
+SPARE = 10_000
+"""Rows of embeddings that may have no token; usual are those that fill up a multiple of 128."""
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
 """Names of files with a SentencePiece model."""
 
@@ -215,16 +217,17 @@ def _written(folder: Path, config: Config, languages: Mapping[str, int]) -> int:
 def _pegasus(folder: Path, config: Config) -> tuple[Codec, Codec]:
     """Pegasus: `<pad> </s>`, tokens of its pretraining, and the pieces of SentencePiece from its third on, `offset` further."""
     segmenter, added = read_segmenter(folder, *SENTENCEPIECE), added_tokens(folder)
-    offset = _whole(config, "offset", 103)
+    offset, size = _whole(config, "offset", 103), _whole(config, "vocab_size")
     ids = {"<pad>": 0, "</s>": 1}
     if segmenter.final:
         ids = dict(zip(segmenter.pieces, range(len(segmenter.pieces)), strict=True))
     else:
-        masks = ("<mask_1>", "<mask_2>", *(f"<unk_{number}>" for number in range(2, offset))) if offset else ()
+        others = range(2, min(offset, size))
+        masks = ("<mask_1>", "<mask_2>", *(f"<unk_{number}>" for number in others)) if offset else ()
         ids |= {name: number for number, name in enumerate(masks, 2)}
         ids |= {piece: index + offset for index, piece in enumerate(segmenter.pieces) if index > 1}
     reserved = frozenset(piece for piece in ids if re.fullmatch(r"<(mask|unk)_\d+>", piece))
-    numbered = Numbered(ids, _whole(config, "vocab_size"), segmenter.silent | reserved | _special(added))
+    numbered = Numbered(ids, size, segmenter.silent | reserved | _special(added))
     table = _table(folder, config, _with_added(folder, numbered, added), starts_with=0)
     codec = Codec(Imported(segmenter.model, table))
     return codec, codec
@@ -235,8 +238,9 @@ def _t5(folder: Path, config: Config) -> tuple[Codec, Codec]:
     segmenter, added = read_segmenter(folder, *SENTENCEPIECE), added_tokens(folder)
     ids = dict(zip(segmenter.pieces, range(len(segmenter.pieces)), strict=True))
     size, extra = _whole(config, "vocab_size"), _whole(config, "extra_ids", 100)
-    if not any(re.fullmatch(r"<extra_id_\d+>", piece) for piece in (*ids, *added)):
-        names = [f"<extra_id_{number}>" for number in reversed(range(extra if len(ids) + extra <= size else 0))]
+    named = any(re.fullmatch(r"<extra_id_\d+>", piece) for piece in (*ids, *added))
+    if not named and extra <= min(SPARE, size - len(ids)):
+        names = [f"<extra_id_{number}>" for number in reversed(range(extra))]
         ids |= {name: len(ids) + number for number, name in enumerate(names)}
     sentinels = frozenset(piece for piece in ids if re.fullmatch(r"<extra_id_\d+>", piece))
     numbered = _with_added(folder, Numbered(ids, size, segmenter.silent | sentinels | _special(added)), added)
@@ -270,7 +274,12 @@ def _table(
     frames: Frames | None = None,
     starts: Frames | None = None,
 ) -> Table:
-    """Return the table of a vocabulary. ImportModelError for ids that are given twice or that the model has no rows for."""
+    """Return the table of a vocabulary. ImportModelError for ids that are given twice, or for rows that do not fit them."""
+    if numbered.size > len(numbered.ids) + SPARE:
+        raise ImportModelError(
+            f"the tokeniser in {folder} has {len(numbered.ids)} tokens, but the model has {numbered.size} rows of embeddings; "
+            "they do not belong together"
+        )
     pieces = [unused(index) for index in range(numbered.size)]
     given: set[int] = set()
     for piece, index in numbered.ids.items():
