@@ -29,8 +29,8 @@ def tune(
 ) -> None:
     """Tune the weights of reranking runs on a dev set.
 
-    The dev set is translated once; the weights with the highest BLEU are printed as a setting for `--set`. Do not tune on
-    the sentences that you measure with afterwards.
+    The dev set is translated once; the weights with the highest BLEU are printed as a setting for `--set`, if they are better
+    than none. Do not tune on the sentences that you measure with afterwards.
     """
     from dragoman.inference.checks import refuse_alternatives
 
@@ -50,6 +50,6 @@ def tune(
         note("The best weights are 0, so these runs do not help to choose: translate without --rerank.")
     elif found.bleu > found.before:
         note(f"Use it with: dragoman translate {shell_path(run)} {runs} --set '{setting}'")
+        print(setting)
     else:
         note("No weights that were tried are better than none: translate without --rerank.")
-    print(setting)
