@@ -76,7 +76,7 @@ def test_nothing_else_may_change(assignment: str, place: str) -> None:
 
 def compared(before: dict[str, str], then: str, now: dict[str, str], places: str) -> None:
     """Compare files with those of a run, whose recipe had the files `then` at the places that now have others."""
-    check_same_files(FOLDER, before, now, list(zip(then.split(), places.split(), strict=True)))
+    check_same_files(FOLDER, before, now, moved=list(zip(then.split(), places.split(), strict=True)))
 
 
 def test_files_are_the_same_by_their_content() -> None:

@@ -193,5 +193,5 @@ def _reopened(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
     run = open_classifier_run(folder)
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     now, moved = _checksums(recipe), zip(map(str, _files(run.recipe)), map(str, _files(recipe)), strict=True)
-    check_same_files(folder, run.manifest.get("data", {}), now, list(moved))
+    check_same_files(folder, run.manifest.get("data", {}), now, moved=list(moved))
     return replace(run, recipe=recipe, manifest={**run.manifest, "data": now})

@@ -141,7 +141,7 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     begun = run.recipe if written is None else parse(Recipe, written)
     check_same_recipe(folder, begun.model_dump(mode="json"), recipe.model_dump(mode="json"))
     now, moved = _checksums(recipe), zip(map(str, _files(begun)), map(str, _files(recipe)), strict=True)
-    check_same_files(folder, run.manifest.get("data", {}), now, list(moved))
+    check_same_files(folder, run.manifest.get("data", {}), now, moved=list(moved))
     return replace(run, recipe=recipe, manifest={**run.manifest, "data": now})
 
 

@@ -40,16 +40,15 @@ def check_same_recipe(folder: Path, old: Mapping[str, Any], new: Mapping[str, An
 
 
 def check_same_files(
-    folder: Path, before: Mapping[str, str], now: Mapping[str, str], moved: Sequence[tuple[str, str]]
+    folder: Path, before: Mapping[str, str], now: Mapping[str, str], *, moved: Sequence[tuple[str, str]]
 ) -> None:
     """Raise RunError if a corpus file has changed since the run `folder` was started; it may have been moved.
 
     Files are given as checksums by path. `moved` holds, for each place of the recipe with a file, the path there when the run was
     written, and the present one.
     """
-    if not any(
-        old in before for old, _ in moved
-    ):  # earlier releases went on naming files as they were before they were moved
+    if not any(old in before for old, _ in moved):
+        # Earlier releases went on naming files as they were before they were moved.
         before = dict(zip(dict.fromkeys(old for old, _ in moved), before.values(), strict=False))
     for old, path in moved:
         if before.get(old, now[path]) != now[path]:
