@@ -114,7 +114,13 @@ def test_a_number_that_another_process_has_by_now_is_no_sign_of_life(tmp_path: P
     assert stale(mine.path)
 
 
-@pytest.mark.parametrize("text", ["[]", "5", "{", '{"token": "x"}', "[" * 5000])
+WHOLE = {"token": "x", "host": socket.gethostname(), "pids": [1], "time": 0.0}
+ODD = [{"time": "soon"}, {"pids": 7}, {"pids": []}, {"pids": ["x"]}, {"pids": [10**30]}, {"started": 3}, {"host": None}]
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "5", "{", '{"token": "x"}', "[" * 5000, *(json.dumps({**WHOLE, **one}) for one in ODD)]
+)
 def test_a_damaged_lock_is_taken_over_after_a_while(tmp_path: Path, text: str):
     path = tmp_path / "lock"
     path.write_text(text, encoding="utf-8")

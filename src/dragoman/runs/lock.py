@@ -231,12 +231,15 @@ def _write(path: Path, token: str, pids: list[int]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a lock; empty if it is missing or incomplete."""
+    """Read a lock; empty if it is missing, incomplete, or not what a process writes there."""
     try:
         table = dict(load_json(path))
-        return table if {"token", "host", "pids", "time"} <= set(table) else {}
     except (OSError, ValueError, TypeError):
         return {}
+    kinds = {"token": str, "host": str, "pids": list, "time": float | int}
+    whole = all(isinstance(table.get(name), kind) for name, kind in kinds.items())
+    whole = whole and isinstance(table.get("started", {}), dict) and bool(table["pids"])
+    return table if whole and all(type(pid) is int and 0 <= pid < 1 << 31 for pid in table["pids"]) else {}
 
 
 def _is_here(table: dict[str, Any]) -> bool:
