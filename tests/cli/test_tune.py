@@ -23,6 +23,7 @@ def test_the_setting_is_the_only_result_and_translating_takes_it(
         return replace(tuned, before=tuned.bleu - 1)
 
     monkeypatch.setattr("dragoman.jobs.tune.tune", tune_and_gain)
+    monkeypatch.setattr("dragoman.jobs.tune.GRID", (0.5, 1.0))
     run, reverse = trained("rnn"), trained("rnn", *REVERSE)
     found = dragoman("tune", run, source, target, "--rerank", reverse, "--beam", 4)
     assert found.code == 0 and "without reranking" in found.errors
