@@ -126,8 +126,10 @@ def test_aligned_files_are_read_together(tmp_path: Path):
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 def test_the_language_is_the_last_suffix_that_is_no_compression(suffix):
     check_languages(("en", "vi"), Path(f"a.en{suffix}"), Path(f"a.vi{suffix}"))
-    with pytest.raises(InputError, match="looks like `en`"):
+    with pytest.raises(InputError, match=r"looks like `en`.*; give one in `vi` in its place, or another run"):
         check_languages(("en", "vi"), None, Path(f"a.en{suffix}"))
+    with pytest.raises(InputError, match=r"looks like `vi`.*; give a file in another language in its place"):
+        check_languages((None, "vi"), Path(f"a.vi{suffix}"), None)
 
 
 def test_other_suffixes_say_nothing():

@@ -46,10 +46,13 @@ def check_languages(languages: tuple[str | None, str | None], source: Path | Non
     dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
     """
     sides = ((source, *languages), (target, *reversed(languages)))
-    wrong = [(path, other) for path, own, other in sides if path and own != other and language_of(Path(path)) == other]
+    wrong = [
+        (path, own, other) for path, own, other in sides if path and own != other and language_of(Path(path)) == other
+    ]
     if wrong:
-        path, other = wrong[0]
-        advice = "swap the files" if len(wrong) == 2 else "give a file in the language of this run, or another run"
+        path, own, other = wrong[0]
+        instead = "a file in another language" if own is None else f"one in `{own}`"
+        advice = "swap the files" if len(wrong) == 2 else f"give {instead} in its place, or another run"
         raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; {advice}")
 
 
