@@ -57,3 +57,11 @@ def test_a_document_has_the_terms_of_a_glossary(trained: Trained, page: Path):
     assert "Terms in the source: 1;" in found.errors
     assert json.loads(found.output)["terms"] == {"matched": 1, "met": 0, "forced": 1, "unmet": 0, "searched_again": 1}
     assert "quyển sách" in out.read_text(encoding="utf-8").replace("<b>", "").replace("</b>", "")
+
+
+def test_a_glossary_without_a_term_of_the_document_is_not_passed_over(trained: Trained, page: Path):
+    terms = page.with_name("terms.tsv")
+    terms.write_text("cats quyển sách\n", encoding="utf-8")  # without a tab
+    found = dragoman("translate", trained("transformer"), page, "-o", page.with_name("out.html"), "--glossary", terms)
+    assert found.code == 0, found.errors
+    assert "No term of the glossary is in the source" in found.errors and "a tab (in .csv a comma)" in found.errors

@@ -10,7 +10,7 @@ import torch
 from dragoman.documents.memories import Memory
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import HeadSelection
-from dragoman.inference.translation import Translation
+from dragoman.inference.translation import TermCounts, Translation, UsedTerm
 from dragoman.jobs.recalling import RecallingTranslator
 from dragoman.text.glossary import Entry, Glossary
 
@@ -74,7 +74,10 @@ def test_what_a_model_translated_before_a_term_was_decided_is_translated_again()
     glossary = Glossary((Entry.of("dog", ["chó"]), Entry.of("cat", ["CAT", "mèo"]), Entry.of("house", ["toà"])))
     again = RecallingTranslator(shouter, memory, glossary=glossary)
     shouter.translate = lambda sentences, **_: [Translation(one and "chó", -1.0, -2.0) for one in sentences]
-    assert [one.text for one in again.translate(["dog", "cat", "red house"])] == ["chó", "CAT", "nhà đỏ"]
+    found = again.translate(["dog", "cat", "red house"])
+    assert [one.text for one in found] == ["chó", "CAT", "nhà đỏ"]
+    assert [one.terms for one in found[1:]] == [(UsedTerm("cat", "CAT", "met"),), (UsedTerm("house", "toà", "unmet"),)]
+    assert TermCounts.of(found) == TermCounts(matched=2, met=1, unmet=1)  # nothing was searched again
     assert again.hits == 2 and memory.exact("dog") == "chó" and memory.exact("red house") == "nhà đỏ"
 
 

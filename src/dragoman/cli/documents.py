@@ -111,6 +111,8 @@ def translate_file(
         finally:
             display.close()
         note(str(summary))
+        if translator.settings.glossary and not summary.terms.matched:
+            note(str(summary.terms))
     if as_json:
         table: dict[str, Any] = asdict(summary)
         if remembers is not None:

@@ -104,7 +104,7 @@ class Terminology:
         for row in again:
             asked[row] = self._forcing(asked[row], results[row][0], wanted[row])
         search(again, settings.with_phrases)
-        used = [tuple(map(_outcome, *row)) for row in zip(wanted, before, after, strict=True)]
+        used = [tuple(map(outcome, *row)) for row in zip(wanted, before, after, strict=True)]
         return Required(results, used)
 
     def _asks(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> bool:
@@ -167,7 +167,7 @@ class Terminology:
         return [entry.used(words) for entry in entries]
 
 
-def _outcome(entry: Entry, before: Term | None, after: Term | None) -> UsedTerm:
+def outcome(entry: Entry, before: Term | None, after: Term | None) -> UsedTerm:
     """Return what became of a term, from the translations of it that are there before and after a second search."""
     target = (after or entry.targets[0]).text
     return UsedTerm(entry.source.text, target, "unmet" if after is None else "met" if before else "forced")

@@ -22,7 +22,7 @@ class TermCounts:
 
     matched: int = 0
     met: int = 0
-    """In the translations that search found at first."""
+    """In the translations that search found at first, or that a memory has."""
     forced: int = 0
     """In those of a second search."""
     unmet: int = 0
@@ -37,9 +37,10 @@ class TermCounts:
         >>> print(TermCounts.of([Translation("Mèo trên thảm.", -1.0, -1.0, terms=terms)]))
         Terms in the source: 2; met at once: 1, forced by a second search: 1 (sentences searched: 1), unmet: 0.
         """
-        found = [[term.state for term in one.terms] for one in translations]
-        states = [state for some in found for state in some]
-        again = sum(any(state != "met" for state in some) for some in found)
+        found = [one for one in translations if one.terms]
+        states = [term.state for one in found for term in one.terms]
+        searched = [one for one in found if one.memory is None or not one.memory.is_exact]
+        again = sum(any(term.state != "met" for term in one.terms) for one in searched)
         return cls(len(states), states.count("met"), states.count("forced"), states.count("unmet"), again)
 
     def __add__(self, other: "TermCounts") -> "TermCounts":
@@ -52,6 +53,11 @@ class TermCounts:
         )
 
     def __str__(self) -> str:
+        if not self.matched:
+            return (
+                "No term of the glossary is in the source; if one should be, see that a tab (in .csv a comma) stands between "
+                "each term and its translation."
+            )
         return (
             f"Terms in the source: {self.matched:,}; met at once: {self.met:,}, forced by a second search: {self.forced:,} "
             f"(sentences searched: {self.searched_again:,}), unmet: {self.unmet:,}."

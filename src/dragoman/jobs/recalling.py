@@ -13,10 +13,11 @@ from dragoman.data.directions import Languages
 from dragoman.documents.memories import Memory, Near, Recalled, beginning
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap
-from dragoman.inference.translation import Translation
+from dragoman.inference.terms import outcome
+from dragoman.inference.translation import Translation, UsedTerm
 from dragoman.jobs.translate_document import SentenceTranslator
 from dragoman.text.frames import Between
-from dragoman.text.glossary import Glossary
+from dragoman.text.glossary import Glossary, Words
 
 NO_TERMS = Glossary(())
 
@@ -97,7 +98,8 @@ class RecallingTranslator:
         found = self._translated(asked, prefixes, **options)
         for number, old in enumerate(known):
             if old is not None:
-                found[number] = Translation(old, 0.0, 0.0, memory=Recalled(is_exact=True))
+                terms = self._terms(sentences[number], old)
+                found[number] = Translation(old, 0.0, 0.0, terms=terms, memory=Recalled(is_exact=True))
             elif self._looks and asked[number].strip():
                 found[number] = self._noted(asked[number], found[number], near[number], prefix=prefixes[number])
         if self._memory.keeps:
@@ -111,6 +113,12 @@ class RecallingTranslator:
         found = self._memory.exact(sentence)
         lacks = found is not None and self._glossary.lacking(sentence, found)
         return self._memory.exact(sentence, confirmed=True) if lacks else found
+
+    def _terms(self, sentence: str, translation: str) -> tuple[UsedTerm, ...]:
+        """Say which terms of the glossary are in a sentence, and in its translation in the memory."""
+        words = Words.of(translation)
+        entries = dict.fromkeys(match.entry for match in self._glossary.matches(sentence))
+        return tuple(outcome(entry, entry.used(words), entry.used(words)) for entry in entries)
 
     def _translated(self, asked: Sequence[str], prefixes: Sequence[str], **options: Any) -> list[Translation]:
         """Translate sentences; those with a prefix and the others each with all of their own, in their places."""
