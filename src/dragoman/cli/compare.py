@@ -105,7 +105,7 @@ def compare(
     _show(outcome)
     print_path(folder.path / "table.html")
     if any(row.status.startswith("failed") for row in outcome.rows):
-        note("Some systems have no result; the table says why. Add --retry to run them again.")
+        note("Some trainings failed; the table says why. Add --retry to run them again.")
         raise typer.Exit(1)
 
 
