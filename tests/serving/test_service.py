@@ -131,7 +131,7 @@ def test_a_stream_that_is_closed_stops_the_search() -> None:
     async def use() -> None:
         service = service_of(worker)
         stream = service.stream(Call(("Ab.",), "en", "vi"))
-        assert (await anext(stream)).text == "x"
+        assert set((await anext(stream)).text) == {"x"}
         await stream.aclose()  # type: ignore[attr-defined]
         await service.close()
 
