@@ -102,6 +102,11 @@ def test_splitting_and_formatting_are_chosen(client: TestClient, service: Phrase
     assert model["model_type_used"] == "quality_optimized"
 
 
+def test_what_language_a_refused_text_seems_to_be_in_is_told(client: TestClient):
+    refused = {"message": "Value for 'target_lang' not supported.", "detail": "no such pair"}
+    assert asked(client, text=["xin chào thế giới"], target_lang="DE") == (400, refused)
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "message"),
     [

@@ -11,7 +11,7 @@ from dragoman.serving import files
 from dragoman.serving.app import create_app
 from dragoman.serving.files import READERS, Upload
 from dragoman.serving.gate import KeyGate
-from dragoman.serving.interface import ModelError, OverloadedError, TooSlowError
+from dragoman.serving.interface import Detection, ModelError, OverloadedError, TooSlowError
 from dragoman.serving.keys import Keys
 from dragoman.serving.libretranslate import LibreTranslate
 from dragoman.serving.server import routers_of
@@ -158,11 +158,19 @@ def test_languages_are_listed_with_their_targets(client: TestClient):
     assert [one["code"] for one in found.json()] == ["de", "en", "pt", "vi"], "clients choose targets among these"
 
 
-def test_languages_are_detected_best_first(client: TestClient):
+def test_languages_are_detected_best_first(client: TestClient, monkeypatch: pytest.MonkeyPatch):
     found = client.post("/detect", data={"q": "thế giới"}).json()
     assert found[0]["language"] == "vi" and found[0]["confidence"] > found[1]["confidence"]
     assert client.post("/detect", json={"q": ["hello", "world"]}).json()[0]["language"] == "en"
     assert client.post("/detect", json={"q": "..."}).json() == [{"confidence": 0.0, "language": "en"}]
+    foreign = [Detection("fr", 0.9), Detection("en", 0.05)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Phrases, "detect", lambda _, text: foreign)
+        assert client.post("/detect", data={"q": "bonjour"}).json() == [{"confidence": 5.0, "language": "en"}]
+        refused = client.post("/translate", data={"q": "bonjour", "source": "auto", "target": "vi"})
+        assert (
+            refused.status_code == 400 and "not available as a target language from French" in refused.json()["error"]
+        )
     assert client.post("/detect").json() == {"error": "Invalid request: missing q parameter"}
 
 

@@ -126,6 +126,11 @@ def test_languages_detection_and_figures() -> None:
         assert found["limits"] == {"beam": 10, "characters": 100_000}
         detected = open_client.post("/v1/detect", json={"text": "J'aime bien mon chat."}).json()["detections"]
         assert detected[0]["language"] == "fr"
+        foreign = {"text": "Ich möchte gerne wissen, wo der nächste Bahnhof ist."}
+        others = open_client.post("/v1/detect", json=foreign).json()["detections"]
+        assert {one["language"] for one in others} == {"en", "fr", "vi"} and all(
+            one["confidence"] < 0.1 for one in others
+        )
         open_client.post("/v1/translate", json={"text": "Ab.", "source": "en", "target": "vi"})
         figures = open_client.get("/metrics").text
     assert 'dragoman_requests_total{method="POST",route="/v1/translate",status="200"} 1' in figures

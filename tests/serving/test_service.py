@@ -70,6 +70,17 @@ def test_what_is_surely_in_a_language_that_is_not_translated_is_refused_and_the_
     assert answers(service_of(Reversing(), *offers), "J'ai", source="en")[0].text == "ia'J"
 
 
+def test_a_service_of_one_pair_does_not_take_every_text_for_its_source() -> None:
+    pytest.importorskip("py3langid")
+    one = offer("a", ("en", "vi"))
+    with pytest.raises(UnknownLanguageError, match="text 2 seems to be in `fr`, which is not translated into `vi`"):
+        answers(service_of(Reversing(), one), "Hello", "Je voudrais savoir où se trouve la gare.", source=None)
+    (answer,) = answers(service_of(Reversing(), one), "Tôi yêu con mèo của tôi.", source=None)
+    assert (answer.text, answer.source) == ("Tôi yêu con mèo của tôi.", "vi")
+    words = answers(service_of(Reversing(), one), "Hello", "Bonjour", source=None)
+    assert [found.source for found in words] == ["en", "en"]
+
+
 def test_each_text_goes_to_the_model_of_its_language() -> None:
     service = service_of(Reversing(), offer("a", ("en", "vi")), offer("b", ("fr", "vi")))
     assert answers(service, "Ab", source="fr")[0].model == "b"

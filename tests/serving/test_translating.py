@@ -109,7 +109,8 @@ def test_what_is_surely_in_another_language_is_not_taken_for_one_that_is_transla
     )
     with pytest.raises(ServiceError, match="into their own language, `vi`"):
         asyncio.run(resolved(service, Call((), None, "vi"), [text]))
-    assert asyncio.run(resolved(service, Call((), None, "vi", model="en-vi"), [text])).source == "en"
+    with pytest.raises(ServiceError, match="or their `source` if it is another one"):
+        asyncio.run(resolved(service, Call((), None, "vi", model="en-vi"), [text]))
 
 
 def test_blocks_of_one_text_are_several_calls_where_they_are_many():

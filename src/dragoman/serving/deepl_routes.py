@@ -62,7 +62,7 @@ def refused(known: ServiceError) -> JSONResponse:
         case QuotaError():
             status, body = QUOTA_EXCEEDED, {"message": "Quota for this billing period has been exceeded."}
         case UnknownLanguageError():
-            status, body = 400, {"message": "Value for 'target_lang' not supported."}
+            status, body = 400, {"message": "Value for 'target_lang' not supported.", "detail": str(known)}
         case NotJsonError():
             body = {"message": "Bad request. Reason: the body cannot be read as what it says it is."}
     if detail := getattr(known, "detail", ""):

@@ -1,4 +1,4 @@
-"""Which of the served languages a text is in, by py3langid, which needs no network."""
+"""Which of the served languages a text is in, or that it is in none of them, by py3langid, which needs no network."""
 
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
@@ -12,6 +12,11 @@ LONGEST = 2000
 """So many characters of a text are looked at."""
 SURE = 0.9
 """Confidence from which a text is not taken to be in any other language."""
+EXPECTED = 0.5
+"""How probable it is, before one looks at a text, that it is in one of the source languages; they share it equally, and all
+others the rest. So a name or a word is not taken for a language that nobody sends here, and a sentence in one is."""
+NO_LANGUAGE = "zxx"
+"""Label of py3langid for what is no language, such as code."""
 
 
 def fitting(likely: Sequence[Detection], wanted: Collection[str]) -> list[Detection]:
@@ -27,47 +32,79 @@ def fitting(likely: Sequence[Detection], wanted: Collection[str]) -> list[Detect
 
 
 class Detector:
-    """Detects some languages. The model is read at the first text; threads may share a detector."""
+    """Detects languages, of which those of the sources are expected. The model is read at the first text; threads may share a
+    detector.
+    """
 
-    def __init__(self, languages: Sequence[str]) -> None:
-        self.languages = tuple(languages)
+    def __init__(self, sources: Sequence[str], targets: Sequence[str] = ()) -> None:
+        self.sources = tuple(sources)
+        self.targets = tuple(targets)
         self._reading = Lock()
         self._identifier: Any = None
         self._codes: dict[str, str] = {}
+        """The languages served, by the labels of the identifier."""
+        self._expected: dict[str, float] = {}
+        """How probable each language is before one looks at a text, by labels; empty until the identifier is read."""
 
     def detect(self, text: str) -> list[Detection]:
-        """Return the languages that a text may be in, likeliest first; none for a text without letters.
+        """Return the languages served that a text may be in, likeliest first, and before them another one if it is likelier; none
+        for a text without letters.
 
-        A single language needs no looking. ServiceError if py3langid is needed and not installed.
+        A single source language is taken for granted where py3langid is not installed or does not know it; several are not
+        (ServiceError).
         """
         looked_at = text[:LONGEST]
         if not any(map(str.isalpha, looked_at)):
             return []
-        if len(self.languages) == 1:
-            return [Detection(self.languages[0], 1.0)]
         with self._reading:
-            if self._identifier is None:
-                self._identifier = self._read()
-        ranked = self._identifier.rank(looked_at)
-        return [Detection(self._codes[code], round(float(share), 4)) for code, share in ranked if code in self._codes]
+            if not self._expected:
+                self._read()
+        if self._identifier is None:
+            return [Detection(self.sources[0], 1.0)]
+        shares = {code: float(share) * self._expected[code] for code, share in self._identifier.rank(looked_at)}
+        whole = sum(shares.values())
+        ranked = sorted(shares, key=lambda code: -shares[code])
+        shown = [code for code in ranked if code in self._codes or code == ranked[0]]
+        return [Detection(self._codes.get(code, code), round(shares[code] / whole, 4)) for code in shown]
 
-    def _read(self) -> Any:
-        """Read the identifier, limited to the languages that it knows."""
+    def _read(self) -> None:
+        """Read the identifier, unless there is a single source language that is not told from others.
+
+        Where it does not know all source languages, it is limited to those that it knows: a text in one of the others may look
+        as if it were in any language.
+        """
+        several = len(self.sources) > 1
         if find_spec("py3langid") is None:
-            raise ServiceError(
-                "languages cannot be detected: py3langid is not installed; name the source language, or `pip install "
-                '"dragoman[serve]"`'
-            )
+            if several:
+                raise ServiceError(
+                    "languages cannot be detected: py3langid is not installed; name the source language, or `pip install "
+                    '"dragoman[serve]"`'
+                )
+            self._expected = {self.sources[0]: 1.0}
+            return
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-        known = set(identifier.labels)
-        for language in self.languages:
-            bases = [name.split("-")[0] for name in same_language(language.lower().replace("_", "-"))]
-            code = next((one for base in bases if (one := THREE_LETTERS.get(base, base)) in known), None)
-            if code is not None:
+        labels = set(identifier.labels) - {NO_LANGUAGE}
+        sources = [_label(one, labels) for one in self.sources]
+        known = set(filter(None, sources))
+        if not known:
+            if several:
+                raise ServiceError("none of the source languages can be detected; name the source language")
+            self._expected = {self.sources[0]: 1.0}
+            return
+        labels = known if None in sources else labels
+        for language in (*self.sources, *self.targets):
+            if (code := _label(language, labels)) is not None:
                 self._codes.setdefault(code, language)
-        if not self._codes:
-            raise ServiceError("none of the source languages can be detected; name the source language")
-        identifier.set_languages(list(self._codes))
-        return identifier
+        others = labels - known
+        self._expected = dict.fromkeys(others, (1 - EXPECTED) / max(1, len(others)))
+        self._expected |= dict.fromkeys(known, EXPECTED / len(known))
+        identifier.set_languages(sorted(labels))
+        self._identifier = identifier
+
+
+def _label(language: str, labels: Collection[str]) -> str | None:
+    """Return the label that the identifier has for a language; None if it does not know it."""
+    bases = [name.split("-")[0] for name in same_language(language.lower().replace("_", "-"))]
+    return next((one for base in bases if (one := THREE_LETTERS.get(base, base)) in labels), None)

@@ -189,7 +189,9 @@ class Service(Protocol):
         ...
 
     def detect(self, text: str) -> list[Detection]:
-        """Return the source languages that a text may be in, likeliest first; none if it has no letters."""
+        """Return the languages served, of sources and of translations, that a text may be in, likeliest first, and before them
+        another one if it is likelier; none if it has no letters.
+        """
         ...
 
     async def translate(self, call: Call) -> list[Answer]:

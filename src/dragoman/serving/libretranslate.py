@@ -47,6 +47,7 @@ from dragoman.serving.translating import (
     admitted,
     check_size,
     detect,
+    only_served,
     translate,
     translate_marked,
     without_tags,
@@ -154,7 +155,8 @@ class LibreTranslate:
         texts, _ = _texts(fields)
         check_size(texts, settings_of(request))
         await admit(request, texts, 0)
-        found = await detect(service_of(request), texts)
+        service = service_of(request)
+        found = only_served(service, await detect(service, texts))
         return JSONResponse([_shown(one) for one in found] or [_shown(None)])
 
     async def languages(self, request: Request) -> Response:

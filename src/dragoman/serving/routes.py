@@ -23,7 +23,7 @@ from dragoman.serving.forms import (
 )
 from dragoman.serving.interface import Progress
 from dragoman.serving.openapi import EVENTS
-from dragoman.serving.translating import admit, check_size, refunded
+from dragoman.serving.translating import admit, check_size, only_served, refunded
 
 router = APIRouter()
 
@@ -45,10 +45,11 @@ async def translate(form: TranslateForm, request: Request) -> Response:
 
 @router.post("/v1/detect", response_model=DetectionsForm, responses=REFUSED)
 async def detect(form: DetectForm, request: Request) -> Response:
-    """Say which of the source languages served a text may be in. Without py3langid, several cannot be told apart (400)."""
+    """Say which of the languages served a text may be in. Without py3langid, source languages cannot be told apart (400)."""
     check_size([form.text], settings_of(request))
     await admit(request, [form.text], 0)
-    found = await run_in_threadpool(service_of(request).detect, form.text)
+    service = service_of(request)
+    found = only_served(service, await run_in_threadpool(service.detect, form.text))
     return JSONResponse({"detections": [asdict(one) for one in found]})
 
 

@@ -52,7 +52,9 @@ class TranslationService:
         return {name: _figures(engine) for name, engine in self.offered.engines.items()}
 
     def detect(self, text: str) -> list[Detection]:
-        """Return the source languages that a text may be in, likeliest first; none if it has no letters."""
+        """Return the languages served that a text may be in, likeliest first, and before them another one if it is likelier; none
+        if it has no letters.
+        """
         return self._detector.detect(text)
 
     async def translate(self, call: Call) -> list[Answer]:
@@ -112,8 +114,8 @@ class TranslationService:
 
     @cached_property
     def _detector(self) -> Detector:
-        """The detector of the source languages."""
-        return Detector(tuple(self.offered.languages))
+        """The detector of the languages served."""
+        return Detector(tuple(self.offered.languages), sorted(frozenset().union(*self.offered.languages.values())))
 
     async def _translate(self, call: Call, tell: Callable[[int, str], None] | None = None) -> list[Answer]:
         """Translate each text; `tell`, if given, hears the number of a text and what it has come to."""

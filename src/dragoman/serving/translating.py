@@ -80,7 +80,9 @@ async def refunded(request: Request, characters: int) -> AsyncIterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and not service_of(request).draining:
             raise
-        await gate_of(request).refund(request, characters)
+        await asyncio.shield(
+            gate_of(request).refund(request, characters)
+        )  # a stream that ends is cancelled at every wait
         raise
 
 
@@ -112,6 +114,13 @@ async def likely_source(service: Service, texts: Sequence[str], target: str) -> 
     return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
 
 
+def only_served(service: Service, found: Sequence[Detection]) -> list[Detection]:
+    """Return those of the detected languages that are served, of sources and of translations."""
+    known = service.languages()
+    served = {*known}.union(*known.values())
+    return [one for one in found if one.language in served]
+
+
 def pairs_of(service: Service, model: str | None = None) -> set[tuple[str, str]]:
     """Return the pairs of languages that a model translates, or all of them do. UnknownModelError if there is no such model."""
     models = service.models()
@@ -126,10 +135,17 @@ async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
     UnknownModelError, UnknownLanguageError for a pair that is not translated, or ServiceError for one of equal languages.
     """
     pairs = pairs_of(service, call.model)
-    sources = {source for source, _ in pairs}
-    source = call.source or (min(sources) if len(sources) == 1 else await likely_source(service, texts, call.target))
+    source = call.source
+    if source is None:
+        sources = {source for source, target in pairs if target == call.target}
+        likely = await detect(service, texts)
+        found = fitting(likely, sources) or likely
+        source = found[0].language if found else min(sources, default=UNKNOWN)
     if source == call.target:
-        raise ServiceError(f"the texts are to be translated into their own language, `{source}`; name another `target`")
+        raise ServiceError(
+            f"the texts are to be translated into their own language, `{source}`; name another `target`, or their `source` if "
+            "it is another one"
+        )
     if (source, call.target) not in pairs:
         raise UnknownLanguageError(
             f"`{source}` is not translated into `{call.target}` by this service; /v1/languages lists what is",
