@@ -88,14 +88,14 @@ def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor], path:
     for name, tensor in part_of(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
         state.setdefault(int(index), {})[key] = tensor
-    for index, entries in state.items():
-        parameter, average = parameters[index] if index < len(parameters) else (None, "")
+    for number, entries in state.items():
+        parameter, average = parameters[number] if number < len(parameters) else (None, "")
         if parameter is None or average not in entries or entries[average].shape != parameter.shape:
             raise RunError(
                 f"{path} was written by a release of Dragoman that optimised other parts of the model together; resume with that "
                 "release, or start a new run from this one with `model.start_from.whole`"
             )
-        state[index] = {key: share_of(tensor, parameter) for key, tensor in entries.items()}
+        state[number] = {key: share_of(tensor, parameter) for key, tensor in entries.items()}
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
