@@ -90,6 +90,7 @@ def test_every_score_is_the_models_own(seed: int, size: int) -> None:
     decoder = ToyDecoder(vocabulary=9, seed=seed)
     found = search(decoder, SOURCES, [3, 6, 9], beam=size, n_best=size, length_penalty=0.8)
     for source, alternatives in zip(SOURCES, found.alternatives(), strict=True):
+        assert len(alternatives) == size
         for one in alternatives:
             own = log_prob(decoder, source, one.ids)
             assert one.log_prob == pytest.approx(own, abs=1e-5)
@@ -312,6 +313,7 @@ def test_the_log_probabilities_of_the_tokens_are_the_models_own(options: dict[st
     for source, alternatives in zip(
         SOURCES, search(decoder, SOURCES, [3, 6, 9], **options).alternatives(), strict=True
     ):
+        assert len(alternatives) == options.get("n_best", 1)
         for one in alternatives:
             output, _ = decoder(torch.tensor([[BOS, *one.ids]]), decoder.start(encoded([source])))
             own = output.logits[0].log_softmax(-1)[torch.arange(len(one.ids) + 1), [*one.ids, EOS]]

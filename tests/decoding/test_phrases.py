@@ -91,6 +91,7 @@ def test_a_small_beam_writes_every_phrase_and_keeps_the_models_own_scores(seed: 
     phrases = [[((7, 8, 9),), ((10,), (11, 12))], [], [((13, 14),)]]
     found = search(decoder, SOURCES, [12] * 3, phrases, beam=4, n_best=2)
     for source, wanted, alternatives in zip(SOURCES, phrases, found, strict=True):
+        assert alternatives
         for one in alternatives:
             assert all(any(stands_in(way, one.ids) for way in phrase) for phrase in wanted)
             assert one.log_prob == pytest.approx(log_prob(decoder, source, one.ids), abs=1e-4)

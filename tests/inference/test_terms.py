@@ -219,6 +219,7 @@ def test_a_model_that_was_not_trained_so_reads_sources_as_they_are(
     translator = Translator.load(reader, other, glossary=[terms])
     searched.clear()
     translator.translate(SOURCES[:1])
+    assert len(searched) > 1
     for requests in searched:
         ((annotated, plain),) = (one.sources for one in requests)
         assert wished(translator.source, annotated) == ([] if requests is searched[0] else ["quyển sách"])

@@ -58,6 +58,14 @@ def gradients(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
 
 
+def see_gradients(model: nn.Module, wanted: dict[str, torch.Tensor]) -> None:
+    """See that the same weights have a gradient as in `wanted`, and the same one."""
+    found = gradients(model)
+    assert found.keys() == wanted.keys()
+    for weight, gradient in wanted.items():
+        torch.testing.assert_close(found[weight], gradient, rtol=1e-4, atol=1e-6)
+
+
 def dropping(rate: float) -> Seq2Seq:
     """Return a Transformer in training, all of whose dropout has a rate."""
     model = fresh_model(ARCHITECTURES[PLAIN]).train()
@@ -79,10 +87,7 @@ def test_the_gradient_is_that_of_the_whole_batch(name: str, count: int, replicas
     model = fresh_model(ARCHITECTURES[name]).eval()
     expected, wanted = stepped(model), gradients(model)
     result = stepped(model, shared=replicas(model, count))
-    found = gradients(model)
-    assert found.keys() == wanted.keys()
-    for weight, gradient in wanted.items():
-        torch.testing.assert_close(found[weight], gradient, rtol=1e-4, atol=1e-6)
+    see_gradients(model, wanted)
     assert result.tokens == expected.tokens
     assert (result.total, result.plain) == pytest.approx((expected.total, expected.plain), rel=1e-5)
     assert result.norm == pytest.approx(expected.norm, rel=1e-4)
@@ -96,8 +101,7 @@ def test_a_guided_head_learns_from_the_links_of_each_part(replicas: type[Replica
     stepped(model, pairs, guided=guided)
     wanted = gradients(model)
     stepped(model, pairs, shared=replicas(model, 2), guided=guided)
-    for weight, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, wanted[weight], rtol=1e-4, atol=1e-6)
+    see_gradients(model, wanted)
 
 
 def test_the_same_random_state_gives_the_same_step_and_parts_drop_other_units(replicas: type[Replicas]) -> None:
@@ -130,15 +134,13 @@ def test_copies_follow_weights_mode_and_dropout_of_the_model(replicas: type[Repl
     stepped(model)
     wanted = gradients(model)
     stepped(model, shared=shared)
-    for weight, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, wanted[weight], rtol=1e-4, atol=1e-6)
+    see_gradients(model, wanted)
     model.eval()
     for module in model.modules():
         if isinstance(module, Dropout):
             module.dropped = 128
     stepped(model, shared=shared)
-    for weight, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, wanted[weight], rtol=1e-4, atol=1e-6)
+    see_gradients(model, wanted)
 
 
 def test_all_work_is_counted(replicas: type[Replicas]) -> None:

@@ -221,6 +221,7 @@ def _adds_up(model: Seq2Seq, objective: Objective, expected: tuple[Tensor, dict[
     for batches in ([WHOLE], parts, parts[::-1]):
         loss, gradients = _step(model, objective, batches)
         torch.testing.assert_close(loss, expected[0], rtol=1e-5, atol=1e-6)
+        assert gradients.keys() == expected[1].keys(), "other weights have a gradient"
         for name, gradient in gradients.items():
             torch.testing.assert_close(
                 gradient, expected[1][name], rtol=1e-3, atol=1e-5, msg=f"the gradient of {name} differs"
