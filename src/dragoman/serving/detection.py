@@ -14,7 +14,7 @@ SURE = 0.9
 """Confidence from which a text is not taken to be in any other language."""
 EXPECTED = 0.5
 """How probable it is, before one looks at a text, that it is in one of the source languages; they share it equally, and all
-others the rest. So a name or a word is not taken for a language that nobody sends here, and a sentence in one is."""
+others the rest. So a word or a name is seldom taken for a language that nobody sends here, and most sentences in one are."""
 NO_LANGUAGE = "zxx"
 """Label of py3langid for what is no language, such as code."""
 
