@@ -26,7 +26,7 @@ def test_the_csv_has_a_row_for_each_system_and_seed(folder: Path):
     assert [(row["system"], row["seed"]) for row in rows] == [
         (system, seed) for system in ("rnn", "transformer", "both") for seed in "12"
     ]
-    names = "system, seed, parameters, flops, tokens, seconds, bleu, bleu_low, bleu_high, chrf, status"
+    names = "system, seed, parameters, flops, tokens, seconds, bleu, bleu_low, bleu_high, chrf, status, flops_by_rule, memory"
     assert list(rows[0]) == names.split(", ")
     for row in rows:
         assert row["status"] == "done"

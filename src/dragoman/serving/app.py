@@ -3,8 +3,9 @@
 Only this module, the routers and `server.py` import what the extra `serve` installs.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -22,6 +23,8 @@ from dragoman.serving.metrics import Metrics
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.store import StoreError
 
+LAST_SECONDS = 5.0
+"""How long the end waits for requests that were cut short."""
 CONTENT_SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 """What the page of the interface may do: nothing but show itself."""
 NO_OBJECT = "the body is no JSON object in UTF-8; send one, with the header `Content-Type: application/json`"
@@ -141,8 +144,12 @@ async def _refuse_strangers(request: Request) -> None:
 
 @asynccontextmanager
 async def _closing(app: FastAPI) -> AsyncIterator[None]:
-    """Close the service at the end, if it can be closed."""
+    """Close the service at the end, if it can be closed, once what has been cut short has taken back what was counted for it."""
     yield
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_SECONDS):
+            while app.state.metrics.in_progress:
+                await asyncio.sleep(0.01)
     close = getattr(app.state.service, "close", None)
     if close is not None:
         await close()

@@ -80,9 +80,10 @@ async def refunded(request: Request, characters: int) -> AsyncIterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and not service_of(request).draining:
             raise
-        await asyncio.shield(
-            gate_of(request).refund(request, characters)
-        )  # a stream that ends is cancelled at every wait
+        refund = asyncio.ensure_future(gate_of(request).refund(request, characters))
+        while not refund.done():  # a stream that ends is cancelled at every wait
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(refund)
         raise
 
 
