@@ -25,7 +25,6 @@ from dragoman.machine.provenance import commit, machine
 
 PAGE = ROOT / "docs" / "more-data.md"
 MARKS = ("<!-- measured by benchmarks.more_data -->", "<!-- end -->")
-FILES = {"source": "{source}", "target": "{target}"}
 REPEAT = 2
 """How often the real pairs are seen beside one reading of the synthetic ones."""
 
@@ -137,7 +136,7 @@ def table(found: Sequence[Row]) -> Iterator[str]:
 
 def _files(part: str) -> dict[str, str]:
     """Return the two files of a part of the corpus."""
-    return {side: f"{part}.{ending}" for side, ending in FILES.items()}
+    return {side: f"{part}.{{{side}}}" for side in ("source", "target")}
 
 
 def _finished(run: Path) -> bool:

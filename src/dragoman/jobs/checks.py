@@ -261,7 +261,7 @@ def check_tests(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
         for codec, text, bound in zip(codecs, (pair.source, pair.target), (source, target), strict=True):
             if bound is None:
                 continue
-            tokens = len(codec.special.ended(codec.frame(pair.between).around(codec.encode(text))))
+            tokens = len(codec.special.ended(codec.framed(text, pair.between)))
             if tokens > bound:
                 raise CorpusError(
                     f"{pair.place} has {tokens} tokens (with </s>), more than the {bound} positions of the model, so that it "

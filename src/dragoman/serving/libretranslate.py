@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from dragoman.errors import DragomanError
 from dragoman.serving import libretranslate_shapes as shapes
 from dragoman.serving.app import gate_of, note_refusal, retry_headers, service_of, settings_of
+from dragoman.serving.detection import fitting
 from dragoman.serving.fields import Fields, read_fields
 from dragoman.serving.files import (
     ATTEMPTS,
@@ -48,6 +49,7 @@ from dragoman.serving.translating import (
     check_size,
     detect,
     only_served,
+    sources_of,
     translate,
     translate_marked,
     without_tags,
@@ -297,17 +299,13 @@ def _alternatives(fields: Fields, most: int) -> int:
 
 async def _detection(service: Service, texts: Sequence[str], target: str) -> Detection | None:
     """Return the language that texts are in; None if there are no letters. ServiceError if it is not translated."""
-    found = await detect(service, texts, target)
+    sources, likely = sources_of(service, target), await detect(service, texts)
+    found = fitting(likely, {target, *sources})
     if found:
         return found[0]
-    others = await detect(service, texts)
-    if others:
-        raise _unavailable(others[0].language, target)
-    if any(has_words(text) for text in texts):
-        known = service.languages()
-        source = min(code for code, targets in known.items() if target in targets)
-        return Detection(source, 0.0)
-    return None
+    if likely:
+        raise _unavailable(likely[0].language, target)
+    return Detection(min(sources), 0.0) if any(has_words(text) for text in texts) else None
 
 
 def _formatted(text: str, found: Translated) -> Translated:

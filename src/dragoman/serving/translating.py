@@ -1,7 +1,7 @@
 """What every shape does with texts: count them, ask the gate, detect, translate with and without tags."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -95,30 +95,31 @@ async def admitted(request: Request, texts: Sequence[str], characters: int) -> A
         yield
 
 
-async def detect(service: Service, texts: Sequence[str], target: str | None = None) -> list[Detection]:
-    """Return the languages that some texts together may be in, likeliest first; only a `target` and those translated into it,
-    and none if the texts are surely in another (`fitting`).
-    """
-    found = await asyncio.to_thread(service.detect, "\n".join(texts))
-    if target is None:
-        return found
-    return fitting(found, {target, *(code for code, targets in service.languages().items() if target in targets)})
+async def detect(service: Service, texts: Sequence[str]) -> list[Detection]:
+    """Return the languages that some texts together may be in, likeliest first."""
+    return await asyncio.to_thread(service.detect, "\n".join(texts))
 
 
-async def likely_source(service: Service, texts: Sequence[str], target: str) -> str:
-    """Return the language that texts together are taken to be in: the likeliest that is translated into `target`, unless they are
-    surely in another.
+def sources_of(service: Service, target: str) -> set[str]:
+    """Return the languages that are translated into `target`."""
+    return {source for source, targets in service.languages().items() if target in targets}
+
+
+async def likely_source(
+    service: Service, texts: Sequence[str], target: str, *, sources: Collection[str] | None = None
+) -> str:
+    """Return the language that texts together are taken to be in: the likeliest of `sources`, by default of `target` and those
+    translated into it, unless they are surely in another.
     """
-    found = await detect(service, texts, target) or await detect(service, texts)
-    if found:
-        return found[0].language
-    return min((code for code, targets in service.languages().items() if target in targets), default=UNKNOWN)
+    known = sources_of(service, target) if sources is None else sources
+    likely = await detect(service, texts)
+    found = fitting(likely, {target, *known} if sources is None else known) or likely
+    return found[0].language if found else min(known, default=UNKNOWN)
 
 
 def only_served(service: Service, found: Sequence[Detection]) -> list[Detection]:
     """Return those of the detected languages that are served, of sources and of translations."""
-    known = service.languages()
-    served = {*known}.union(*known.values())
+    served = {code for pair in pairs_of(service) for code in pair}
     return [one for one in found if one.language in served]
 
 
@@ -136,12 +137,8 @@ async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
     UnknownModelError, UnknownLanguageError for a pair that is not translated, or ServiceError for one of equal languages.
     """
     pairs = pairs_of(service, call.model)
-    source = call.source
-    if source is None:
-        sources = {source for source, target in pairs if target == call.target}
-        likely = await detect(service, texts)
-        found = fitting(likely, sources) or likely
-        source = found[0].language if found else min(sources, default=UNKNOWN)
+    sources = {source for source, target in pairs if target == call.target}
+    source = call.source or await likely_source(service, texts, call.target, sources=sources)
     if source == call.target:
         raise ServiceError(
             f"the texts are to be translated into their own language, `{source}`; name another `target`, or their `source` if "

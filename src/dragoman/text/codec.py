@@ -139,7 +139,7 @@ class Codec:
         return Frame(tuple(self.leading_tags(ids)))
 
     def framed(self, text: str, between: Between | None) -> list[int]:
-        """Return the ids of a source with what it has around it. Raises TextError as `frame` does."""
+        """Return the ids of a text with what a source has around it. Raises TextError as `frame` does."""
         return self.frame(between).around(self.encode(text))
 
     def start(self, between: Between | None) -> tuple[int, ...]:
