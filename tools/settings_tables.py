@@ -18,6 +18,7 @@ SECTIONS: Mapping[str, str] = {
     "LinesSettings": "A corpus of two files: `source` and `target`",
     "TsvSettings": "A corpus of one table: `tsv`",
     "JsonSettings": "A corpus of JSON lines: `jsonl`",
+    "TmxSettings": "A translation memory: `tmx`",
     "MonolingualSettings": "A corpus of one file: `text`",
     "PhrasebookSettings": "The built-in corpus: `phrasebook`",
     "HoldOutSettings": "`hold_out`, in any corpus",

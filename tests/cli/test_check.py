@@ -95,7 +95,7 @@ def test_a_recipe_is_examined(tmp_path: Path) -> None:
 
 
 def test_arguments_that_do_not_fit_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
-    assert "give one recipe, two files" in refusal("check", *files, files[0])
+    assert "give two files that match line by line" in refusal("check", *files, files[0])
     assert "give a recipe" in refusal("check", *files, "--set", "data.joined=0.1")
     path = recipe_file(tmp_path, "rnn")
     assert "remove --from and --to" in refusal("check", path, "--from", "en")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.console import ProgressDisplay, note, print_path
-from dragoman.cli.files import language_of
+from dragoman.cli.files import corpora_of, is_table
 from dragoman.cli.options import JsonObject, RecipeSettings
 from dragoman.errors import InputError, number_of
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from dragoman.data.settings import DataSettings
     from dragoman.doctor.examine import Verdict
     from dragoman.doctor.sizes import Limits
-
-TABLES = {".tsv": "tsv", ".jsonl": "jsonl"}
-"""Endings of files that hold both sides, and the setting that names such a file."""
 
 SourceLanguage = Annotated[
     str | None,
@@ -38,8 +35,8 @@ def check(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="RECIPE | SOURCE TARGET",
-            help="A recipe, two files that match line by line, or a .tsv or .jsonl file.",
+            metavar="RECIPE | FILE...",
+            help="A recipe, two files that match line by line, or .tsv, .jsonl or .tmx files.",
         ),
     ],
     source_language: SourceLanguage = None,
@@ -101,8 +98,7 @@ def _data(
     from dragoman.data.settings import DataSettings
     from dragoman.settings import parse
 
-    kind = next((setting for ending, setting in TABLES.items() if ending in Path(corpus[0]).suffixes), None)
-    if len(corpus) == 1 and kind is None:
+    if len(corpus) == 1 and not is_table(corpus[0]):
         from dragoman.jobs.examination import limits_of
         from dragoman.runs.recipe import load_recipe
 
@@ -112,15 +108,11 @@ def _data(
         return recipe.data, limits_of(recipe)
     if settings:
         raise InputError("--set changes settings of a recipe; remove it, or give a recipe")
-    if len(corpus) > 2 or (kind is not None and len(corpus) == 2):
-        raise InputError("give one recipe, two files that match line by line, or one .tsv or .jsonl file")
-    names = [None, None] if kind else [language_of(Path(path)) for path in corpus]
-    table = {kind: corpus[0]} if kind else dict(zip(("source", "target"), corpus, strict=True))
-    source = languages[0] or names[0] or "source"
-    target = languages[1] or names[1] or "target"
+    tables, (source, target) = corpora_of(corpus, languages)
+    source, target = source or "source", target or "target"
     if source == target:
         source, target = "source", "target"
-    return parse(DataSettings, {"source": source, "target": target, "train": [table]}), None
+    return parse(DataSettings, {"source": source, "target": target, "train": tables}), None
 
 
 def _refuse_to_fix(verdict: "Verdict", fix: Path | None) -> None:

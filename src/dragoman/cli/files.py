@@ -14,6 +14,9 @@ from dragoman.cli.console import note
 from dragoman.data.lines import COMPRESSED, LONGEST_LINE, read_lines, without_mark
 from dragoman.errors import InputError
 
+TABLES = {".tsv": "tsv", ".jsonl": "jsonl", ".tmx": "tmx"}
+"""Endings of files that hold both sides, and the setting that names such a file."""
+
 if TYPE_CHECKING:
     from dragoman.inference.translator import Translator
 
@@ -176,3 +179,36 @@ def language_of(path: Path) -> str:
     while name.suffix in COMPRESSED:
         name = name.with_suffix("")
     return name.suffix.removeprefix(".")
+
+
+def is_table(file: str) -> bool:
+    """Tell by its name whether a file holds both sides of a corpus.
+
+    >>> is_table("memory.tmx.gz"), is_table("train.en")
+    (True, False)
+    """
+    return _kind_of(file) is not None
+
+
+def corpora_of(
+    files: Sequence[str], languages: tuple[str | None, str | None]
+) -> tuple[list[dict[str, str]], tuple[str | None, str | None]]:
+    """Return the settings of the corpora in files, and their languages: those given, or else what the names of files say.
+
+    >>> corpora_of(["train.en", "train.vi.gz"], (None, None))
+    ([{'source': 'train.en', 'target': 'train.vi.gz'}], ('en', 'vi'))
+    >>> corpora_of(["a.tsv", "b.tmx"], ("en", None))
+    ([{'tsv': 'a.tsv'}, {'tmx': 'b.tmx'}], ('en', None))
+    """
+    tables = [{kind: file} for file in files if (kind := _kind_of(file)) is not None]
+    if len(tables) == len(files):
+        return tables, languages
+    if tables or len(files) != 2:
+        raise InputError("give two files that match line by line, or .tsv, .jsonl or .tmx files")
+    source, target = (own or language_of(Path(file)) or None for own, file in zip(languages, files, strict=True))
+    return [{"source": files[0], "target": files[1]}], (source, target)
+
+
+def _kind_of(file: str) -> str | None:
+    """Return the setting that names a file with both sides; None for a file of one side."""
+    return next((kind for ending, kind in TABLES.items() if ending in Path(file.lower()).suffixes), None)

@@ -25,6 +25,7 @@ from dragoman.machine.processes import check_alone
 COMMANDS = (
     "demo",
     "train",
+    "split",
     "check",
     "plan",
     "adapt",

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.data.directions import Direction
 from dragoman.data.findings import Finding, LineFault, Report, refuse
-from dragoman.data.lines import read_lines, read_rows, without_mark
+from dragoman.data.lines import read_chunks, read_lines, read_rows, without_mark
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
     CorpusSettings,
@@ -19,6 +19,7 @@ from dragoman.data.settings import (
     LinesSettings,
     MonolingualSettings,
     PhrasebookSettings,
+    TmxSettings,
     TsvSettings,
 )
 from dragoman.errors import CorpusError, number_of, shorten
@@ -26,6 +27,7 @@ from dragoman.json_files import parse_json
 from dragoman.text.frames import Between
 from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
+from dragoman.tmx import read_units
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character beyond U+FFFF: JSON can contain it alone, UTF-8 cannot."""
@@ -137,6 +139,8 @@ def _read(corpus: CorpusSettings, data: DataSettings, report: Report) -> Iterato
             return _read_tsv(files[0], corpus, report)
         case JsonSettings():
             return _read_json(files[0], corpus.fields or data.direction(corpus), corpus.document, report=report)
+        case TmxSettings():
+            return _read_tmx(files[0], data.direction(corpus))
         case MonolingualSettings():
             return _read_sentences(files[0], report)
         case PhrasebookSettings():
@@ -235,6 +239,25 @@ def _parse_json(line: str) -> Any:
         return parse_json(line.removeprefix("\ufeff"))
     except ValueError:
         raise LineFault("is not valid JSON", "each line must hold one object") from None
+
+
+def _read_tmx(path: Path, languages: Direction) -> Iterator[Pair]:
+    """Read the units of a translation memory that have both languages."""
+    pairs, known = 0, dict[str, None]()
+    try:
+        for unit in read_units(read_chunks(path)):
+            known |= dict.fromkeys(unit.texts)
+            if (texts := unit.pair(*languages)) is not None:
+                pairs += 1
+                yield Pair(*texts, f"{path}, line {unit.line}")
+    except ValueError as error:
+        raise CorpusError(f"{path} {error}") from None
+    if not pairs:
+        has = ", ".join(f"`{shorten(one)}`" for one in islice(known, 20)) or "none"
+        raise CorpusError(
+            f"{path} has no unit with both `{languages[0]}` and `{languages[1]}` (its languages are {has}); set `data.source` "
+            "and `data.target`, which `dragoman check` and `dragoman split` take as --from and --to, to two of them"
+        )
 
 
 def _read_sentences(path: Path, report: Report) -> Iterator[Pair]:

@@ -1,4 +1,4 @@
-"""Lines of text files, compressed or not, in constant memory."""
+"""Lines of text files, compressed or not, and files as they are, in constant memory."""
 
 import gzip
 import lzma
@@ -37,7 +37,7 @@ def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
     Lines end at "\\n" alone. Raises CorpusError if the file is missing, unreadable or damaged. A line that is not UTF-8 is
     reported, which raises CorpusError unless `report` does something else; then its bad bytes become U+FFFD.
     """
-    for number, line in enumerate(_read_bytes(path), 1):
+    for number, line in enumerate(_split(read_chunks(path), path), 1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -58,11 +58,14 @@ def read_rows(path: Path, report: Report = refuse) -> Iterator[tuple[int, str]]:
             rows = number
 
 
-def _read_bytes(path: Path) -> Iterator[bytes]:
-    """Read lines, turning what may go wrong into sentences."""
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """Read a file, plain or .gz, .xz or .zst, in pieces.
+
+    Raises CorpusError if it is missing, unreadable or damaged.
+    """
     try:
         with _open(path) as stream:
-            yield from _split(_chunks(stream, path.suffix), path)
+            yield from _chunks(stream, path.suffix)
     except FileNotFoundError:
         raise no_file(path) from None
     except IsADirectoryError:
@@ -88,6 +91,8 @@ def no_file(path: Path) -> CorpusError:
     advice = "check its path, and `data.root` if a recipe names it"
     if packed is not None:
         advice = f"{path.name}{packed} is there: name that in `data`, or unpack it"
+    elif path.name.startswith("dev."):
+        advice += "; if you have no dev text, `dragoman split` divides what you have"
     return CorpusError(f"there is no file {path}; {advice}")
 
 

@@ -143,6 +143,18 @@ class JsonSettings(BaseCorpusSettings):
         return self.document is not None
 
 
+class TmxSettings(BaseCorpusSettings):
+    """A translation memory in TMX: its units that have both languages."""
+
+    tmx: Path
+    """The file: plain, .gz, .xz or .zst."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The one file."""
+        return [self.tmx]
+
+
 class MonolingualSettings(BaseCorpusSettings):
     """Sentences of one language, one per line, for language models; each is its own translation."""
 
@@ -180,6 +192,7 @@ KINDS: dict[str, type[BaseCorpusSettings]] = {
     "tsv": TsvSettings,
     "jsonl": JsonSettings,
     "json": JsonSettings,
+    "tmx": TmxSettings,
     "phrasebook": PhrasebookSettings,
     "text": MonolingualSettings,
     "source": LinesSettings,
@@ -197,12 +210,14 @@ def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
             return kind.model_validate(value)
     given = f"`{'`, `'.join(map(str, value))}`" if value else "nothing"
     raise ValueError(
-        f"a corpus is given by `source` and `target`, by `tsv`, by `jsonl`, by `text` or by `phrasebook`, but one has {given}"
+        "a corpus is given by `source` and `target`, by `tsv`, by `jsonl`, by `tmx`, by `text` or by `phrasebook`, but one has "
+        f"{given}"
     )
 
 
 CorpusSettings = Annotated[
-    LinesSettings | TsvSettings | JsonSettings | MonolingualSettings | PhrasebookSettings, WrapValidator(_choose)
+    LinesSettings | TsvSettings | JsonSettings | TmxSettings | MonolingualSettings | PhrasebookSettings,
+    WrapValidator(_choose),
 ]
 """One corpus; its keys name its kind."""
 

@@ -74,7 +74,9 @@ class RepeatedSources(Remembering):
 
     name = "repeated-source"
     what = "is an earlier source with another translation"
-    advice = "fine in training; when you split the corpus, keep pairs with the same source together (`hold_out` does)"
+    advice = (
+        "fine in training; when you split the corpus, keep pairs with the same source together (`dragoman split` does)"
+    )
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find known sources in pairs that are not copies."""

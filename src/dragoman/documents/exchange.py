@@ -9,6 +9,7 @@ from dragoman.documents.elements import Paragraph, mixed, paragraph
 from dragoman.documents.markup import Element, Token, decode_xml, encode_xml, tree, with_attribute
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
+from dragoman.tmx import short
 
 PAIRS = frozenset(["g", "pc", "mrk", "hi"])
 """Elements around text; all others are codes."""
@@ -182,12 +183,3 @@ class MemoryDocument:
 def language_of(element: Element) -> str:
     """Return the language of a variant, or of a part of a concept, without its region."""
     return short(element.attribute("xml:lang") or element.attribute("lang") or "")
-
-
-def short(language: str) -> str:
-    """Return a language without its region.
-
-    >>> short("en-US")
-    'en'
-    """
-    return re.split(r"[-_]", language)[0].lower()

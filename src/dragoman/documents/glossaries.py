@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dragoman.documents.exchange import language_of, short
+from dragoman.documents.exchange import language_of
 from dragoman.documents.markup import Element, decode_xml, decoded, tree
 from dragoman.errors import InputError, shorten
 from dragoman.regular_files import open_file
 from dragoman.text.glossary import Entry, Glossary
+from dragoman.tmx import short
 
 LARGEST = 64 << 20
 """Number of bytes beyond which a glossary is refused."""

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from dragoman.documents.elements import paragraph
-from dragoman.documents.exchange import PAIRS, language_of, short
-from dragoman.documents.markup import Element, decode_xml, tree
 from dragoman.documents.reading import content_of
 from dragoman.errors import InputError
+from dragoman.tmx import read_units, short
 
 NEAR = 0.75
 """Least similarity of a sentence that is offered: twice the characters in common, divided by those of both."""
@@ -179,16 +177,12 @@ def open_memory(path: Path, languages: tuple[str, str]) -> Memory:
 
 def read_tmx(path: Path, languages: tuple[str, str]) -> list[tuple[str, str]]:
     """Return the translations between two languages in a TMX file, without tags. InputError if there are none."""
-    text, _ = decode_xml(content_of(path), str(path))
-    source, target = short(languages[0]), short(languages[1])
-    found = []
-    for unit in (one for one in tree(text).elements() if one.name == "tu"):
-        variants = {language_of(one): one for one in unit.children if isinstance(one, Element) and one.name == "tuv"}
-        segments = [variants[one].child("seg") if one in variants else None for one in (source, target)]
-        texts = [paragraph(one, PAIRS).inline.segment.text for one in segments if one is not None]
-        if len(texts) == 2:
-            found.append((texts[0], texts[1]))
+    try:
+        found = [pair for unit in read_units([content_of(path)]) if (pair := unit.pair(*languages)) is not None]
+    except ValueError as error:
+        raise InputError(f"{path} {error}") from None
     if not found:
+        source, target = short(languages[0]), short(languages[1])
         raise InputError(f"{path} has no translations from `{source}` into `{target}`; give a TMX file that does")
     return found
 

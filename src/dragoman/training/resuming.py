@@ -20,7 +20,7 @@ MAY_CHANGE = frozenset(
 SECTIONS_THAT_MAY_CHANGE = ("about", "decoding")
 """Sections of a recipe that may differ when a run is resumed: training does not read them."""
 
-LOCATIONS = frozenset({"source", "target", "documents", "links", "tsv", "jsonl", "text"})
+LOCATIONS = frozenset({"source", "target", "documents", "links", "tsv", "jsonl", "tmx", "text"})
 """Settings of a corpus that locate a file; the files themselves are compared by their checksums."""
 
 FILE = "a file"
