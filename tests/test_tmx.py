@@ -94,3 +94,19 @@ def test_a_region_decides_where_there_are_several(languages: tuple[str, str], pa
 def test_what_is_no_tmx_file_is_refused(content: str, message: str):
     with pytest.raises(ValueError, match=message):
         list(read_units([content.encode()]))
+
+
+@pytest.mark.parametrize("begin", ["<!-- ", "<tu a='", "<?x "])
+def test_a_tag_without_an_end_is_refused_before_it_takes_time(begin: str):
+    pieces = iter([f"<tmx>\n{begin}".encode(), *[b"a" * (1 << 18)] * 1000])
+    with pytest.raises(ValueError, match=r"a tag or a comment of more than 4 MiB \(line 2\); remove it"):
+        list(read_units(pieces))
+    assert len(list(pieces)) == 1000 - 16
+
+
+def test_a_long_comment_is_no_fault():
+    comment = f"<!-- {'a' * (1 << 21)} -->\n"
+    assert [one.texts for one in read(comment, unit(en="a"), comment, comment, unit(en="b"))] == [
+        {"en": "a"},
+        {"en": "b"},
+    ]

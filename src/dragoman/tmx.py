@@ -10,6 +10,8 @@ DEEPEST = 500
 """Maximum number of elements inside one another."""
 LONGEST_UNIT = 1 << 24
 """Maximum number of characters in the texts of one unit."""
+LONGEST_TAG = 1 << 22
+"""Maximum number of bytes of a tag or a comment that comes in pieces: expat reads it from its start with each of them."""
 _AROUND_TEXT = frozenset(["hi", "g", "pc", "mrk"])
 """Elements in a segment that surround text; what the others contain are codes of the program that the text is from."""
 
@@ -76,7 +78,7 @@ class _Parser:
         self._unit = Unit(0, {})
         self._language = ""
         self._text: list[str] | None = None
-        self._size = self._codes = 0
+        self._size = self._codes = self._fed = 0
 
     def feed(self, chunk: bytes, *, last: bool = False) -> list[Unit]:
         """Read a piece and return the units that end in it."""
@@ -87,6 +89,11 @@ class _Parser:
                 f"is not well-formed XML (line {error.lineno}: {expat.ErrorString(error.code)}); save it again with the "
                 "program it is from"
             ) from None
+        self._fed += len(chunk)
+        if self._fed - self._expat.CurrentByteIndex > LONGEST_TAG:
+            raise ValueError(
+                f"has a tag or a comment of more than {LONGEST_TAG >> 20} MiB (line {self._expat.CurrentLineNumber}); remove it"
+            )
         units, self._units = self._units, []
         return units
 
