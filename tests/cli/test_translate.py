@@ -150,3 +150,12 @@ def test_a_glossary_that_cannot_be_read_is_refused(trained: Trained, terms):
     found = dragoman("translate", trained("rnn"), "--glossary", terms, stdin=LINES)
     assert found.code == 2
     assert f"{terms}, line 2" in found.errors
+
+
+def test_lines_of_several_sentences_are_counted_once_at_the_end(trained: Trained):
+    lines = "One. Two.\nOne. Two. Three.\nMr. A. Smith left.\nOne! Two? Three. Four.\n"
+    found = dragoman("translate", trained("rnn"), stdin=lines)
+    assert len(found.lines) == 4 and found.errors.count("sentences or more") == 1
+    assert "Lines with 3 sentences or more: 2, the first is line 2. A model that learned" in found.errors
+    assert "dragoman translate RUN FILE.txt -o OUT.txt" in found.errors
+    assert "sentences or more" not in dragoman("translate", trained("rnn"), stdin="One. Two.\n").errors

@@ -17,6 +17,9 @@ from dragoman.cli.translations import Shown, Watch, assessing_engine, check_repo
 if TYPE_CHECKING:
     from dragoman.text.frames import Between
 
+SEVERAL = 3
+"""A line of so many sentences is a paragraph, which a model of single sentences translates poorly."""
+
 
 def translate(
     runs: Annotated[
@@ -84,6 +87,7 @@ def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: "Between
     numbered = translator.settings.n_best > 1
     number = 0
     before: list[str] = []
+    paragraphs: list[int] = []
     for chunk in standard_input(CHUNK):
         _note_all(translator.remarks(chunk, first=number + 1))
         lines = [*before, *chunk]
@@ -100,9 +104,27 @@ def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: "Between
         for index, best in enumerate(translations, number):
             for translation in (best, *best.alternatives):
                 print(shown.line(index, translation, view=translator.view, numbered=numbered))
+        paragraphs += [place for place, line in enumerate(chunk, number + 1) if _is_paragraph(line, to.source)]
         number += len(chunk)
         print(end="", flush=True)
     watch.conclude()
+    if paragraphs:
+        note(
+            f"Lines with {SEVERAL} sentences or more: {len(paragraphs):,}, the first is line {paragraphs[0]:,}. A model that "
+            "learned from single sentences may leave some out; this translates sentence by sentence: dragoman translate RUN "
+            "FILE.txt -o OUT.txt"
+        )
+
+
+def _is_paragraph(line: str, language: str | None) -> bool:
+    """Tell whether a line has several sentences.
+
+    >>> _is_paragraph("Dr. Ha left. Why? He was ill.", "en"), _is_paragraph("Dr. Ha left ... at 3 p.m.", "en")
+    (True, False)
+    """
+    from dragoman.text.segments import segments
+
+    return len(segments(line, language=language)) >= SEVERAL
 
 
 def _note_all(remarks: list[str]) -> None:
