@@ -101,7 +101,11 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "moe": {"model": small("moe, noisy"), "text": {"kind": "characters"}},
     "convs2s": {"model": small("convs2s dot"), "data.train": [{"jsonl": "a.jsonl"}]},
-    "bytenet": {"model": small("bytenet"), "training": {"consistency": {"kind": "r_drop"}}},
+    "bytenet": {
+        "model": small("bytenet"),
+        "training": {"consistency": {"kind": "r_drop"}},
+        "data.train": [{"tmx": "a.tmx"}],
+    },
     "transformer": {
         "model": {**SMALL, "kind": "transformer", "encoder_layers": 1, "decoder_layers": 1, "tied": "target"}
         | {"window": {"kind": "monotonic", "reach": 1}, "experts": {"experts": 3, "active": 1}},
@@ -147,6 +151,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a.tsv").write_text("".join(f"{line}\t{line}\n" for line in SENTENCES), encoding="utf-8")
     rows = "".join(f'{{"en": "{line}", "vi": "{line}"}}\n' for line in SENTENCES)
     (folder / "a.jsonl").write_text(rows, encoding="utf-8")
+    sides = [
+        f'<tuv xml:lang="en"><seg>{line}</seg></tuv><tuv xml:lang="vi"><seg>{line}</seg></tuv>' for line in SENTENCES
+    ]
+    (folder / "a.tmx").write_text(f"<tmx><body><tu>{'</tu><tu>'.join(sides)}</tu></body></tmx>", encoding="utf-8")
     (folder / "labelled.tsv").write_text("\n".join(documents(60)) + "\n", encoding="utf-8")
     return folder
 

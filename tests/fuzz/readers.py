@@ -42,6 +42,9 @@ LINES = {
     "links": "0-0 1-1 2p2\n0-1\n\n0-0\n",
     "pairs.tsv": "I love cats.\tTôi yêu mèo.\ta\nThe dog\tCon chó\tb\n",
     "pairs.jsonl": '{"en": "cats", "vi": "mèo", "d": "a"}\n{"translation": {"en": "a dog", "vi": "chó"}, "d": 1}\n',
+    "pairs.tmx": '<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4"><header srclang="en"/><body>\n'
+    '<tu><tuv xml:lang="en-US"><seg>I &lt;3 <hi>ca<ph>x</ph>ts</hi>&nbsp;.</seg></tuv><tuv lang="vi"><seg>mèo</seg></tuv></tu>\n'
+    '<tu><tuv xml:lang="vi"><seg><![CDATA[chó]]></seg></tuv><tuv xml:lang="EN"><seg>a dog</seg></tuv></tu></body></tmx>',
     "text.txt": "One sentence.\nAnd another &amp; one.\n",
     "labels.tsv": "good\tI like it. Much.\nbad\tI do not.\n",
 }
@@ -58,6 +61,7 @@ CORPORA: Mapping[str, dict[str, Any]] = {
     "links": {"source": "train.en", "target": "train.vi", "links": "links"},
     "pairs.tsv": {"tsv": "pairs.tsv", "document": 2},
     "pairs.jsonl": {"jsonl": "pairs.jsonl", "document": "d"},
+    "pairs.tmx": {"tmx": "pairs.tmx"},
     "text.txt": {"text": "text.txt"},
 }
 
