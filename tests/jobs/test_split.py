@@ -48,7 +48,7 @@ def test_every_pair_is_in_one_part_and_in_order(tmp_path: Path):
     corpora = sentences(400)[:300], sentences(400)[300:]
     done = split(laid_out(tmp_path, *corpora), tmp_path / "out")
     found = parts(done)
-    assert done.counts == (360, 20, 20) and [len(one) for one in found.values()] == [360, 20, 20]
+    assert done.counts == (320, 40, 40) and [len(one) for one in found.values()] == [320, 40, 40]
     pairs = [*corpora[0], *corpora[1]]
     assert sorted([*chain.from_iterable(found.values())]) == sorted(pairs)
     for part in found.values():
@@ -76,15 +76,17 @@ def test_the_same_pairs_are_held_out_in_any_order_and_process(tmp_path: Path):
     first = parts(split(laid_out(tmp_path, pairs), tmp_path / "one"))
     second = parts(split(laid_out(tmp_path, pairs[::-1]), tmp_path / "two"))
     assert {name: sorted(some) for name, some in first.items()} == {name: sorted(some) for name, some in second.items()}
-    assert first["dev"][0] == ("the fbbddadgbebb", "le aaefhhcbfbcc")
+    assert ("the ccfebecdcafd" in dict(first["dev"])) and ("the ccfebecdcafd" not in dict(first["test"])), (
+        "of any process"
+    )
 
 
 def test_pairs_with_an_empty_side_are_left_out_and_counted(tmp_path: Path):
     pairs = [*sentences(100), ("alone", ""), (" ", "seul"), ("", "")]
     done = split(laid_out(tmp_path, pairs), tmp_path / "out")
-    assert (done.counts, done.blank) == ((90, 5, 5), 3)
+    assert (done.counts, done.blank) == ((80, 10, 10), 3)
     assert str(done) == (
-        f"{tmp_path / 'out'} has 90 pairs in train, 5 pairs in dev and 5 pairs in test, none of which shares a sentence with "
+        f"{tmp_path / 'out'} has 80 pairs in train, 10 pairs in dev and 10 pairs in test, none of which shares a sentence with "
         "another pair; 3 pairs with an empty side left out."
     )
 
@@ -95,8 +97,9 @@ def test_without_test_there_is_no_file_of_it(tmp_path: Path):
     assert "in test" not in str(done) and done.counts == (93, 7, 0)
 
 
-def test_the_usual_sizes_have_a_limit(tmp_path: Path):
-    assert split(laid_out(tmp_path, sentences(30_000)), tmp_path / "out").counts == (28_000, 1000, 1000)
+@pytest.mark.parametrize(("pairs", "held"), [(10, 1), (1500, 150), (3000, 200), (5000, 250), (30_000, 1000)])
+def test_the_usual_sizes(pairs: int, held: int, tmp_path: Path):
+    assert split(laid_out(tmp_path, sentences(pairs)), tmp_path / "out").counts == (pairs - 2 * held, held, held)
 
 
 def test_where_most_pairs_repeat_another_half_of_the_rest_is_kept_for_training(tmp_path: Path):
@@ -119,11 +122,11 @@ def test_a_line_break_in_a_sentence_does_not_end_its_line(tmp_path: Path):
 def test_too_little_text_is_refused_and_nothing_written(tmp_path: Path):
     for count, sizes, message in (
         (
-            19,
+            9,
             {},
-            r"0\.tsv has 19 pairs with text on both sides, of which 19 share no sentence with another, too few for some in",
+            r"0\.tsv has 9 pairs with text on both sides, of which 9 share no sentence with another, too few for some in",
         ),
-        (100, {"dev": 50}, "too few for 50 in dev and 5 in test"),
+        (100, {"dev": 50}, "too few for 50 in dev and 10 in test"),
     ):
         with pytest.raises(CorpusError, match=message):
             split(laid_out(tmp_path, sentences(count)), tmp_path / "out", **sizes)

@@ -22,7 +22,8 @@ def split(
     source_language: SourceLanguage = None,
     to: TargetLanguage = None,
     dev: Annotated[
-        int | None, typer.Option(min=1, help="Pairs of dev. [default: a twentieth of all, at most 1,000]")
+        int | None,
+        typer.Option(min=1, help="Pairs of dev. [default: a twentieth of all, 200 to 1,000, but at most a tenth]"),
     ] = None,
     test: Annotated[int | None, typer.Option(min=0, help="Pairs of test. [default: as many as of dev]")] = None,
 ) -> None:

@@ -17,10 +17,8 @@ from dragoman.doctor.chunk import Chunk, chunks
 from dragoman.doctor.hashes import Hashes
 from dragoman.errors import CorpusError, InputError, SettingsError, number_of
 
-HELD = 1000
-"""Default number of pairs of dev, and of test."""
-SMALLEST_SHARE = 20
-"""Dev and test each have at most one pair in so many by default."""
+HELD, FEWEST = 1000, 200
+"""Default number of pairs of dev, and of test: at most, and at least where that is no more than a tenth of all."""
 PARTS = ("train", "dev", "test")
 _LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
 _LEFT_OUT = len(PARTS)
@@ -56,8 +54,8 @@ def split(
 
     Dev and test are drawn by a hash from the pairs that have neither side in common with another pair (case, digits,
     punctuation and spaces do not count): a model has not seen them in training, and no training pair is lost. By default each
-    has a twentieth of all pairs, at most 1,000, and at most a quarter of such pairs. The corpora are read twice; memory grows
-    by 20 bytes a pair. CorpusError if they cannot be read or have too few such pairs.
+    has a twentieth of all pairs, at most 1,000 (a tenth for up to 200), and at most a quarter of such pairs. The corpora are read
+    twice; memory grows by 20 bytes a pair. CorpusError if they cannot be read or have too few such pairs.
     """
     for name, count in (("dev", dev), ("test", test)):
         if count is not None and count < (name == "dev"):
@@ -111,7 +109,7 @@ def _parts(
         _, numbers, counts = np.unique(side, return_inverse=True, return_counts=True)
         alone &= counts[numbers] == 1
     candidates = np.flatnonzero(alone)
-    usual = min(HELD, len(filled) // SMALLEST_SHARE, len(candidates) // 4)
+    usual = min(HELD, max(len(filled) // 20, min(FEWEST, len(filled) // 10)), len(candidates) // 4)
     dev, test = (usual if one is None else one for one in wanted)
     if not dev or dev + test > len(candidates) // 2:
         raise CorpusError(
