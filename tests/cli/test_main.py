@@ -1,6 +1,7 @@
 """Exit codes and streams of the command line, as a shell sees them."""
 
 import os
+import re
 import select
 import signal
 from pathlib import Path
@@ -226,3 +227,8 @@ def test_the_help_of_every_command_is_whole_on_a_line(group: tuple[str, ...]):
 def test_an_unknown_command_is_refused_with_the_nearest_name():
     found = dragoman("translat")
     assert found.code == 2 and "'translate'" in found.errors
+
+
+def test_the_version_is_printed() -> None:
+    found = dragoman("--version")
+    assert found.code == 0 and re.fullmatch(r"dragoman \S+ \(Python 3\.\S+, torch \S+\)", found.output.strip())

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.tiny import MODELS, Trained, dragoman
+from tests.tiny import MODELS, Trained, dragoman, refusal
 
 from dragoman.cli import translate
 
@@ -159,3 +159,14 @@ def test_lines_of_several_sentences_are_counted_once_at_the_end(trained: Trained
     assert "Lines with 3 sentences or more: 2, the first is line 2. A model that learned" in found.errors
     assert "dragoman translate RUN FILE.txt -o OUT.txt" in found.errors
     assert "sentences or more" not in dragoman("translate", trained("rnn"), stdin="One. Two.\n").errors
+
+
+def test_a_sentence_in_the_place_of_a_run_is_led_to_standard_input(trained: Trained, tmp_path):
+    run = trained("rnn")
+    message = refusal("translate", run, "I love cats.")
+    assert "there is no run I love cats.; sentences come from standard input" in message
+    assert f"`echo 'I love cats.' | dragoman translate {run}`" in message
+    file = tmp_path / "new.en"
+    file.write_text("No.\n", encoding="utf-8")
+    message = refusal("translate", run, file)
+    assert f"is a file, not a run; give sentences as `dragoman translate {run} < {file}`, or a document" in message

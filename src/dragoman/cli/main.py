@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -125,8 +125,22 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    """Print the versions of this program, Python and torch, and end."""
+    if wanted:
+        from dragoman.machine.provenance import versions
+
+        found = versions()
+        print(f"dragoman {found['dragoman']} (Python {found['python']}, torch {found['torch']})")
+        raise typer.Exit
+
+
 @app.callback()
-def dragoman() -> None:
+def dragoman(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Train, evaluate and inspect translators on your own parallel text."""
 
 

@@ -13,6 +13,7 @@ from dragoman.cli.loading import choose_languages
 from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import CHUNK, Languages, Search, Trust
 from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
+from dragoman.errors import InputError, shell_path, shorten
 
 if TYPE_CHECKING:
     from dragoman.text.frames import Between
@@ -62,6 +63,7 @@ def translate(
         asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
         return
+    _check_only_runs(runs)
     beside = n_best > 1 or trust.rescue or shown.assesses or trust.report is not None
     check_memory(computing, beside=beside)
     engine, device = computing.engine, computing.device
@@ -114,6 +116,21 @@ def _translate_lines(watch: Watch, shown: Shown, *, replaces: bool, to: "Between
             "learned from single sentences may leave some out; this translates sentence by sentence: dragoman translate RUN "
             "FILE.txt -o OUT.txt"
         )
+
+
+def _check_only_runs(paths: list[Path]) -> None:
+    """Raise InputError for a sentence or a file of sentences after a run, which standard input is for."""
+    for path in paths[1:]:
+        if path.is_file():
+            raise InputError(
+                f"{path} is a file, not a run; give sentences as `dragoman translate {shell_path(paths[0])} < "
+                f"{shell_path(path)}`, or a document with -o OUT"
+            )
+        if not path.exists():
+            raise InputError(
+                f"there is no run {shorten(str(path))}; sentences come from standard input: "
+                f"`echo {shell_path(shorten(str(path)))} | dragoman translate {shell_path(paths[0])}`"
+            )
 
 
 def _is_paragraph(line: str, language: str | None) -> bool:
