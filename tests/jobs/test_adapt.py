@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from tests.tiny import Trained, dragoman, refusal
 
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.jobs import translate_corpus
-from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
-from dragoman.jobs.mixing import General, general_of
+from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt, share_of
+from dragoman.jobs.mixing import in_folder, measured
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.jobs.verdict import judge
 from dragoman.runs.folder import open_run
@@ -186,11 +187,51 @@ def test_no_vocabulary_is_learned(trained: Trained, domain: Path, tmp_path: Path
     assert not any("learning the vocabulary" in one for one in listener.said), listener.said
 
 
-def test_more_pairs_of_a_general_corpus_are_mixed_in_than_translations(trained: Trained, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("minutes", "pairs", "share"),
+    [
+        (30, 5_000, 0.9),  # 5 passes are 500,000 of 9,000,000 tokens
+        (30, 15_000, 0.83),
+        (30, 20_000, 0.78),
+        (30, 100_000, 0.75),
+        (5, 5_000, 0.75),
+        (10, 5_000, 0.83),
+    ],
+)
+def test_more_general_pairs_are_mixed_in_where_there_is_time(
+    minutes: float, pairs: int, share: float, trained: Trained
+) -> None:
     run = open_run(trained("transformer"))
-    assert AdaptationSettings().share(general_of(run, None)) == 0.75
-    assert AdaptationSettings().share(General(None, None)) == 0.5
-    assert AdaptationSettings(mix=0.0).share(general_of(run, None)) == 0.0
+    known = replace(run, manifest={**run.manifest, "cost": {"tokens": 50_000, "seconds": 10.0}})
+    assert share_of(known, pairs, 20.0, minutes=minutes) == share
+    for unknown in ({}, {"tokens": 0, "seconds": 0.0}):
+        assert share_of(replace(run, manifest={**run.manifest, "cost": unknown}), pairs, 20.0, minutes=minutes) == 0.75
+
+
+def test_the_share_of_general_pairs_depends_on_where_they_come_from(
+    trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    base = trained("transformer")
+    for name, given, share in (
+        (
+            "own",
+            {},
+            share_of(open_run(base), *measured(open_run(base), in_folder(open_run(base), domain)), minutes=30.0),
+        ),
+        ("none", {"mix": 0.0}, 0.0),
+        ("translated", {"general": texts(tmp_path / "general", train=0)}, 0.5),
+    ):
+        adapt(base, domain, tmp_path / name, settings=few(**given))
+        assert open_run(tmp_path / name).manifest["adapted"]["mix"] == share
+
+
+def test_an_adaptation_is_resumed_with_the_texts_that_it_has(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    base, out = trained("transformer"), tmp_path / "run"
+    adapt(base, domain, out, settings=few(mix=0.6))
+    adapt(base, domain, out, settings=few(minutes=60.0), resume=True)
+    assert open_run(out).manifest["adapted"]["mix"] == 0.6
+    with pytest.raises(InputError, match="`mix` differs"):
+        adapt(base, domain, out, settings=few(mix=0.7), resume=True)
 
 
 @pytest.mark.parametrize("given", [{"mix": 1.0}, {"mix": float("nan")}, {"minutes": 0.0}, {"minutes": float("inf")}])

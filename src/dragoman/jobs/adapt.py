@@ -27,6 +27,7 @@ from dragoman.jobs.mixing import (
     files_of,
     general_of,
     in_folder,
+    measured,
     pairs_of,
     section_of,
 )
@@ -67,8 +68,12 @@ IMPORTED_RATE = 5e-5
 """Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
 ADAPTERS_RATE = 5
 """How many times as fast adapters learn, which start from nothing."""
-CORPUS_SHARE, TRANSLATIONS_SHARE = 0.75, 0.5
-"""Default share of general pairs: of a corpus, and of translations by the base, which is most often large and slow to train."""
+LEAST_SHARE, LARGEST_SHARE = 0.75, 0.9
+"""Bounds of the default share of general pairs that come from a corpus."""
+ENOUGH_PASSES = 5
+"""Passes over the domain that the default share leaves time for."""
+TRANSLATIONS_SHARE = 0.5
+"""Default share of translations by the base, which is most often large and slow to train."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class AdaptationSettings:
     """Time of training; it may end earlier."""
     method: MethodName = "full"
     mix: float | None = None
-    """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `share`."""
+    """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `share_of`."""
     general: Path | None = None
     """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
     assignments: Sequence[str] = ()
@@ -91,12 +96,6 @@ class AdaptationSettings:
             raise SettingsError(f"`mix` is {self.mix}, but it must be a share from 0 to 0.9")
         if not (isfinite(self.minutes) and self.minutes > 0):
             raise SettingsError(f"`minutes` is {self.minutes}, but it must be a number above 0")
-
-    def share(self, general: General) -> float:
-        """Return the share of general pairs: `mix`, or else what suits where they come from."""
-        if self.mix is not None:
-            return self.mix
-        return TRANSLATIONS_SHARE if general.train is None else CORPUS_SHARE
 
 
 @for_one_process
@@ -123,7 +122,7 @@ def adapt(
     _check_base(base)
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
-    share = chosen.share(general)
+    share = _share(base, domain, general, chosen=chosen, mixed=Mixture.load(out / FOLDER) if resume else None)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
     _check_fit(base, first.data)
     with run_lock(out):
@@ -160,6 +159,31 @@ def adapt(
     if progress.finished and share:
         interpolate(out, say=listener.say)
     return progress
+
+
+def _share(
+    base: Run, domain: DataSettings, general: General, *, chosen: AdaptationSettings, mixed: Mixture | None
+) -> float:
+    """Return the share of general pairs: that which was asked for, or that of the texts that are `mixed` already."""
+    if chosen.mix is not None:
+        return chosen.mix
+    if mixed is not None:
+        return mixed.share
+    if general.train is None:
+        return TRANSLATIONS_SHARE
+    return share_of(base, *measured(base, domain), minutes=chosen.minutes)
+
+
+def share_of(base: Run, pairs: int, tokens: float, *, minutes: float) -> float:
+    """Return the share of general pairs that come from a corpus: as many as leave time for `ENOUGH_PASSES` over the domain.
+
+    The domain has so many `pairs` of so many `tokens` each. The time is reckoned by the speed at which the base was trained.
+    """
+    cost = base.manifest.get("cost", {})
+    if not cost.get("seconds") or not cost.get("tokens"):
+        return LEAST_SHARE
+    seen = cost["tokens"] / cost["seconds"] * 60 * minutes
+    return round(min(LARGEST_SHARE, max(LEAST_SHARE, 1 - ENOUGH_PASSES * pairs * tokens / seen)), 2)
 
 
 def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) -> Recipe:

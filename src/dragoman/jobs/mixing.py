@@ -198,6 +198,16 @@ def draw(pairs: Iterable[Pair], count: int) -> list[Pair]:
     return [pair for _, pair in sorted(drawn, key=lambda one: one[0])]
 
 
+def measured(run: Run, domain: DataSettings) -> tuple[int, float]:
+    """Return how many pairs a domain has, and the mean number of tokens on their longer sides."""
+    count, lengths = 0, list[int]()
+    for pair in pairs_of(domain, "train"):
+        count += 1
+        if len(lengths) < TEST:
+            lengths.append(1 + max(len(run.source.encode(pair.source)), len(run.target.encode(pair.target))))
+    return count, sum(lengths) / len(lengths)
+
+
 @dataclass(frozen=True)
 class Mixer:
     """Writes the texts of an adaptation of `run` into the folder `place`."""
@@ -209,7 +219,7 @@ class Mixer:
 
     def mix(self, domain: DataSettings, general: General) -> tuple[Mixture, list[CorpusTranslation]]:
         """Write all texts but what the base must translate, which is returned; `Mixture.save` may follow only then."""
-        pairs, tokens = self._measured(domain)
+        pairs, tokens = measured(self.run, domain)
         repeat = max(1, min(REPEATS, ENOUGH // pairs))
         wanted = round(pairs * repeat * self.share / (1 - self.share))
         corpora: dict[str, Tables] = {
@@ -247,17 +257,6 @@ class Mixer:
         other = [] if general.held is None else draw(pairs_of(general.held, "dev"), DEV)
         count = min(len(own), len(other)) if other else len(own)
         return self._write("domain-dev", own[:count]) + self._write("general-dev", other[:count])
-
-    def _measured(self, domain: DataSettings) -> tuple[int, float]:
-        """Return how many pairs the domain has, and the mean number of tokens on their longer sides."""
-        count, lengths = 0, list[int]()
-        for pair in pairs_of(domain, "train"):
-            count += 1
-            if len(lengths) < TEST:
-                lengths.append(
-                    1 + max(len(self.run.source.encode(pair.source)), len(self.run.target.encode(pair.target)))
-                )
-        return count, sum(lengths) / len(lengths)
 
     def _write(self, name: str, pairs: Sequence[Pair], wanted: int = 0) -> Tables:
         """Write pairs, a file for each direction; return them as corpora, repeated until they are as many as `wanted`."""
