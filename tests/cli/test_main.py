@@ -92,6 +92,7 @@ def test_wrong_usage_names_what_is_wrong(arguments, word):
     assert (found.code, found.output) == (2, "")
     assert word in found.errors
     assert "Traceback" not in found.errors
+    assert "Value error" not in found.errors
 
 
 def test_help_names_every_command():

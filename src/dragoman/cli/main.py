@@ -114,6 +114,14 @@ class Commands(TyperGroup):
             check_alone(f"`dragoman {cmd_name}`")
         return super().get_command(ctx, RENAMED.get(cmd_name, cmd_name))
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what is said of a wrong value does not begin with the kind of an error of Python."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
 
 app = typer.Typer(
     name="dragoman",
