@@ -64,6 +64,35 @@ def test_times_scores_and_dates_may_be_written_in_parts() -> None:
     assert lost_numbers(["1.200", "200"], ["200", "1,250"]) == ["1.200"]
 
 
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("earned 15 million dollars", "赚了1500万美元"),
+        ("收入 1500万 元", "15,000,000 yuan"),
+        ("another 777,000 fans", "hơn 777 ngàn người"),
+        ("giá 13 ngàn đô la", "for $13,000"),
+        ("phạt 1.750.000 đô la", "fined $1.75 million"),
+        ("a 60-million-dollar film", "ein Film für 60.000.000 Dollar"),
+        ("kostet 2 500 000 Euro", "2.5 millions"),
+        ("0.5 million people", "500 000 người"),
+        ("$21bn", "21 млрд"),
+        ("120 тысяч человек", "120,000 people"),
+        ("150 Tausend", "150k"),
+    ],
+)
+def test_thousands_and_millions_may_be_in_other_units(source: str, target: str) -> None:
+    assert lost_numbers(source.split(), target.split()) == []
+    assert lost_numbers(target.split(), source.split()) == []
+
+
+def test_a_number_is_not_kept_by_zeros_without_a_unit_or_by_a_unit_of_another_number() -> None:
+    assert lost_numbers(["1500", "dollars"], ["150", "đô", "la"]) == ["1500"]
+    assert lost_numbers(["15", "million", "in", "1500"], ["16", "triệu"]) == ["15", "1500"]
+    assert lost_numbers(["15", "million"], ["16", "triệu", "150"]) == lost_numbers(["15", "million"], []) == ["15"]
+    assert lost_numbers(["150", "people"], ["1500", "triệu"]) == ["150"]
+    assert lost_numbers(["1500", "people"], ["150", "millimetres"]) == ["1500"]
+
+
 def test_numbers_are_the_same_in_the_digits_of_any_script() -> None:
     assert lost_numbers(["1998", "12,000"], ["١٩٩٨", "١٢٬٠٠٠"]) == []
     assert lost_numbers(["１９９８年"], ["1998"]) == lost_numbers(["12", "000"], ["१२,०००"]) == []

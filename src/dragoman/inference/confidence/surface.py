@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from dragoman.text.glossary import ALONE
@@ -16,6 +17,8 @@ ALIKE = 4
 """Names that begin with as many equal letters count as the same: many languages inflect them."""
 LONGEST_REPEAT = 4
 """Longest n-gram whose repetitions are counted."""
+GROUP = 3
+"""Digits between the separators of thousands."""
 TITLES = frozenset(["mr", "mrs", "ms", "dr"])
 """English titles; a full stop after one ends no sentence."""
 TRANSLATED = TITLES | {
@@ -31,6 +34,10 @@ _NUMBER = re.compile("\\d+(?:[.,:'’\u00a0\u202f\u066b\u066c]\\d+)*")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
 _IN_PARTS = re.compile(r"\d+(?::\d+)+|\d{1,2}\.\d{1,2}\.\d{2,4}")
 """A time, score or date, whose parts a translation may write apart: 14:30 is 14h30 in French."""
+_STEMS = "thousand|million|billion|trillion|milliard|tausend|mill[oó]n|miliard|milion|тысяч|миллион|миллиард"
+_UNITS = "k|bn|mio|mrd|mil|mila|mille|nghìn|ngàn|triệu|tỷ|tỉ|vạn|тыс|млн|млрд"
+_SCALE = re.compile(rf"[ \u00a0\u202f-]?(?:(?:{_STEMS})\w*|(?:{_UNITS})\b|[千万萬億亿兆천만억])", re.IGNORECASE)
+"""What makes thousands or millions of the number before it."""
 _STROKES = str.maketrans("đðłøħŧı", "ddlohti")
 """Letters that Unicode does not divide into a letter and an accent."""
 _SENTENCE_END = re.compile(r"[.!?:;…\"„“”«»()–—-]$")
@@ -95,7 +102,7 @@ def numbers(words: Iterable[str]) -> list[str]:
 def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
     """Return the words of the source with a number that the translation does not have; spaces may group its thousands.
 
-    The parts of a time, score or date may be apart.
+    The parts of a time, score or date may be apart, and thousands, millions and so on may be written out or in other units.
 
     >>> lost_numbers("im Jahr 1998 um 3".split(), "in the year".split())
     ['1998']
@@ -103,23 +110,66 @@ def lost_numbers(source: Sequence[str], target: Sequence[str]) -> list[str]:
     []
     >>> lost_numbers("at 14:30 or 06:00".split(), "lúc 14 giờ 30 hoặc 6 giờ".split())
     []
+    >>> lost_numbers("15 million of 930,000".split(), "930 nghìn 1500万".split())
+    []
     """
-    known, groups = {*numbers(target), *_grouped(target).values(), *_parts(target)}, _grouped(source)
+    known, groups = _Known.of(source, target), _grouped(source)
     return [word for place, word in enumerate(source) if _is_lost(word, groups.get(place), known)]
 
 
-def _is_lost(word: str, group: str | None, known: set[str]) -> bool:
+@dataclass(frozen=True)
+class _Known:
+    """The numbers of a translation."""
+
+    numbers: frozenset[str]
+    """Their digits, and those of the parts of times, scores and dates."""
+    scaled: frozenset[str]
+    """The digits, without zeros around them, of thousands, millions and so on that the source has too; one side has a unit."""
+
+    @classmethod
+    def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Known":
+        """Collect them."""
+        (counted, written), (given, spelled) = _thousands(target), _thousands(source)
+        every = frozenset([*numbers(target), *_grouped(target).values(), *_parts(target)])
+        return cls(every, frozenset(counted & (given | spelled) | given & written))
+
+    def has(self, digits: str) -> bool:
+        """Tell whether a number is among them."""
+        return digits in self.numbers or _significant(digits) in self.scaled
+
+
+def _is_lost(word: str, group: str | None, known: _Known) -> bool:
     """Tell whether a word has a number, or is part of one in `group`, that is not known."""
     if group is None:
         return not all(_is_kept(number, known) for number in _NUMBER.findall(word))
-    return group not in known and _digits(word) not in known
+    return not known.has(group) and _digits(word) not in known.numbers
 
 
-def _is_kept(number: str, known: set[str]) -> bool:
+def _is_kept(number: str, known: _Known) -> bool:
     """Tell whether a number is known as a whole or by its parts, or too small to be missed."""
     whole = _digits(number)
-    in_parts = _IN_PARTS.fullmatch(number) is not None and known.issuperset(_parts([number]))
-    return in_parts or whole in known or not _is_large(whole)
+    in_parts = _IN_PARTS.fullmatch(number) is not None and known.numbers.issuperset(_parts([number]))
+    return in_parts or known.has(whole) or not _is_large(whole)
+
+
+def _thousands(words: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the digits, without zeros around them, of numbers before a unit such as a million, and of numbers above 999.
+
+    >>> [sorted(some) for some in _thousands("0.5 million von 1.200 Tausend, 1500万; 20 or 6000, 70 000".split())]
+    [['12', '15', '5'], ['6', '7']]
+    """
+    text, counted, written = " ".join(words), set[str](), set[str]()
+    for number in (*_NUMBER.finditer(text), *_THOUSANDS.finditer(text)):
+        if _SCALE.match(text, number.end()):
+            counted.add(_significant(number[0]))
+        elif len(_digits(number[0])) > GROUP:
+            written.add(_significant(number[0]))
+    return counted, written
+
+
+def _significant(number: str) -> str:
+    """Return the digits of a number without the zeros around them."""
+    return _digits(number).strip("0")
 
 
 def _parts(words: Iterable[str]) -> list[str]:
