@@ -90,6 +90,11 @@ def test_where_the_corpus_is_gone_the_base_translates_and_resumes_where_it_was_k
         adapt(base, domain, out, settings=few())
     with pytest.raises(InputError, match=r"`mix` differs"):
         adapt(base, domain, out, settings=few(mix=0.4), resume=True)
+    table = (base / "recipe.yaml").read_text(encoding="utf-8")
+    (base / "recipe.yaml").write_text(table.replace("max_words: 250", "max_words: 200"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"`filters` differs"):
+        adapt(base, domain, out, settings=few(), resume=True)
+    (base / "recipe.yaml").write_text(table, encoding="utf-8")
     told: list[TranslationProgress] = []
     adapt(base, domain, out, settings=few(), resume=True, listener=listener, report=told.append)
     assert [one.sentences for one in told] == [40]

@@ -3,10 +3,11 @@
 import json
 from math import inf, nan
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
-from tests.tiny import Trained, recipe
+from tests.tiny import Trained, edited, recipe
 
 from dragoman.data.corpus import read_pairs
 from dragoman.data.settings import TsvSettings
@@ -103,6 +104,15 @@ def test_a_killed_job_continues_with_the_same_result(
     backtranslate(run, text, out, settings=settings, resume=True, report=lambda one: told.append(one.sentences))
     assert told == [4] and [row[:2] for row in rows(out)] == [row[:2] for row in rows(whole)]
     assert [float(row[2]) for row in rows(out)] == pytest.approx([float(row[2]) for row in rows(whole)], abs=1e-3)
+
+
+def test_a_job_is_not_continued_with_other_filters(trained: Trained, text: Path, tmp_path: Path) -> None:
+    run, out = edited(trained("rnn", *BACK), tmp_path / "run"), tmp_path / "pairs.tsv"
+    translated(run, text, out)
+    rmtree(run)
+    edited(trained("rnn", *BACK), run, data={"filters": {"max_words": 2}})
+    with pytest.raises(InputError, match=r"`filters` differs"):
+        translated(run, text, out, resume=True)
 
 
 def test_only_the_same_work_is_continued(trained: Trained, text: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -149,6 +149,36 @@ def test_only_the_same_translating_is_gone_on_with(trained: Trained, tmp_path: P
         distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(n_best=2))
     with pytest.raises(InputError, match=r"`decoding` differs"):
         distill([teacher], student, tmp_path / "run", resume=True, teaching=DistillationSettings(decoding={"beam": 2}))
+
+
+@pytest.mark.parametrize("name", ["filters", "corpora"])
+def test_translating_does_not_go_on_with_other_sentences(
+    trained: Trained, tmp_path: Path, student: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def stop(where: TranslationProgress) -> None:
+        raise Killed
+
+    monkeypatch.setattr(translate_corpus, "CHUNK", 32)
+    run, out = trained("rnn", *TEACHER), tmp_path / "run"
+    one, other = {"phrasebook": "train", "pairs": 40}, {"phrasebook": "train", "pairs": 40, "seed": 2}
+    teacher = edited(run, tmp_path / "teacher", data={"train": [one, other]})
+    with pytest.raises(Killed):
+        distill([teacher], student, out, report=stop)
+    about = (out / FOLDER / "teacher.json").read_text(encoding="utf-8")
+    rmtree(teacher)
+    edited(
+        run,
+        teacher,
+        data={"train": [one, other], "filters": {"max_words": 5}} if name == "filters" else {"train": [other, one]},
+    )
+    with pytest.raises(InputError, match=rf"`{name}` differs"):
+        distill([teacher], student, out, resume=True)
+    rmtree(teacher)
+    edited(run, teacher, data={"train": [one, other]})
+    earlier = {key: value for key, value in json.loads(about).items() if key not in ("filters", "corpora")}
+    (out / FOLDER / "teacher.json").write_text(json.dumps(earlier), encoding="utf-8")  # as earlier releases wrote it
+    distill([teacher], student, out, resume=True)
+    assert (out / FOLDER / "teacher.json").read_text(encoding="utf-8") == about
 
 
 def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, tmp_path: Path, student: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_killed_job_continues_with_the_same_result(
     runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translate_corpus, "CHUNK", 16)
+    runs = [copytree(runs[0], tmp_path / "first"), runs[1]]
     whole, part = tmp_path / "whole", tmp_path / "part"
     diversify(runs, whole)
     reports: list[TranslationProgress] = []
@@ -98,6 +99,12 @@ def test_a_killed_job_continues_with_the_same_result(
         diversify(runs, part)
     with pytest.raises(InputError, match=r"`decoding` differs"):
         diversify(runs, part, decoding={"beam": 2}, resume=True)
+    table = (runs[0] / "recipe.yaml").read_text(encoding="utf-8")
+    other = edited(runs[0], tmp_path / "other", data={"filters": {"max_words": 4}}) / "recipe.yaml"
+    (runs[0] / "recipe.yaml").write_text(other.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"`filters` differs"):
+        diversify(runs, part, resume=True)
+    (runs[0] / "recipe.yaml").write_text(table, encoding="utf-8")
     diversify(runs, part, resume=True)
     for file in sorted(whole.glob("*.jsonl")):
         assert file.read_bytes() == (part / file.name).read_bytes()

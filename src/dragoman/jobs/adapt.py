@@ -37,6 +37,7 @@ from dragoman.jobs.translate_corpus import (
     Report,
     check_lengths,
     count,
+    kept_of,
     load_translator,
     remember,
     translate_corpora,
@@ -305,6 +306,7 @@ def _origin(base: Run, paths: Sequence[Path], method: MethodName, *, share: floa
         "mix": share,
         "data": {str(path): files.of(path) for path in paths},
         "decoding": base.recipe.decoding.model_dump(mode="json"),
+        **kept_of(base.recipe.data),
     }
 
 

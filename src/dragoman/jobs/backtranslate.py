@@ -18,6 +18,7 @@ from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
     check_plain,
+    kept_of,
     load_translator,
     origin,
     remember,
@@ -113,7 +114,8 @@ def backtranslate(
     _check_new(out, resume=resume)
     lines = partial(_lines, run, translator.models[0].source_positions, text)
     with run_lock(work):
-        remember(work / ORIGIN, origin([folder], translator, [text]), resume=resume)
+        about = origin([folder], translator, [text]) | kept_of(run.recipe.data)
+        remember(work / ORIGIN, about, resume=resume)
         corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl")
         translate_corpora(translator, [corpus], lambda best, _: [best], report=report or (lambda _: None))
         summary = FilterSummary()

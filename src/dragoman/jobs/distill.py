@@ -23,6 +23,7 @@ from dragoman.jobs.translate_corpus import (
     check_files,
     check_lengths,
     count,
+    kept_of,
     load_translator,
     origin,
     remember,
@@ -171,7 +172,7 @@ def _teacher(
     """Return what the translations depend on, for the manifest and for resuming."""
     data = teacher.recipe.data
     files = (path for corpus in data.train for path in corpus_files(corpus, data))
-    return asdict(teaching) | origin(runs, translator, files)
+    return asdict(teaching) | origin(runs, translator, files) | kept_of(data, data.train)
 
 
 def choose(translation: Translation, reference: str, teaching: DistillationSettings) -> list[Translation]:

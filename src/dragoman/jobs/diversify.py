@@ -19,6 +19,7 @@ from dragoman.jobs.translate_corpus import (
     check_files,
     check_lengths,
     count,
+    kept_of,
     load_translator,
     origin,
     remember,
@@ -84,7 +85,7 @@ def diversify(
     with run_lock(folder):
         known = [_check_plan(run, plan, decoding or {}, device=device, files=files) for run, plan in work]
         for number, about in enumerate(known, 1):
-            remember(folder / _origin(number), about, resume=resume)
+            remember(folder / _origin(number), about | kept_of(data, data.train), resume=resume)
         for run, plan in work:
             translator = _translator(run, decoding or {}, device)
             translate_corpora(translator, plan, lambda best, _: [best], report=report or (lambda _: None))

@@ -32,6 +32,9 @@ CHUNK = 1024
 FIELDS = ("source", "target")
 """Fields of a row that hold a sentence and its translation, unless a corpus names others."""
 
+NOT_ALWAYS_REMEMBERED = frozenset({"filters", "corpora"})
+"""What translations depend on that earlier releases did not write down: there, it is taken to be the same."""
+
 Choose = Callable[[Translation, Pair], list[Translation]]
 """Returns what to keep from the translation of a pair's source and its alternatives."""
 
@@ -201,6 +204,17 @@ def origin(runs: Sequence[Path], translator: Translator, files: Iterable[Path]) 
     }
 
 
+def kept_of(data: DataSettings, corpora: Sequence[CorpusSettings] = ()) -> dict[str, Any]:
+    """Return what decides which sentences of their files are translated, and in which order, ready for JSON.
+
+    It is part of what translations depend on: a job that is resumed counts sentences.
+    """
+    return {
+        "filters": data.filters.model_dump(mode="json", exclude_defaults=True),
+        "corpora": [corpus.model_dump(mode="json", exclude_defaults=True) for corpus in corpora],
+    }
+
+
 def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
     """Write into the folder of translations what they depend on, ready for JSON; what is there already must be the same.
 
@@ -212,7 +226,7 @@ def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
         )
     if path.exists():
         try:
-            known = dict(load_json(path))
+            known = {name: about[name] for name in NOT_ALWAYS_REMEMBERED & about.keys()} | dict(load_json(path))
             known["decoding"] = _with_new_settings(known.get("decoding"))
         except (ValueError, TypeError, SettingsError):
             raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
