@@ -122,6 +122,16 @@ def test_a_stopped_training_goes_on_with_another_budget_and_the_same_texts(
         adapt(base, domain, out, settings=few())
 
 
+def test_a_stopped_training_goes_on_in_a_folder_that_was_moved(trained: Trained, domain: Path, tmp_path: Path) -> None:
+    base, out, moved = trained("transformer"), tmp_path / "run", tmp_path / "moved"
+    adapt(base, domain, out, settings=few(), listener=Ear({2: signal.SIGINT}))
+    out.rename(moved)
+    progress = adapt(base, domain, moved, settings=few(), resume=True)
+    assert (progress.step, progress.finished) == (4, True)
+    files = [corpus.paths[0] for corpus in (*open_run(moved).recipe.data.train, *open_run(moved).recipe.data.dev)]
+    assert {path.parent for path in files} == {domain, moved / "mixed"} and not out.exists()
+
+
 @pytest.mark.slow
 def test_an_adapted_run_can_be_adapted_again(trained: Trained, domain: Path, tmp_path: Path) -> None:
     adapt(trained("transformer"), domain, tmp_path / "first", settings=few("adapters"))

@@ -145,7 +145,7 @@ def test_each_direction_of_a_run_of_several_has_its_files(trained: Trained, tmp_
 
 
 def test_a_mixture_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    mixture = Mixture({"train": [{"jsonl": "a"}]}, 3, 4.5, "dev")
+    mixture = Mixture({"train": [{"jsonl": str(tmp_path / "a")}, {"tsv": "b"}], "dev": []}, 3, 4.5, "dev")
     assert Mixture.load(tmp_path) is None
     mixture.save(tmp_path)
     assert Mixture.load(tmp_path) == mixture

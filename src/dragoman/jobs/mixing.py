@@ -83,14 +83,18 @@ class Mixture:
 
     @classmethod
     def load(cls, folder: Path) -> "Mixture | None":
-        """Read what `save` wrote; None if there is nothing. Raises RunError if it is damaged."""
+        """Read what `save` wrote, perhaps before the folder was moved; None if there is nothing. RunError if it is damaged."""
         path = folder / "texts.json"
         if not path.exists():
             return None
         try:
             check(folder.parent, path)
-            return cls(**load_json(path))
-        except (ValueError, TypeError, DamagedError):
+            mixture = cls(**load_json(path))
+            for corpus in (*mixture.data["train"], *mixture.data["dev"]):
+                if "jsonl" in corpus:  # as no corpus of the domain's own folder is
+                    corpus["jsonl"] = str(folder.absolute() / Path(corpus["jsonl"]).name)
+            return mixture
+        except (ValueError, TypeError, LookupError, DamagedError):
             raise RunError(f"{path} is damaged; remove {folder} to mix the texts again") from None
 
 
