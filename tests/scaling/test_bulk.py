@@ -96,6 +96,22 @@ def test_a_job_is_continued_where_its_file_ends_with_a_cluster_or_without(
     assert out.read_bytes() == whole
 
 
+def test_a_job_that_was_stopped_at_its_very_end_is_continued_without_another_line(
+    trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(progress: Any) -> None:
+        if progress.sentences == len(WORDS):
+            raise Died
+
+    run, out = trained("rnn"), tmp_path / "out"
+    with pytest.raises(Died):
+        translate_file(Translator.load(run, beam=2), [run], source, out=out, report=stop)
+    partial = (folder_of(out) / "translations.partial").read_bytes()
+    monkeypatch.setattr(bulk, "cluster", None)  # nothing is left to translate
+    assert translate(run, source, out, resume=True) == len(WORDS)
+    assert out.read_bytes() == partial
+
+
 def test_a_process_reads_the_file_again_for_an_earlier_chunk(trained: Trained, source: Path) -> None:
     run = trained("rnn")
     work = bulk._Work((run,), source, Path.cwd(), Translator.load(run).settings.model_dump(mode="json"), "cpu", None, 2)

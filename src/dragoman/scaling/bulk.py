@@ -65,7 +65,10 @@ class OnRay:
     def __call__(self, corpus: CorpusTranslation, done: int) -> Iterator[Translated]:
         """Let the cluster translate what follows the first `done` lines."""
         work, workers = self.work, self.workers
-        first, last = done // work.chunk, -(-sum(1 for _ in corpus.pairs()) // work.chunk)
+        lines = sum(1 for _ in corpus.pairs())
+        if done == lines:
+            return  # the job was stopped at its very end, as while the cluster was ending
+        first, last = done // work.chunk, -(-lines // work.chunk)
         on_gpu = choose_device(work.device).type == "cuda"
         with cluster(workers, on_gpu=on_gpu):
             import ray.data
