@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.tiny import room_for
 
+from dragoman.errors import TrainingError
 from dragoman.training.contracts import Listener
 from dragoman.training.reports import MetricsFile, Silent, TensorBoard
 
@@ -25,6 +27,14 @@ def test_records_are_lines_of_json(metrics: MetricsFile) -> None:
 def test_numbers_that_json_has_not_are_null(metrics: MetricsFile, number: float) -> None:
     metrics.append({"step": 1, "loss": number})
     assert json.loads(metrics.path.read_text(encoding="utf-8")) == {"step": 1, "loss": None}
+
+
+def test_a_full_disk_is_named(metrics: MetricsFile) -> None:
+    with (
+        pytest.raises(TrainingError, match=r"metrics\.jsonl cannot be written \(File too large\).*--resume"),
+        room_for(4),
+    ):
+        metrics.append({"step": 1, "loss": 0.5})
 
 
 def test_a_file_that_is_not_there_has_no_records(metrics: MetricsFile) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.ledger import matches, name_of, record_growing, recorded, write_recorded
+from dragoman.errors import TrainingError
 from dragoman.json_files import parse_json
 from dragoman.training.contracts import Listener
 
@@ -34,13 +35,18 @@ class MetricsFile:
         self.path = path
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append one record. Numbers that are not finite are written as null."""
+        """Append one record. Numbers that are not finite are written as null. TrainingError if the disk is full."""
         clean = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in record.items()
         }
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(clean) + "\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(clean) + "\n")
+        except OSError as error:
+            raise TrainingError(
+                f"{self.path} cannot be written ({error.strerror}); make room, and go on with --resume"
+            ) from None
 
     def record(self) -> None:
         """Record the checksum of what is there; records that follow need none, as a resumed run writes them again."""
