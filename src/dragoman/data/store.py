@@ -176,7 +176,7 @@ def build_store(
         reason = error.strerror or str(error)
         raise CorpusError(
             f"the encoded corpus cannot be written to {folder} ({reason}); make room there, let this user write there, or choose "
-            "another place for the run with --out"
+            "another place, for a run with --out and for `dragoman plan` with TMPDIR"
         ) from None
     store = Store(place)
     damaged = [f"the encoded corpus {place} was damaged, so it was rebuilt"] if was_there else []
