@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.tiny import Trained, table
 
 from dragoman.arena import job, measuring
 from dragoman.errors import InputError
+from dragoman.jobs.verify import BAD, verify
 
 
 def told(kind: str, folder: Path, **others: Any) -> dict[str, Any]:
@@ -33,14 +35,16 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[Path]]:
 
 
 def test_a_training_leaves_its_numbers_and_no_checkpoint(
-    tmp_path: Path, measured: list[list[Path]], monkeypatch: pytest.MonkeyPatch
+    trained: Trained, tmp_path: Path, measured: list[list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "training").mkdir()
+    run = copytree(trained("rnn"), tmp_path / "run")
+    assert (run / "training").exists()
     monkeypatch.setattr(job, "train", lambda table, folder, *, name: {"steps": 2})
-    assert job.run(told("training", tmp_path)) == 0
-    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8")) == {"steps": 2, "bleu": 12.5}
-    assert not (tmp_path / "training").exists()
-    assert measured == [[tmp_path]]
+    assert job.run(told("training", run)) == 0
+    assert json.loads((run / "result.json").read_text(encoding="utf-8")) == {"steps": 2, "bleu": 12.5}
+    assert not (run / "training").exists()
+    assert [one for one in verify(run) if one.state in BAD] == []
+    assert measured == [[run]]
 
 
 def test_a_training_that_is_finished_is_only_measured(

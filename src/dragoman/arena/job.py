@@ -25,6 +25,8 @@ def run(job: Mapping[str, Any]) -> int:
     """Run the job and return the exit code."""
     from dragoman.arena.measuring import measure
     from dragoman.atomic import write_text
+    from dragoman.data.ledger import remove_recorded
+    from dragoman.training.files import RunFiles
 
     folder = Path(job["folder"])
     if job["kind"] == "ensemble":
@@ -37,6 +39,7 @@ def run(job: Mapping[str, Any]) -> int:
             if numbers is None:
                 return STOPPED
             write_text(trained, json.dumps(numbers, indent=1) + "\n")
+            remove_recorded(folder, RunFiles(folder).last)  # or `dragoman verify` would miss it
             shutil.rmtree(folder / "training", ignore_errors=True)
         result = load_json(trained)
     if job["kind"] != "trial":
