@@ -126,6 +126,21 @@ def test_a_run_in_the_folder_is_not_overwritten(trained: Trained, kind: type):
         fit(recipe("rnn"), kind(trained("rnn")))
 
 
+def test_a_run_that_was_there_is_not_continued_because_torchrun_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def attempt(launch: str, number: int, steps: int) -> int:
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(number))
+        monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", f"/tmp/torchelastic_x/{launch}/attempt_{number}/0/error.json")
+        return fit(recipe("rnn", f"training.steps={steps}"), tmp_path / "run").step
+
+    assert attempt("none_1", 0, 2) == 2
+    assert attempt("none_1", 1, 3) == 3  # as a process has died
+    for number in (0, 1):
+        with pytest.raises(RunError, match="already holds a run"):
+            attempt("none_2", number, 4)
+
+
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_second_training_on_one_folder_is_refused(tmp_path: Path, resume: bool):
     class Second(Ear):

@@ -99,10 +99,11 @@ def fit(
 
 
 def _goes_on(folder: Path) -> bool:
-    """Tell whether a folder holds the run of this launch of torchrun, which has started its processes again."""
+    """Tell whether a folder holds the run that this launch of torchrun or Ray began, not one that was there before."""
     if not (folder / "manifest.json").exists():
         return False
-    return restarts() > 0 or (launch_of() is not None and read_manifest(folder).get("launch") == launch_of())
+    launch = launch_of()
+    return restarts() > 0 if launch is None else read_manifest(folder).get("launch") == launch
 
 
 def _lead(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, MutableMapping
 from functools import wraps
+from pathlib import PurePath
 from typing import ParamSpec, TypeVar
 
 from dragoman.errors import InputError
@@ -73,13 +74,20 @@ def restarts(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def launch_of(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the name of this launch of torchrun (`--rdzv-id`), also after machines joined or left; None if it has none.
+    """Return the name of this launch of torchrun, also after it started its processes again, or machines joined or left.
+
+    It is what `--rdzv-id` says, or else the folder that each launch makes for its errors. None if neither is known.
 
     >>> launch_of({"TORCHELASTIC_RUN_ID": "mine"}), launch_of({"TORCHELASTIC_RUN_ID": "none"})
     ('mine', None)
+    >>> launch_of({"TORCHELASTIC_ERROR_FILE": "/tmp/torchelastic_1/none_x2/attempt_1/0/error.json"})
+    'none_x2'
     """
     name = environment.get("TORCHELASTIC_RUN_ID", "none")
-    return None if name == "none" else name
+    if name != "none":
+        return name
+    parts = PurePath(environment.get("TORCHELASTIC_ERROR_FILE", "")).parts
+    return parts[-4] if len(parts) > 3 else None
 
 
 def name_launch(name: str, environment: MutableMapping[str, str] = os.environ) -> None:
