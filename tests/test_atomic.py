@@ -100,7 +100,10 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     assert {path.name for path in tmp_path.iterdir()} == {"notes.partial", ".hidden", "source.json"}
 
 
-def test_whether_a_file_can_be_written_is_known_before_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_whether_a_file_can_be_written_is_known_before_and_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "old.html").write_text("old", encoding="utf-8")
     (tmp_path / "folder.html").mkdir()
     check_output(tmp_path / "new.html")
@@ -108,6 +111,7 @@ def test_whether_a_file_can_be_written_is_known_before_and_leaves_no_trace(tmp_p
     for path, reason in [
         (tmp_path / "nowhere" / "a.html", "No such file"),
         (tmp_path / "folder.html", "Is a directory"),
+        (Path("."), "Is a directory"),
     ]:
         with pytest.raises(InputError, match=rf"cannot be written \({reason}"):
             check_output(path)

@@ -109,7 +109,7 @@ def _replace_folder(temporary: Path, path: Path) -> None:
 
 def _temporary(path: Path) -> Path:
     """Return a new name in the folder of `path`."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{SUFFIX}")
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}{SUFFIX}"
 
 
 def _remove(path: Path) -> None:

@@ -119,6 +119,9 @@ def test_only_the_same_work_is_continued(trained: Trained, text: Path, tmp_path:
     run, out = trained("rnn", *BACK), tmp_path / "pairs.tsv"
     with pytest.raises(InputError, match=r"written as plain text; leave \.xz out of --out"):
         translated(run, text, tmp_path / "pairs.tsv.xz")
+    for folder in (tmp_path, Path(".")):
+        with pytest.raises(InputError, match="is a directory; give the path of a file with --out"):
+            translated(run, text, folder)
     with pytest.raises(InputError, match=r"nothing to resume.*remove --resume"):
         translated(run, text, out, resume=True)
     out.touch()

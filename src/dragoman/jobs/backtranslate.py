@@ -80,7 +80,7 @@ _REASONS = {"with an empty side": "empty", "seen before": "repeated"}
 
 def folder_of(out: Path) -> Path:
     """Return the folder with all translations, beside the file of those that are kept."""
-    return out.with_name(f"{out.name}.translations")
+    return out.parent / f"{out.name}.translations"
 
 
 @for_one_process
@@ -129,7 +129,9 @@ def backtranslate(
 
 
 def _check_new(out: Path, *, resume: bool) -> None:
-    """Raise RunError for what is there already without `resume`, InputError if there is nothing to resume."""
+    """Raise RunError for what is there already without `resume`, InputError for a folder or if there is nothing to resume."""
+    if out.is_dir():
+        raise InputError(f"{out} is a directory; give the path of a file with --out")
     work = folder_of(out)
     if resume and not work.exists():
         raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
