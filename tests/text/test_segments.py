@@ -81,6 +81,15 @@ def test_a_sentence_without_end_is_cut_after_a_pause_or_else_a_word() -> None:
     assert "".join(cut("字" * 2500, "zh")) == "字" * 2500
 
 
+@pytest.mark.parametrize("syllable", ["e\u0323\u0302", "\u0e01\u0e34", "\u1780\u17b6"], ids=["vi", "th", "km"])
+def test_a_long_text_without_spaces_is_not_cut_between_a_letter_and_its_marks(syllable: str) -> None:
+    for before in range(len(syllable)):
+        text = "." * before + syllable * 700
+        parts = cut(text, None)
+        assert "".join(parts) == text and len(parts) > 1
+        assert all(part.startswith(syllable[0]) for part in parts[1:])
+
+
 @given(
     st.text(alphabet='aB1.!?…。 \n\t\r\u2028"”é̂', max_size=60),
     st.sampled_from(["sentences", "punctuation", "lines", "none"]),

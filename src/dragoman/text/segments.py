@@ -171,6 +171,6 @@ def _cut(text: str, start: int, end: int) -> int:
         places = [one.end() for one in sign.finditer(text, half, end) if one.end() < end]
         if places:
             return places[-1]
-    while end > half and unicodedata.combining(text[end]):
+    while end > half and unicodedata.category(text[end]).startswith("M"):
         end -= 1
     return end
