@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.attention.hard import Reinforcement, argmax_one_hot, sample_reinforce, straight_through
+from dragoman.attention.hard import Reinforcement, argmax_one_hot, sample_reinforce, straight_through, sum_choices
 from dragoman.attention.settings import HardSettings
 from dragoman.interfaces import Choice
 
@@ -85,3 +85,24 @@ def test_a_higher_temperature_softens_the_gradient(temperature: float) -> None:
     soft = ((expected[..., :3].log() + noise[..., :3]) / temperature).softmax(-1)
     (soft @ values[..., :3, :]).sum().backward()
     torch.testing.assert_close(weights.grad, expected.grad)
+
+
+def test_each_target_position_of_each_sentence_tosses_its_own_coin_for_all_heads() -> None:
+    torch.manual_seed(1)
+    weights = weights_of(200).expand(2, 3, -1, -1).clone()
+    taken, _ = sample_reinforce(weights, HardSettings(training="reinforce", soft_share=0.5))
+    soft = (taken == weights).all(-1)
+    assert torch.equal(soft, soft[:, :1].expand_as(soft))
+    assert not torch.equal(soft[0], soft[1])
+
+
+def test_choices_of_heads_and_of_layers_add_up() -> None:
+    torch.manual_seed(1)
+    weights = torch.stack([weights_of(9)[0, 0], torch.tensor([0.25, 0.25, 0.25, 0.25]).expand(9, 4)])[None]
+    taken, choice = sample_reinforce(weights, HardSettings(training="reinforce", soft_share=0))
+    entropies = [torch.distributions.Categorical(row).entropy().item() for row in weights[0, :, 0]]
+    torch.testing.assert_close(choice.log_prob, (taken * weights).sum(-1).log().sum(1))
+    torch.testing.assert_close(choice.entropy, torch.full((1, 9), sum(entropies)))
+    both = sum_choices([choice, Choice(torch.full((1, 9), -1.0), torch.full((1, 9), 0.5))])
+    torch.testing.assert_close(both.log_prob, choice.log_prob - 1)
+    torch.testing.assert_close(both.entropy, choice.entropy + 0.5)

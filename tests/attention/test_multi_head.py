@@ -41,6 +41,7 @@ def test_any_score_fits_into_the_heads(name: ScoreName) -> None:
 
 def test_one_product_for_keys_and_values_is_two_products() -> None:
     attention, states = MultiHead(8, 2), numbers(2, 5, 8)
+    torch.nn.init.normal_(attention.key_value.bias)
     together, apart = attention.prepare(states, states), attention.prepare(states, states.clone())
     torch.testing.assert_close(together.keys, apart.keys)
     torch.testing.assert_close(together.values, apart.values)

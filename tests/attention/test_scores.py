@@ -72,6 +72,10 @@ def test_concat_starts_as_one_matrix_over_query_and_key() -> None:
         assert half.abs().max().item() == pytest.approx(bound, rel=0.05)
 
 
+def test_scores_of_product_start_small_with_features_that_count_equally() -> None:
+    assert score_of("product").energy.tolist() == pytest.approx([5**-0.5] * 5)
+
+
 @pytest.mark.parametrize("name", get_args(ScoreName))
 def test_every_score_has_a_formula_and_terms_that_add_up_to_it(name: ScoreName) -> None:
     torch.manual_seed(1)

@@ -1,11 +1,13 @@
 """A new run whose weights are the mean of those that another run kept."""
 
 from pathlib import Path
+from shutil import copy, copytree
 
 import pytest
 import torch
 from tests.tiny import Trained, room_for
 
+from dragoman.data.ledger import record
 from dragoman.errors import InputError, RunError, TrainingError
 from dragoman.jobs.average import average_run
 from dragoman.runs.folder import open_run
@@ -19,6 +21,16 @@ def test_weights_are_the_mean_of_the_last_checkpoints(trained: Trained, tmp_path
     kept, _ = load_tensors(made.weights)
     for name, tensor in kept.items():
         torch.testing.assert_close(tensor, (first[name] + second[name]) / 2)
+    assert made.manifest["averaged"] == ["step-00000010", "step-00000020"]
+
+
+def test_the_last_checkpoints_are_those_of_the_latest_steps(trained: Trained, tmp_path: Path) -> None:
+    run = Path(copytree(trained("rnn"), tmp_path / "run"))
+    earlier = Path(
+        copy(run / "checkpoints" / "step-00000010.safetensors", run / "checkpoints" / "step-00000005.safetensors")
+    )
+    record(run, [earlier])
+    made = open_run(average_run(run, 2, tmp_path / "mean"))
     assert made.manifest["averaged"] == ["step-00000010", "step-00000020"]
 
 

@@ -1,4 +1,4 @@
-"""What the dev corpora say of a language model; of a translator, tests/test_fitting.py and tests/end_to_end tell."""
+"""What the dev corpora say of a language model; of a translator, `tests/end_to_end/test_validation.py` tells."""
 
 import math
 from dataclasses import replace

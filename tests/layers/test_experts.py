@@ -131,6 +131,10 @@ def test_thresholds_learn_to_give_experts_what_the_batch_gave_them() -> None:
     assert (above == expected).float().mean() > 0.95
 
 
+def test_thresholds_start_where_all_choices_are_alike() -> None:
+    assert BalancedGate(6, 8, 2).threshold.tolist() == [1 / 8] * 8
+
+
 def test_a_token_above_no_threshold_gets_its_best_expert() -> None:
     gate = experts_of(KINDS["balanced"]).gate.eval()
     nn.init.constant_(gate.threshold, 1.0)

@@ -34,8 +34,9 @@ def test_dropout_is_on_the_sub_layer_and_not_on_what_came_in() -> None:
 def test_rms_norm_divides_by_the_root_mean_square() -> None:
     norm = RmsNorm(8)
     nn.init.normal_(norm.weight)
-    expected = norm.weight * STATES / (STATES.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-    torch.testing.assert_close(norm(STATES), expected)
+    for states in (STATES, STATES / 1000):  # so small that what is added shows
+        expected = norm.weight * states / (states.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        torch.testing.assert_close(norm(states), expected)
     assert torch.equal(norm(torch.zeros(1, 8)), torch.zeros(1, 8))
 
 

@@ -168,3 +168,11 @@ def test_each_dropout_is_for_training_only(rate: str) -> None:
     assert torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
     model.train()
     assert not torch.equal(model(sentences, prefixes).logits, model(sentences, prefixes).logits)
+
+
+def test_the_first_head_of_the_middle_layer_says_which_words_reach_the_output() -> None:
+    model, looked = model_of(lexical=True, decoder_layers=3), list[torch.Tensor]()
+    model.decoder.lexical.register_forward_hook(lambda module, given, added: looked.append(given[0]))
+    attention = model(source([5, 3]), target(2, 4), need_weights=True).attention
+    torch.testing.assert_close(looked[0], attention[:, 1, 0])
+    assert not torch.allclose(looked[0], attention[:, 1, 1]) and not torch.allclose(looked[0], attention[:, 0, 0])

@@ -50,9 +50,9 @@ def test_a_record_is_about_the_steps_since_the_last_one() -> None:
     assert totals.record(Progress(), epochs=0.0, share=0.0005, learning_rate=0.1)["seconds_left"] is None
 
 
-def test_padding_is_counted_by_the_id_that_the_vocabulary_gives_it() -> None:
+def test_padding_is_counted_whatever_id_the_vocabulary_gives_it() -> None:
     special = SpecialIds(pad=9, bos=0, eos=1, unk=2, mask=0)
     pairs = collate([([3, 4, 5], [6]), ([0], [0, 0])], special=special)
-    totals = RunningTotals(special.pad)
+    totals = RunningTotals()
     totals.add(StepResult(total=1.0, plain=1.0, tokens=5, norm=1.0), [pairs])
     assert (totals.padded, totals.cells) == (3, 16)

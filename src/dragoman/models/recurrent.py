@@ -64,7 +64,7 @@ class RecurrentEncoder(nn.Module):
 
 
 class Bridge(nn.Module):
-    """Compute the decoder's initial state from the encoder's final one: a copy if sizes match, otherwise tanh(W h).
+    """Compute the decoder's initial state from the encoder's final one: tanh(W h), or a copy of one direction of equal size.
 
     Deviation from Bahdanau et al. 2015, appendix A.2.2: W reads both directions, not only the backward one. An LSTM's cell
     state passes through its own W without tanh.
