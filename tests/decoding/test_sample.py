@@ -73,6 +73,11 @@ def test_the_nucleus_is_the_fewest_tokens_that_reach_the_sum() -> None:
     torch.testing.assert_close(kept, torch.tensor([[0.0, 4 / 9, 2 / 9, 3 / 9]]))
 
 
+def test_the_nucleus_is_one_of_the_tokens_that_top_k_keeps() -> None:
+    kept = shape(LIKELY, DecodingSettings(top_k=2, top_p=0.5)).exp()
+    torch.testing.assert_close(kept, torch.tensor([[0.0, 1.0, 0.0, 0.0]]))
+
+
 def test_temperature_sharpens() -> None:
     sharp = shape(LIKELY, DecodingSettings(temperature=0.5)).exp()
     torch.testing.assert_close(sharp, torch.tensor([[1.0, 16.0, 4.0, 9.0]]) / 30)

@@ -35,3 +35,12 @@ def test_weights_come_where_asked_for() -> None:
     forced = score_target(ToyDecoder(), encoded([3, 11]), Padded(TARGET, TARGET != PAD), need_weights=True)
     assert forced.attention is not None
     assert forced.attention.shape == (2, 1, 1, 3, 4)
+
+
+def test_entropies_come_where_asked_for_and_are_zero_on_padding() -> None:
+    decoder, target = ToyDecoder(), Padded(TARGET, TARGET != PAD)
+    output, _ = decoder(TARGET[:, :-1], decoder.start(encoded([3, 11])))
+    expected = torch.distributions.Categorical(logits=output.logits).entropy()
+    forced = score_target(decoder, encoded([3, 11]), target, need_entropies=True)
+    torch.testing.assert_close(forced.entropies, expected.masked_fill(TARGET[:, 1:] == PAD, 0.0))
+    assert score_target(decoder, encoded([3, 11]), target).entropies is None

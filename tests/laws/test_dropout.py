@@ -33,6 +33,7 @@ DROPPED = {
     "transformer post-norm, learned": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
     "transformer, as t5": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
     "transformer, experts": ([8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),
+    "transformer, lexical": ([8, 8, 2 * 8, 2 * 8], [8, 3 * 8, 3 * 8]),  # embeddings that reach the output too
     "decoder-only": ([], [8, 2 * 8, 2 * 8]),
     "deep-att": ([6, 2 * 3 * 4], [6, 3 * 4]),
     "convs2s dot": ([6, 8, 8], [6, 8, 8, 5]),

@@ -7,6 +7,7 @@ import torch
 
 from dragoman.data.labelled import collate_documents
 from dragoman.interfaces import EOS, Padded
+from dragoman.layers.dropout import Dropout
 from dragoman.models.classifier import Classified, ClassifierSettings, DocumentClassifier, cut_at_ends, in_rows
 from dragoman.settings import parse
 
@@ -90,3 +91,12 @@ def test_documents_are_cut_at_ends_and_put_in_rows():
     assert (cut.lengths.tolist(), cut.sentences.tolist()) == ([3, 2, 1, 2, 1, 4, 2, 1], [2, 1, 3, 2])
     assert in_rows(cut.words, cut.lengths)[5].tolist() == [9, 8, 7, 6]
     assert in_rows(cut.words, cut.lengths)[2].tolist() == [4, 0, 0, 0]
+
+
+def test_word_vectors_sentence_vectors_and_the_document_vector_are_dropped(monkeypatch: pytest.MonkeyPatch):
+    torch.manual_seed(3)
+    settings = parse(ClassifierSettings, {"embedding": 6, "hidden": 4, "attention": 5})
+    shapes, draw = list[tuple[int, ...]](), Dropout._keep
+    monkeypatch.setattr(Dropout, "_keep", lambda layer, states: shapes.append(states.shape) or draw(layer, states))
+    DocumentClassifier(settings, VOCABULARY, LABELS)(collate_documents(DOCUMENTS, [0] * 4).source)
+    assert shapes == [(8, 4, 6), (8, 8), (4, 8)]

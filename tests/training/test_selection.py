@@ -4,10 +4,15 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.errors import TrainingError
+from dragoman.laws.of_training import trainer_of
+from dragoman.training.progress import Progress
 from dragoman.training.reports import MetricsFile
-from dragoman.training.selection import check_learned
+from dragoman.training.selection import check_learned, recover_best
+from dragoman.training.settings import PhaseSettings, TrainingSettings
+from dragoman.training.trainer import Trainer
 
 GUESS = math.log(300)
 
@@ -36,3 +41,30 @@ def test_a_training_that_diverged_after_its_best_weights_says_so(tmp_path: Path)
 @pytest.mark.parametrize("losses", [(), (7.0,), (12.0, 3.0), (1.5, 1.7)])
 def test_an_early_stage_of_training_is_not_divergence(tmp_path: Path, losses: tuple[float, ...]) -> None:
     assert check(tmp_path, *losses, best=len(losses)) == []
+
+
+def trainer(folder: Path, **settings: object) -> Trainer:
+    """Return a trainer of a small model."""
+    given = {"steps": 8, "batch_tokens": 40, "precision": "float32", "warmup": 0, **settings}
+    return trainer_of(ARCHITECTURES["plain gru"], folder / "run", settings=TrainingSettings(**given))
+
+
+def test_a_plateau_begins_anew_with_each_phase(tmp_path: Path) -> None:
+    plateau = {"learning_rate": 1.0, "schedule": "plateau", "optimizer": "sgd", "log_every": 1, "validate_every": 2}
+    made, scores = (
+        trainer(tmp_path, phases=(PhaseSettings(after=0.5, learning_rate=0.5),), **plateau),
+        iter([4, 3, 2, 1]),
+    )
+    made.validate = lambda model: {"dev_loss": 1.0, "dev_bleu": float(next(scores))}
+    made.run()
+    made.stream.close()
+    rates = [record["learning_rate"] for record in made.metrics.read() if "loss" in record]
+    assert rates == pytest.approx([1.0] * 4 + [0.5] * 2 + [0.05] * 2)
+
+
+def test_where_the_best_weights_are_missing_patience_begins_anew(tmp_path: Path) -> None:
+    made, progress = trainer(tmp_path), Progress(step=9, best=3.0, best_step=5, stale=2)
+    said = recover_best(made.files, made.model, progress)
+    made.stream.close()
+    assert said is not None and "model.safetensors is missing" in said and "chosen again" in said
+    assert (progress.best, progress.best_step, progress.stale) == (None, 0, 0)
