@@ -24,6 +24,8 @@ def alarms(source: str, target: str, **parts: object) -> dict[str, tuple[str, ..
         ("we really like the house by the sea", "nhà", {"too short": ()}),
         ("we", "chúng tôi thích ngôi nhà bên bờ biển", {"too long": ()}),
         ("we like the house", "we like the house", {"copied": ()}),
+        ("we like the house", "we like the nhà", {"copied": ()}),
+        ("we like the house", "we like ngôi nhà ấy", {}),
         (
             "the children like to play in the garden behind the old house by the river",
             "孩子们喜欢在河边老房子后面的花园里玩",
@@ -60,6 +62,14 @@ def test_a_name_that_the_translation_needs_is_not_lost() -> None:
     useless = np.array([[2.0] * 6, [2.0] * 6, [2.0] * 6, [0.1] * 6])
     lost = alarms("we like old London", "chúng tôi thích nhà cổ", erased=useless)
     assert used == {} and lost == {"name lost": ("London",)}
+
+
+def test_where_all_nouns_have_capitals_a_capital_makes_no_name() -> None:
+    useless = np.array([[2.0] * 6, [2.0] * 6, [2.0] * 6, [0.1] * 6])
+    for word, expected in (("Häuser", ()), ("McDonald", ("McDonald",))):
+        pair = evidence(f"wir mögen alte {word}", "chúng tôi thích nhà cổ", erased=useless)
+        found = {alarm.name: alarm.words for alarm in raise_alarms(pair, AlarmLimits(), ("de", "vi"))}
+        assert found.get("name lost", ()) == expected
 
 
 def test_names_that_good_translations_lack_are_not_lost() -> None:

@@ -61,6 +61,8 @@ def test_a_calibration_turns_features_into_confidence(trained: Trained, tmp_path
     assert found.confidence == pytest.approx(0.5, abs=1e-3)
     assert found.words == (("Tôi", 0.25), ("yêu", 0.25), ("mèo.", 0.25))
     assert Assessor.load(folder).limits.omission == 7.0
+    (nothing,) = Assessor.load(folder).assess(["I love cats."], [""])
+    assert (nothing.confidence, nothing.words) == (0.0, ())
 
 
 def test_no_calibration_is_refused_with_advice(trained: Trained) -> None:

@@ -11,6 +11,7 @@ from tests.tiny import MODELS, Trained
 from dragoman.data.collate import collate
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather, without_word
 from dragoman.inference.translator import Translator
+from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.metrics.scores import sentence_chrf
 
 SOURCES = ["I love cats.", "The cat sits on the mat - near the old school.", "No."]
@@ -38,7 +39,8 @@ def test_log_probabilities_and_entropies_are_those_of_the_distributions(trained:
         assert one.entropies == pytest.approx([-(row * np.log(row)).sum() for row in probabilities], abs=1e-3)
         assert (one.erased, one.dropped, one.agreement, one.reverse) == (None, None, None, None)
         assert one.attention is not None and one.attention.shape == (len(labels), len(source.split()))
-        assert (one.attention.sum(1) <= 1 + 1e-6).all()
+        (seen,) = translator.attention_maps([source], [target])
+        assert one.attention.sum(1) == pytest.approx(1 - seen.mean()[:, -1].numpy(), abs=1e-4), "the rest is on </s>"
 
 
 def test_words_of_the_translation_are_those_given_also_where_the_vocabulary_lacks_them(trained: Trained) -> None:
@@ -97,6 +99,16 @@ def test_dropout_passes_differ_and_depend_on_the_pair_alone(trained: Trained) ->
     assert len(set(found[1].dropped.tolist())) == 4
     assert alone[0].dropped == pytest.approx(found[1].dropped, abs=1e-4)
     assert not any(module.training for model in translator.models for module in model.modules())
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_where_nothing_is_dropped_each_pass_gives_the_mean_log_probability(trained: Trained, models: int) -> None:
+    translator = Translator.load(*[trained("transformer")] * models)
+    for model in translator.models:
+        switch_dropout(dropout_rates(model), on=False)
+    passes = PassSettings(erasure=False, dropout=2)
+    (one,) = gather(translator, translator.requests(SOURCES[1:2], TARGETS[1:2]), passes)
+    assert one.dropped == pytest.approx(np.full(2, one.log_probs.mean()), abs=1e-4)
 
 
 def test_agreement_is_the_mean_chrf_with_samples(trained: Trained) -> None:

@@ -63,6 +63,32 @@ def test_an_omission_is_the_stretch_that_matters_least() -> None:
     assert omitted(evidence("a", "x", erased=np.full((1, 2), 3.0))) == (0.0, [])
 
 
+def test_a_word_that_is_needed_counts_against_an_omission_only_so_much() -> None:
+    gains = np.array([0.0, 0.0, 0.0, 9.0, 0.0, 0.0, 0.0])
+    found = omitted(evidence("a b c d e f g", "x", erased=np.column_stack([gains, np.zeros(7)])))
+    assert found == (3 - 2 + 3, [0, 1, 2, 3, 4, 5, 6])
+
+
+def test_features_of_attention_are_their_definitions() -> None:
+    weights = np.array([[0.5, 0.25, 0.0], [0.1, 0.8, 0.05]])
+    found = sentence_features(evidence("a b c", "x", attention=weights), LANGUAGES)
+    seen = weights[weights > 0]
+    assert found["attention elsewhere"] == pytest.approx((0.25 + 0.05) / 2)
+    assert found["attention entropy"] == pytest.approx(-(seen * np.log(seen)).sum() / 2)
+    assert found["unattended"] == pytest.approx(1 / 3), (
+        "0.05 is less than a fifth of what each of three words would get of 2"
+    )
+
+
+def test_features_of_erasure_are_their_definitions() -> None:
+    erased = np.array([[2.0, 1.0], [np.nan, np.nan], [0.05, 0.0], [-1.0, 0.0]])
+    found = sentence_features(evidence("a - b c", "x", erased=erased), LANGUAGES)
+    assert (found["support"], found["least support"], found["unsupported"]) == (1.5, 1.0, 0.0)
+    assert found["source gain"] == pytest.approx((np.log(4) + np.log(1.05)) / 3)
+    assert found["useless source"] == pytest.approx(2 / 3)
+    assert found["omission"] == pytest.approx(0.95 + 2.0) and found["whole source"] == 0.0
+
+
 def test_tokens_without_support_come_from_nowhere() -> None:
     erased = np.array([[0.0, 2.0, 0.0, 5.0], [-1.0, 0.0, 0.05, 0.0]])
     assert unsupported(evidence("a b", "x y z", erased=erased)) == pytest.approx(2 / 3)

@@ -1,6 +1,7 @@
 """Rescue: what is flagged is translated again, the rest stays."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.tiny import Trained
@@ -54,6 +55,22 @@ def test_the_best_of_the_samples_is_chosen(trained: Trained, monkeypatch: pytest
     alarmed = replace(found, text="sure", assessment=Assessment((Alarm("too long"),), 0.99))
     monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [alarmed])
     assert module.rescue(assessor, SENTENCES[:1], [marked]).translations == [marked]
+
+
+def test_samples_are_drawn_for_a_sentence_where_it_stands(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    assessor = Assessor.load(trained("transformer"), coverage_penalty=0.5)
+    good, bad = (
+        replace(one, assessment=Assessment((), sure))
+        for one, sure in zip(assessor.translate(SENTENCES[:2]), (0.9, 0.1), strict=True)
+    )
+    asked: list[tuple[list[str], dict[str, Any]]] = []
+    monkeypatch.setattr(Assessor, "translate", lambda _, texts, **options: asked.append((texts, options)) or [bad])
+    rescue(assessor, SENTENCES[:2], [good, bad], first=5, previous=[[], ["Before."]])
+    ((texts, options),) = asked
+    assert texts == SENTENCES[1:2]
+    assert (options["first"], options["previous"], options["to"]) == (6, [["Before."]], [None])
+    settings = options["settings"]
+    assert (settings.method, settings.n_best, settings.top_p, settings.coverage_penalty) == ("sample", 16, 0.9, 0)
 
 
 def test_several_translations_of_a_sentence_are_refused(trained: Trained) -> None:
