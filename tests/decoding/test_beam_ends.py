@@ -32,6 +32,23 @@ def test_a_beam_of_finished_hypotheses_is_enough_unless_the_best_is_wanted(stopp
     assert len(taken) == steps
 
 
+def test_exact_search_goes_on_while_a_translation_of_the_maximum_length_could_win() -> None:
+    """Ended at once: log 0.7 for EOS. Three tokens, the most there may be, and EOS: log 0.3 in all, a fourth of it for each."""
+    begun = torch.full((6,), -50.0)
+    begun[EOS], begun[4] = math.log(0.7), math.log(0.3)
+    taken = []
+
+    def step(tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
+        taken.append(1)
+        sure = torch.full((6,), -50.0)
+        sure[4 if len(taken) < 4 else EOS] = 0.0
+        return (begun if len(taken) == 1 else sure).expand(len(tokens), -1), state
+
+    settings = DecodingSettings(beam=2, length_normalisation="average")
+    (best,) = beam_search(step, NOTHING, torch.tensor([3]), settings=settings).best()
+    assert best.ids == [4, 4, 4] and best.score == pytest.approx(math.log(0.3) / 4, abs=1e-5)
+
+
 def search(logits: Tensor, size: int) -> Hypotheses:
     """Search where the last token alone decides on the next."""
 

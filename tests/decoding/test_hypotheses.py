@@ -9,7 +9,7 @@ from tests.decoding.toys import ToyDecoder, encoded
 from torch import Tensor
 
 from dragoman.decoding import DecodingSettings, Hypothesis, SearchStep, beam_search, step_of
-from dragoman.decoding.hypotheses import ranked
+from dragoman.decoding.hypotheses import WatchedPart, ranked
 
 SOURCES = [3, 11, 42]
 
@@ -56,6 +56,15 @@ def test_sentences_that_are_given_up_stop_costing_and_others_do_not_notice(size:
     assert found.ids == [alone.ids[0], [], alone.ids[2]]
     assert all(1 in opened for opened in watch.opened[:after])
     assert all(1 not in opened for opened in watch.opened[after:])
+
+
+def test_a_watch_over_a_batch_speaks_of_sentences_by_their_numbers_among_all() -> None:
+    watch, seen = Impatient({2, 5}, 0), list[SearchStep]()
+    watch.see = seen.append  # type: ignore[method-assign]
+    part, found = WatchedPart(watch, (7, 2, 5)), [Hypothesis([4], -1.0, -1.0)]
+    part.see(SearchStep({0: found, 2: []}, lambda: {1: found}))
+    assert sorted(part.abandoned()) == [1, 2] and list(WatchedPart(Impatient(set(), 0), (2,)).abandoned()) == []
+    assert seen[0].completed == {7: found, 5: []} and seen[0].open_hypotheses() == {2: found}
 
 
 def test_a_search_that_nobody_waits_for_takes_no_step() -> None:
