@@ -1,13 +1,14 @@
 """Pairs that teach nothing are left out."""
 
 import random
+from copy import deepcopy
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.corpus import Pair
-from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, rejection_reason
+from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, mostly_dropped, rejection_reason
 from dragoman.data.settings import FilterSettings
 from dragoman.text.normalize import normalize
 
@@ -78,6 +79,25 @@ def test_every_pair_is_counted_with_its_reason_and_first_places() -> None:
     ]
     summary.warnings.append("it looks odd")
     assert FilterSummary.from_table(summary.table()) == summary
+
+
+def test_the_same_pair_into_another_language_is_no_duplicate() -> None:
+    pair_filter = PairFilter(SETTINGS)
+    ways = [("en", "fr"), ("en", "it"), ("en", "fr"), None]
+    pairs = [Pair("a", "b", f"line {number}", languages=way) for number, way in enumerate(ways)]
+    assert [pair.to for pair in pair_filter.keep(pairs)] == ["fr", "it", None]
+
+
+@pytest.mark.parametrize(("empty", "warned"), [(2, False), (3, True)])
+def test_a_corpus_of_which_more_than_half_is_dropped_is_named(empty: int, warned: bool) -> None:
+    pair_filter = PairFilter(FilterSettings())
+    list(pair_filter.keep(numbered([("", "b")] * 9)))
+    before = deepcopy(pair_filter.summary)
+    list(pair_filter.keep(numbered([("a", "b")] * 2 + [("", "b")] * empty)))
+    found = list(mostly_dropped("b.tsv", before, pair_filter.summary))
+    assert [one.startswith("3 of the 5 pairs of b.tsv are dropped, 3 of them with an empty side") for one in found] == (
+        [True] if warned else []
+    )
 
 
 def test_hashes_are_new_once() -> None:

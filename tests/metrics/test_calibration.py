@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dragoman.metrics import calibration
 from dragoman.metrics.calibration import (
     EXTREME,
+    Logistic,
     auroc,
     error_by_chance,
     expected_calibration_error,
@@ -74,6 +75,14 @@ def test_logistic_regression_survives_what_is_separable_constant_or_extreme() ->
     model = fit_logistic(np.array([[0.0, 7.0], [1.0, 7.0]] * 20), np.array([0.0, 1.0] * 20), ridge=1e-3)
     predicted = model(np.array([[0.0, 7.0], [1.0, 7.0], [1e300, -1e300]]))
     assert np.isfinite(predicted).all() and predicted[0] < 0.05 and predicted[1] > 0.95
+
+
+def test_a_feature_is_cut_off_where_it_speaks_for_the_label_and_farther_out_where_it_speaks_against() -> None:
+    model = Logistic((1.0, 0.0), (2.0, 1.0), (2.0, -3.0), 0.5, favourable=1.5)
+    rows = np.array([[3.0, 1.0], [99.0, 0.0], [1.0, -99.0], [-99.0, 0.0], [1.0, 99.0]])
+    expected = [0.5 + 2 - 3, 0.5 + 2 * 1.5 - 0, 0.5 + 3 * 1.5, 0.5 - 2 * EXTREME, 0.5 - 3 * EXTREME]
+    assert model.logits(rows) == pytest.approx(expected)
+    assert model(rows) == pytest.approx(1 / (1 + np.exp(-np.array(expected))))
 
 
 def test_reliability_counts_every_prediction_once() -> None:

@@ -22,6 +22,10 @@ def test_a_label_that_occurs_nowhere_does_not_count():
     assert confusion(("a", "b", "z"), ["a", "b"], ["a", "b"]).macro_f1 == 1.0
 
 
+def test_a_label_that_is_predicted_but_never_true_counts():
+    assert confusion(("a", "b"), ["a", "a"], ["a", "b"]).macro_f1 == pytest.approx(1 / 3)
+
+
 def test_the_table_says_which_label_is_taken_for_which():
     assert confusion(("a", "long"), ["a", "long"], ["long", "long"]).render().split("\n") == [
         "true \\ predicted  a  long",

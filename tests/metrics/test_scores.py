@@ -69,6 +69,7 @@ def test_edits_of_chinese_are_counted_by_characters() -> None:
 def test_a_few_words_of_another_script_do_not_change_the_tokeniser() -> None:
     assert tokenizer_for(["The word 猫 means cat.", "Dragon is 龍."]) == tokenizer_for([]) == "13a"
     assert tokenizer_for([*CHINESE, "他用 Python 写程序。", "她唱了「さくら」。"]) == "zh"
+    assert tokenizer_for(["東京都の人口は約千四百万人である。"]) == "char"
 
 
 def test_tokenised_text_is_scored_without_a_warning_of_sacrebleu(caplog: pytest.LogCaptureFixture) -> None:

@@ -75,6 +75,14 @@ def test_the_difference_of_bleu_has_an_interval() -> None:
         bleu_difference(GOOD, BAD[1:], REFERENCE)
 
 
+def test_the_interval_of_the_difference_leaves_out_a_fortieth_on_either_side() -> None:
+    """One of three sentences is better. Resampled, it is drawn three times in one of 27 cases, more often than a fortieth."""
+    baseline, system = [BAD[0], *REFERENCE[1:3]], REFERENCE[:3]
+    found = bleu_difference(baseline, system, REFERENCE[:3], samples=4000)
+    thrice = bleu_difference(baseline[:1], system[:1], REFERENCE[:1], samples=1)
+    assert (found.low, found.high) == pytest.approx((0.0, thrice.score)) and found.score < found.high
+
+
 def test_systems_are_compared_by_the_words_of_their_script() -> None:
     reference = [
         f"我今天{verb}了{noun}。" for verb in ("买", "看", "写", "借") for noun in ("一本书", "两封信", "三首歌")

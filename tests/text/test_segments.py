@@ -49,6 +49,7 @@ def test_sentences_end_where_a_reader_would_say(language: str, sentences: list[s
 
 def test_rules_are_those_of_the_language() -> None:
     assert cut("Es war der 3. Mai.", "de") == ["Es war der 3. Mai."]
+    assert cut("Es war der 31. Mai. Er kam 1998. Dann nicht mehr.", "de")[1:] == ["Er kam 1998.", "Dann nicht mehr."]
     assert cut("He took 3. May came.", "en") == ["He took 3.", "May came."]
     assert cut("Ở TP. Huế.", "vie_Latn") == cut("Ở TP. Huế.", "vi") == cut("Ở TP. Huế.", None) == ["Ở TP. Huế."]
     assert cut("Ở TP. Huế.", "en") == ["Ở TP.", "Huế."]
@@ -78,6 +79,8 @@ def test_a_sentence_without_end_is_cut_after_a_pause_or_else_a_word() -> None:
     long = "word " * 150 + "word, " + "word " * 300
     first, *rest = cut(long, "en")
     assert first.endswith("word,") and all(len(one) <= LONGEST for one in rest)
+    pauses = "word " * 110 + "first, " + "word " * 40 + "second, " + "word " * 300
+    assert cut(pauses, "en")[0].endswith("second,")
     assert "".join(cut("字" * 2500, "zh")) == "字" * 2500
 
 

@@ -38,6 +38,8 @@ def test_words_put_together_again_are_the_text(text: str) -> None:
 def test_the_most_frequent_words_get_the_first_ids() -> None:
     words = learn_words(["b a b", "b c a d"], WordsSettings(minimum_count=1))
     assert list(words.vocabulary)[4:] == ["b", "a", "c", "d"]
+    reordered = learn_words(["d a c b", "b a b"], WordsSettings(minimum_count=1))
+    assert list(reordered.vocabulary) == list(words.vocabulary), "of equally frequent ones, whatever came first"
 
 
 def test_rare_words_are_unknown() -> None:
