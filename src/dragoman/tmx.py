@@ -1,10 +1,11 @@
 """Translation units of TMX files (Translation Memory eXchange, version 1.4b), read as a stream in bounded memory."""
 
 import html
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from xml.parsers import expat
+
+from dragoman.iso639 import base_code
 
 DEEPEST = 500
 """Maximum number of elements inside one another."""
@@ -40,17 +41,10 @@ class Unit(NamedTuple):
         """Return the tag of the text in a language."""
         exact = language.lower().replace("_", "-")
         return (
-            exact if exact in self.texts else next((tag for tag in self.texts if short(tag) == short(language)), None)
+            exact
+            if exact in self.texts
+            else next((tag for tag in self.texts if base_code(tag) == base_code(language)), None)
         )
-
-
-def short(language: str) -> str:
-    """Return a language without its region.
-
-    >>> short("en-US")
-    'en'
-    """
-    return re.split(r"[-_]", language)[0].lower()
 
 
 def read_units(chunks: Iterable[bytes]) -> Iterator[Unit]:

@@ -19,6 +19,7 @@ NOUNS = frozenset(
         "atomic",
         "special_ids",
         "plugins",
+        "iso639",
         "tmx",
     }
     | {"machine"}

@@ -38,6 +38,16 @@ def test_a_memory_gets_the_language_it_lacks():
     assert found == text.replace("<seg>c</seg></tuv>", '<seg>c</seg></tuv>\n <tuv xml:lang="vi"><seg>C</seg></tuv>')
 
 
+def test_languages_are_named_as_other_programs_name_them():
+    unit = '<tu><tuv xml:lang="en"><seg>a</seg></tuv></tu>'
+    known = '<tu><tuv xml:lang="en"><seg>b</seg></tuv><tuv xml:lang="vi"><seg>c</seg></tuv></tu>'
+    text = f"<tmx><body>{unit}{known}</body></tmx>"
+    found = upper(MemoryDocument(text.encode(), "it", ("eng_Latn", "vie_Latn")))
+    assert found == text.replace("a</seg></tuv>", 'a</seg></tuv><tuv xml:lang="vi"><seg>A</seg></tuv>')
+    file = b'<xliff version="1.2"><file><trans-unit><source>a</source></trans-unit></file></xliff>'
+    assert '<file target-language="zh-Hant">' in upper(XliffDocument(file, "it", "zho_Hant"))
+
+
 def test_other_files_are_refused():
     with pytest.raises(InputError, match="not an XLIFF"):
         XliffDocument(b"<a/>", "it")

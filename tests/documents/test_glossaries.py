@@ -53,6 +53,7 @@ def test_a_tbx_file_has_concepts_in_languages(tmp_path: Path):
     assert read(tmp_path, "a.tbx", TBX, "en", "vi") == {"court & jury": both, "court": both}
     assert read(tmp_path, "a.tbx", TBX, "vi_VN", "en") == {one: ["court & jury", "court"] for one in both}
     assert read(tmp_path, "b.tbx", SECOND, "en", "vi") == {"cat": ["mèo"]}
+    assert read(tmp_path, "b.tbx", SECOND, "eng_Latn", "vie_Latn") == {"cat": ["mèo"]}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,18 @@ def test_a_tmx_file_is_read_without_its_tags(tmp_path: Path, name: str):
     assert path.read_bytes()
 
 
+def test_a_language_is_the_same_under_the_code_of_an_imported_model(tmp_path: Path):
+    path, stored = tmp_path / "a.tmx", tmp_path / "m.sqlite"
+    path.write_text(TMX, encoding="utf-8")
+    assert read_tmx(path, ("eng_Latn", "vie_Latn")) == read_tmx(path, ("en_XX", "vi_VN")) == read_tmx(path, LANGUAGES)
+    kept = open_memory(stored, LANGUAGES)
+    kept.keep([("Yes", "Vâng")], confirmed=True)
+    kept.close()
+    found = open_memory(stored, ("eng_Latn", "vie_Latn"))
+    assert found.exact("Yes") == "Vâng"
+    found.close()
+
+
 def test_what_is_kept_is_there_next_time_and_for_its_languages_alone(tmp_path: Path):
     path = tmp_path / "m.sqlite"
     first = open_memory(path, LANGUAGES)

@@ -19,6 +19,8 @@ from dragoman.serving.languages import find_language, find_variant, language_nam
         ("", ["vi"], None),
         ("eng_Latn", ["eng_Latn"], "eng_Latn"),
         ("en", ["eng_Latn", "vie_Latn"], "eng_Latn"),
+        ("ro", ["ron_Latn", "vie_Latn"], "ron_Latn"),
+        ("vi", ["fra", "vie"], "vie"),
         ("vi", ["en_XX", "vi_VN"], "vi_VN"),
         ("zh", ["zho_Hans", "zho_Hant"], "zho_Hans"),
         ("zt", ["zho_Hans", "zho_Hant"], "zho_Hant"),

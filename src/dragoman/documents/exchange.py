@@ -9,7 +9,7 @@ from dragoman.documents.elements import Paragraph, mixed, paragraph
 from dragoman.documents.markup import Element, Token, decode_xml, encode_xml, tree, with_attribute
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
-from dragoman.tmx import short
+from dragoman.iso639 import base_code, language_tag
 
 PAIRS = frozenset(["g", "pc", "mrk", "hi"])
 """Elements around text; all others are codes."""
@@ -40,7 +40,7 @@ class XliffDocument:
 
     def __init__(self, content: bytes, where: str, language: str | None = None) -> None:
         text, self._encoding = decode_xml(content, where)
-        self._root, self._language = tree(text), language
+        self._root, self._language = tree(text), language and language_tag(language)
         files = [one for one in self._root.elements() if one.name == "xliff"]
         if not files:
             raise InputError(f"{where} is not an XLIFF file; give its format with --format")
@@ -158,9 +158,9 @@ class MemoryDocument:
         for unit in (one for one in self._root.elements() if one.name == "tu"):
             variants = [one for one in unit.children if isinstance(one, Element) and one.name == "tuv"]
             known = {language_of(one): one for one in variants}
-            chosen = known.get(short(wanted or "")) or (variants[0] if variants and not source else None)
+            chosen = known.get(base_code(wanted or "")) or (variants[0] if variants and not source else None)
             inside = chosen and chosen.child("seg")
-            if inside and short(self._language) not in known:
+            if inside and base_code(self._language) not in known:
                 one = paragraph(inside, PAIRS)
                 if one.inline.segment.text.strip():
                     self._units.append(_Unit(one, unit))
@@ -175,11 +175,11 @@ class MemoryDocument:
                 last = max(n for n, one in enumerate(children) if isinstance(one, Element) and one.name == "tuv")
                 before = children[last - 1] if last else None
                 blank = before.raw if isinstance(before, Token) and not before.raw.strip() else ""
-                added = Token("text", f'{blank}<tuv xml:lang="{self._language}">{seg}</tuv>')
+                added = Token("text", f'{blank}<tuv xml:lang="{language_tag(self._language or "")}">{seg}</tuv>')
                 children.insert(last + 1, added)
         return encode_xml(self._root.raw(), self._encoding)
 
 
 def language_of(element: Element) -> str:
     """Return the language of a variant, or of a part of a concept, without its region."""
-    return short(element.attribute("xml:lang") or element.attribute("lang") or "")
+    return base_code(element.attribute("xml:lang") or element.attribute("lang") or "")

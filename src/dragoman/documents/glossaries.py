@@ -8,9 +8,9 @@ from pathlib import Path
 from dragoman.documents.exchange import language_of
 from dragoman.documents.markup import Element, decode_xml, decoded, tree
 from dragoman.errors import InputError, shorten
+from dragoman.iso639 import base_code
 from dragoman.regular_files import open_file
 from dragoman.text.glossary import Entry, Glossary
-from dragoman.tmx import short
 
 LARGEST = 64 << 20
 """Number of bytes beyond which a glossary is refused."""
@@ -136,7 +136,7 @@ def _concepts(text: str, where: str, languages: tuple[str | None, str | None]) -
 
 def _terms(concept: Element, language: str) -> list[str]:
     """Return the terms of a concept in a language, whatever its region."""
-    parts = [one for one in concept.elements() if one.name in _LANGUAGES and language_of(one) == short(language)]
+    parts = [one for one in concept.elements() if one.name in _LANGUAGES and language_of(one) == base_code(language)]
     found = [_text(one) for part in parts for one in part.elements() if one.name == "term"]
     return [one for one in found if one]
 

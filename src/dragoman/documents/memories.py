@@ -16,7 +16,8 @@ from jaxtyping import Int32, Int64
 
 from dragoman.documents.reading import content_of
 from dragoman.errors import InputError
-from dragoman.tmx import read_units, short
+from dragoman.iso639 import base_code
+from dragoman.tmx import read_units
 
 NEAR = 0.75
 """Least similarity of a sentence that is offered: twice the characters in common, divided by those of both."""
@@ -60,7 +61,7 @@ class Memory:
     """
 
     def __init__(self, place: str, languages: tuple[str, str], *, keeps: bool) -> None:
-        self._place, self._languages = place, (short(languages[0]), short(languages[1]))
+        self._place, self._languages = place, (base_code(languages[0]), base_code(languages[1]))
         self.keeps = keeps
         """Whether what is translated is to be kept in it."""
         try:
@@ -182,7 +183,7 @@ def read_tmx(path: Path, languages: tuple[str, str]) -> list[tuple[str, str]]:
     except ValueError as error:
         raise InputError(f"{path} {error}") from None
     if not found:
-        source, target = short(languages[0]), short(languages[1])
+        source, target = base_code(languages[0]), base_code(languages[1])
         raise InputError(f"{path} has no translations from `{source}` into `{target}`; give a TMX file that does")
     return found
 

@@ -5,8 +5,9 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
+from dragoman.iso639 import base_code
 from dragoman.serving.interface import Detection, ServiceError
-from dragoman.serving.languages import THREE_LETTERS, same_language
+from dragoman.serving.languages import same_language
 
 LONGEST = 2000
 """So many characters of a text are looked at."""
@@ -106,5 +107,5 @@ class Detector:
 
 def _label(language: str, labels: Collection[str]) -> str | None:
     """Return the label that the identifier has for a language; None if it does not know it."""
-    bases = [name.split("-")[0] for name in same_language(language.lower().replace("_", "-"))]
-    return next((one for base in bases if (one := THREE_LETTERS.get(base, base)) in labels), None)
+    names = same_language(language.lower().replace("_", "-"))
+    return next((one for name in names if (one := base_code(name)) in labels), None)

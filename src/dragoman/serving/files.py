@@ -17,7 +17,6 @@ from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
 from dragoman.errors import shorten
 from dragoman.serving.interface import Answer, Call, OverloadedError, Service, ShuttingDownError, TooSlowError
-from dragoman.serving.languages import plain_code
 from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
 from dragoman.serving.translating import translate, translate_aligned
@@ -82,8 +81,8 @@ def reader_of(kind: Format) -> Reader:
     """Return what reads files of a format."""
 
     def read(content: bytes, name: str, target: str = "") -> Upload:
-        language = plain_code(target).replace("_", "-") or None
-        return Upload(read_document(content, kind, shorten(name), reading=Reading(languages=(None, language))))
+        reading = Reading(languages=(None, target or None))
+        return Upload(read_document(content, kind, shorten(name), reading=reading))
 
     return read
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from dragoman.iso639 import base_code
+
 _SAME = (
     ("pb", "pt-br"),
     ("zh", "zh-hans", "zh-cn", "zh-sg"),
@@ -12,30 +14,6 @@ _SAME = (
     ("tl", "fil"),
 )
 """Codes of one language, in small letters."""
-
-THREE_LETTERS = {
-    "arb": "ar",
-    "ces": "cs",
-    "cmn": "zh",
-    "deu": "de",
-    "eng": "en",
-    "fra": "fr",
-    "ind": "id",
-    "ita": "it",
-    "jpn": "ja",
-    "kor": "ko",
-    "nld": "nl",
-    "pol": "pl",
-    "por": "pt",
-    "rus": "ru",
-    "spa": "es",
-    "tha": "th",
-    "tur": "tr",
-    "ukr": "uk",
-    "vie": "vi",
-    "zho": "zh",
-}
-"""Codes of three letters, as imported models have them, in the two letters that clients know."""
 
 _REGIONS = {("zh", "hant"): "zt", ("zh", "tw"): "zt", ("pt", "br"): "pb"}
 """Scripts and regions with codes of their own."""
@@ -59,12 +37,11 @@ zh-hant Chinese (traditional)|zt Chinese (traditional)|zu Zulu|en-gb English (Br
 def plain_code(code: str) -> str:
     """Return the code by which clients know the language of an imported model; other codes as they are.
 
-    >>> [plain_code(one) for one in ("vie_Latn", "en_XX", "zho_Hant", "pt-BR", "ace_Arab")]
-    ['vi', 'en', 'zt', 'pt-BR', 'ace_Arab']
+    >>> [plain_code(one) for one in ("vie_Latn", "vie", "en_XX", "zho_Hant", "pt-BR", "ace_Arab")]
+    ['vi', 'vi', 'en', 'zt', 'pt-BR', 'ace_Arab']
     """
-    base, _, rest = code.lower().partition("_")
-    base = THREE_LETTERS.get(base, base)
-    if not rest or len(base) > 2:
+    base, rest = base_code(code), code.lower().partition("_")[2]
+    if "-" in code or len(base) > 2:
         return code
     return _REGIONS.get((base, rest), base)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.iso639 import base_code
+
 Split = Literal["sentences", "punctuation", "lines", "none"]
 """Where a text is cut: at the ends of sentences and lines, of sentences only (which may go on in the next line), of lines only,
 or nowhere."""
@@ -143,15 +145,12 @@ def _listed(table: dict[str, str], language: str | None) -> set[str]:
 
 
 def _base(language: str | None) -> str | None:
-    """Return the language that a code names, without its region or script, in two letters where rules are for it.
+    """Return the language that a code names, without its region or script.
 
     >>> _base("en-GB"), _base("vie_Latn"), _base(None)
     ('en', 'vi', None)
     """
-    if language is None:
-        return None
-    base = re.split(r"[-_]", language.lower())[0]
-    return {"eng": "en", "fra": "fr", "deu": "de", "vie": "vi"}.get(base, base)
+    return None if language is None else base_code(language)
 
 
 def _shortened(text: str, sentence: Segment) -> Iterator[Segment]:
