@@ -111,6 +111,26 @@ def test_a_content_control_without_content_is_left_as_it_is():
     assert found.inline.segment.text.startswith("Name: ") and "<w:sdt><w:sdtPr/></w:sdt>" in element.raw()
 
 
+@pytest.mark.parametrize("name", ["customXml", "smartTag", "hyperlink", "ins", "moveTo"])
+def test_what_surrounds_runs_is_around_their_text(name: str):
+    opening = f'<w:{name} w:id="1">' + (f"<w:{name}Pr/>" if name in ("customXml", "smartTag") else "")
+    element, found = read(
+        run("<w:t>Ask </w:t>") + f"{opening}{run('<w:t>Mai</w:t>')}</w:{name}>" + run("<w:t> now</w:t>")
+    )
+    assert found.inline.segment.text == "Ask Mai now"
+    found.replace(Segment(found.inline.segment.text.upper(), found.inline.segment.spans))
+    assert f'{opening}<w:r><w:t xml:space="preserve">MAI</w:t></w:r></w:{name}>' in element.raw()
+
+
+@pytest.mark.parametrize("name", ["del", "moveFrom"])
+def test_what_was_deleted_or_moved_away_stays_as_it_is(name: str):
+    gone = f'<w:{name} w:id="1">{run("<w:t>old</w:t>")}</w:{name}>'
+    element, found = read(run("<w:t>Ask </w:t>") + gone + run("<w:t>Mai</w:t>"))
+    assert found.inline.segment.text == "Ask Mai"
+    found.replace(Segment("HỎI MAI", found.inline.segment.spans))
+    assert gone in element.raw()
+
+
 def test_a_content_control_surrounds_its_content():
     element, found = read(f"<w:sdt><w:sdtPr/><w:sdtContent>{run('<w:t>Mai</w:t>')}</w:sdtContent></w:sdt>")
     found.replace(found.inline.segment)

@@ -9,7 +9,7 @@ from dragoman.documents.inline import Inline, Piece, gather
 from dragoman.documents.markup import Element, Token, decoded, escaped
 from dragoman.documents.segments import Segment
 
-_WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
+_WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "customXml", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
 _BREAKS = frozenset(["br", "cr", "tab"])
 _DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
 _HYPHENS = {"noBreakHyphen": "-", "softHyphen": ""}
