@@ -49,6 +49,13 @@ def test_diagrams_and_titles_of_charts_are_translated_too(kind: str, main: str, 
         assert read(written, f"{folder}/{name}.xml") == (drawn.replace("Sales", "SALES") if changed else drawn)
 
 
+def test_what_was_deleted_from_a_document_is_no_part_of_it():
+    gone = "<text:tracked-changes><text:deletion><text:p>Old</text:p></text:deletion></text:tracked-changes>"
+    text = f'<office:text>{gone}<text:p>New <text:change text:change-id="1"/>text</text:p></office:text>'
+    document = OfficeDocument(zipped({"content.xml": text}), "odt", "it")
+    assert [one.text for one in document.segments] == ["New text"]
+
+
 def test_the_main_text_may_have_another_number():
     assert len(OfficeDocument(zipped({"word/document2.xml": WORD}), "docx", "it").segments) == 2
 

@@ -57,13 +57,14 @@ class Element:
                 pieces.append(one.raw if isinstance(one, Token) else one)
         return "".join(pieces)
 
-    def elements(self) -> "Iterator[Element]":
-        """Yield the element and all inside it, in document order."""
+    def elements(self, *, but: str | None = None) -> "Iterator[Element]":
+        """Yield the element and all inside it, in document order, without those of a name and what is in them."""
         waiting = [self]
         while waiting:
             one = waiting.pop()
-            yield one
-            waiting += [child for child in reversed(one.children) if isinstance(child, Element)]
+            if one.name != but:
+                yield one
+                waiting += [child for child in reversed(one.children) if isinstance(child, Element)]
 
     def child(self, *names: str) -> "Element | None":
         """Return the first child with one of these names."""

@@ -72,9 +72,9 @@ def _run_paragraphs(root: Element) -> list[RunParagraph]:
 
 
 def _odt_paragraphs(root: Element) -> list[Paragraph]:
-    """Return the paragraphs of a part of an OpenDocument file that have text."""
-    names = ("text:p", "text:h")
-    found = [paragraph(one, _PAIRS, _LINE_BREAKS) for one in root.elements() if one.name in names and one.closing]
+    """Return the paragraphs of a part of an OpenDocument file that have text, but not those that were deleted from it."""
+    own = (one for one in root.elements(but="text:tracked-changes") if one.name in ("text:p", "text:h"))
+    found = [paragraph(one, _PAIRS, _LINE_BREAKS) for one in own if one.closing]
     return [one for one in found if one.inline.segment.text.strip()]
 
 
