@@ -31,6 +31,25 @@ def test_version_two_has_states_on_segments():
     )
 
 
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<trans-unit><source>d <g>e</g></source>@</trans-unit>",
+        '<trans-unit><source>d</source><seg-source><mrk mtype="seg" mid="1">d</mrk></seg-source>@</trans-unit>',
+        '<trans-unit><source>d</source><target state="new">d</target></trans-unit>',
+        "<unit><segment><source>d</source>@</segment></unit>",
+    ],
+)
+@pytest.mark.parametrize("target", ["", "<target/>"])
+def test_the_names_of_an_xliff_file_may_have_a_prefix(unit: str, target: str):
+    version = "1.2" if "trans-unit" in unit else "2.0"
+    text = f'<xliff version="{version}"><file>{unit.replace("@", target)}</file></xliff>'
+    prefixed = text.replace("<", "<x:").replace("<x:/", "</x:")
+    found = upper(XliffDocument(prefixed.encode(), "it", "vi"))
+    assert found.replace("x:", "") == upper(XliffDocument(text.encode(), "it", "vi")) and ">D" in found
+    decode_xml(found.replace("version", 'xmlns:x="y" version').encode(), "it")
+
+
 def test_a_memory_gets_the_language_it_lacks():
     known = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="vi-VN"><seg>b</seg></tuv></tu>'
     text = f'<tmx><header srclang="*all*"/>{known}<tu>\n <tuv xml:lang="en-US"><seg>c</seg></tuv>\n</tu></tmx>'
@@ -51,6 +70,8 @@ def test_languages_are_named_as_other_programs_name_them():
 def test_other_files_are_refused():
     with pytest.raises(InputError, match="not an XLIFF"):
         XliffDocument(b"<a/>", "it")
+    with pytest.raises(InputError, match="not a TMX"):
+        MemoryDocument(b"<a/>", "it", ("en", "vi"))
     with pytest.raises(InputError, match="--to"):
         MemoryDocument(b"<tmx/>", "it", ("en", None))
 

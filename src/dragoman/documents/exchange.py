@@ -41,9 +41,12 @@ class XliffDocument:
     def __init__(self, content: bytes, where: str, language: str | None = None) -> None:
         text, self._encoding = decode_xml(content, where)
         self._root, self._language = tree(text), language and language_tag(language)
-        files = [one for one in self._root.elements() if one.name == "xliff"]
+        files = [one for one in self._root.elements() if re.fullmatch(r"(?:[^:]+:)?xliff", one.name)]
         if not files:
             raise InputError(f"{where} is not an XLIFF file; give its format with --format")
+        self._prefix = files[0].name.removesuffix("xliff")
+        for one in self._root.elements():
+            one.name = one.name.removeprefix(self._prefix)
         self._is_second = (files[0].attribute("version") or "").startswith("2")
         self._places = [one for one in self._find() if one.source.inline.segment.text.strip()]
         self.segments: Sequence[Segment] = [replace(one.source.inline.segment, beside=True) for one in self._places]
@@ -65,27 +68,23 @@ class XliffDocument:
         for unit in _translated(self._root):
             if unit.name not in ("trans-unit", "segment"):
                 continue
-            source, target = unit.child("source"), unit.child("target")
-            state = (target if unit.name == "trans-unit" and target else unit).attribute("state") or ""
+            source = unit.child("source")
+            target = unit.child("target") or Element("target", f"<{self._prefix}target>")
+            state = (target if unit.name == "trans-unit" else unit).attribute("state") or ""
             if source is None or unit.attribute("approved") == "yes":
                 continue
-            if target is not None and state in _OPEN_STATES - {""}:
+            if state in _OPEN_STATES - {""}:
                 target = Element("target", target.opening)
             divided = unit.child("seg-source")
-            if (
-                divided is not None
-                and _marks(divided)
-                and (target is None or not _has_content(target) or _marks(target))
-            ):
+            if divided is not None and _marks(divided) and (_marks(target) or not _has_content(target)):
                 yield from _segments(unit, divided, target)
-            elif target is None or not _has_content(target):
-                target = target or Element("target", "<target>")
+            elif not _has_content(target):
                 yield _Place(paragraph(source, PAIRS), unit, target, target)
 
     def _add(self, place: _Place, content: str) -> None:
         """Put a translation into its place, and its target into the unit."""
         place.inside.opening = _opened(place.inside.opening)
-        place.inside.children, place.inside.closing = [Token("text", content)], f"</{place.inside.name}>"
+        place.inside.children, place.inside.closing = [Token("text", content)], _closing(place.inside.opening)
         if self._is_second:
             place.unit.opening = with_attribute(place.unit.opening, "state", "translated")
         else:
@@ -103,11 +102,11 @@ class XliffDocument:
         children[at + 1 : at + 1] = [*blank, place.target]
 
 
-def _segments(unit: Element, divided: Element, target: Element | None) -> Iterator[_Place]:
+def _segments(unit: Element, divided: Element, target: Element) -> Iterator[_Place]:
     """Yield the segments of a source that a program divided, of which the target has none, or an empty one."""
-    if target is None or not _marks(target):
-        opening = "<target>" if target is None else _opened(target.opening)
-        target = replace(deepcopy(divided), name="target", opening=opening, closing="</target>")
+    if not _marks(target):
+        opening = _opened(target.opening)
+        target = replace(deepcopy(divided), name="target", opening=opening, closing=_closing(opening))
         for one in _marks(target):
             one.children = []
     places = {one.attribute("mid"): one for one in _marks(target)}
@@ -120,6 +119,15 @@ def _segments(unit: Element, divided: Element, target: Element | None) -> Iterat
 def _opened(tag: str) -> str:
     """Return an empty element's tag as one that opens it."""
     return re.sub(r"\s*/>$", ">", tag)
+
+
+def _closing(opening: str) -> str:
+    """Return the tag that closes an element.
+
+    >>> _closing('<x:target state="new">')
+    '</x:target>'
+    """
+    return "</" + re.split(r"[\s/>]", opening[1:], maxsplit=1)[0] + ">"
 
 
 def _marks(element: Element) -> list[Element]:
@@ -152,6 +160,8 @@ class MemoryDocument:
             raise InputError(
                 f"{where} is a TMX file, which names its languages; name that of the translation with --to"
             )
+        if all(one.name != "tmx" for one in self._root.elements()):
+            raise InputError(f"{where} is not a TMX file; give its format with --format")
         self._units: list[_Unit] = []
         header = next((one for one in self._root.elements() if one.name == "header"), None)
         wanted = source or (header.attribute("srclang") if header else None)
